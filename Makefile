@@ -1,0 +1,57 @@
+# The only commands a newcomer needs. Each does its own set-up; the second time is quick.
+#   make run     build the release binary and start the server
+#   make test    everything that must hold on every change (what CI runs)
+#   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
+#   make bench   speed, with the ceiling measured in the same run
+#   make lint    format, clippy, and cargo-deny where it is installed
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup run test prove bench lint fmt clippy binary
+
+# nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
+NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
+ifeq ($(NEXTEST),yes)
+TEST := cargo nextest run
+else
+TEST := cargo test
+endif
+
+help:
+	@sed -n '2,6p' Makefile
+
+# A C compiler (for the bundled SQLite) and util-linux (for tests that unshare mounts) are all that is needed beside Rust.
+setup:
+	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, see CONTRIBUTING.md" >&2; exit 1; }
+	@if ! command -v cc >/dev/null || ! command -v unshare >/dev/null; then \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && apt-get install -y -qq gcc libc6-dev util-linux >/dev/null; \
+	  else echo "a C compiler and util-linux are missing: install gcc and util-linux" >&2; exit 1; fi; \
+	fi
+
+run: setup
+	cargo build --release -p sprag
+	./target/release/sprag up
+
+lint: fmt clippy
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; \
+	else echo "cargo-deny is not installed: skipped"; fi
+
+fmt:
+	cargo fmt --all -- --check
+
+clippy:
+	cargo clippy --workspace --all-targets -- -D warnings
+
+binary:
+	cargo build -p sprag
+
+test: setup fmt clippy binary
+	$(TEST) --workspace
+
+prove: setup
+	bash tests/prove.sh
+
+bench: setup
+	cargo run --release -p sprag-bench

@@ -1,0 +1,16 @@
+//! Actions: what Sprag does to the world, as definitions, lifecycle, retries and the contract with runners.
+
+pub mod definition;
+pub mod error;
+pub mod lifecycle;
+pub mod outcome;
+pub mod progress;
+pub mod retry;
+pub mod runner;
+
+pub use definition::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
+pub use error::ActionError;
+pub use lifecycle::{IllegalMove, Status};
+pub use outcome::{Done, Failure, Outcome, Probe, ResultEvent, Verdict};
+pub use progress::{Action, AttemptRecord, Body, CancelledBy, LimitUse, Next, Origin, Remark};
+pub use runner::{Attempt, BoxFuture, ConfigProblem, Control, Permission, Runner, Superseded};

@@ -1,0 +1,114 @@
+//! How an attempt ended. Three-way, because the world does not always say.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::error::ActionError;
+
+/// What a runner reports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The effect happened.
+    Done(Done),
+    /// It certainly did not.
+    NotDone(Failure),
+    /// Something may have left; nobody knows whether it arrived.
+    Unknown(Failure),
+}
+
+/// An effect that happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Done {
+    /// What came back, for the machine.
+    pub result: Value,
+    /// The runner's own event, as in `email_sent`.
+    pub event: Option<ResultEvent>,
+    /// What it cost, where the runner knows.
+    pub cost: Option<f64>,
+    /// Whatever else is worth keeping.
+    pub metadata: Map<String, Value>,
+}
+
+/// The event that a runner makes of its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultEvent {
+    /// `email_sent`, `webhook_called`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What the event carries.
+    pub payload: Value,
+}
+
+/// An attempt that did not succeed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// Why.
+    pub error: ActionError,
+    /// The earliest time for another attempt that the other side asked for, in milliseconds from now.
+    pub retry_after: Option<u64>,
+    /// The runner's veto: no retry can ever help. Never set for an HTTP status.
+    pub hopeless: bool,
+}
+
+impl Failure {
+    /// A failure with nothing more to say than its error.
+    pub fn new(error: ActionError) -> Self {
+        Self {
+            error,
+            retry_after: None,
+            hopeless: false,
+        }
+    }
+}
+
+impl Outcome {
+    /// Success with `result` and nothing else.
+    pub fn done(result: Value) -> Self {
+        Self::Done(Done {
+            result,
+            ..Done::default()
+        })
+    }
+
+    /// Certainly no effect.
+    pub fn not_done(kind: &str, message: impl Into<String>) -> Self {
+        Self::NotDone(Failure::new(ActionError::new(kind, message)))
+    }
+
+    /// Perhaps an effect.
+    pub fn unknown(kind: &str, message: impl Into<String>) -> Self {
+        Self::Unknown(Failure::new(ActionError::new(kind, message)))
+    }
+
+    /// The word for it.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Done(_) => Verdict::Done,
+            Self::NotDone(_) => Verdict::NotDone,
+            Self::Unknown(_) => Verdict::Unknown,
+        }
+    }
+}
+
+/// The word for an outcome, as it is stored and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// The effect happened.
+    Done,
+    /// It certainly did not.
+    NotDone,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The answer to "did it happen?".
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probe {
+    /// It did.
+    Happened(Done),
+    /// It certainly did not.
+    DidNotHappen,
+    /// Still nobody knows.
+    Unclear,
+}

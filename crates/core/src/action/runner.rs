@@ -1,0 +1,112 @@
+//! The contract between the engine and whatever performs attempts.
+//!
+//! The engine commits an attempt before it calls [`Runner::run`], and commits the outcome after. A runner may be
+//! dropped at any await point (deadline, shutdown); what it started in the world is then `Unknown`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::outcome::{Outcome, Probe};
+use crate::ids::{ActionId, AttemptId};
+
+/// A future on the heap, as runners return them.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Code that performs attempts of some action types.
+pub trait Runner: Send + Sync {
+    /// The action types this runner serves.
+    fn types(&self) -> &[&str];
+
+    /// Everything wrong with `config` that can be known before it is rendered: a string that holds `{{` may become
+    /// anything.
+    fn validate(&self, kind: &str, config: &Value) -> Vec<ConfigProblem>;
+
+    /// What the action will be allowed to reach, for people who lint or approve it.
+    fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
+        let _ = (kind, config);
+        Vec::new()
+    }
+
+    /// Where the attempt goes, as `host:port`: attempts to a destination that keeps failing are parked together.
+    fn destination(&self, kind: &str, config: &Value) -> Option<String> {
+        let _ = (kind, config);
+        None
+    }
+
+    /// Performs the attempt.
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome>;
+
+    /// Asks the world whether an attempt of unknown outcome happened. `None` when there is no way to ask.
+    fn probe<'a>(&'a self, attempt: Attempt<'a>) -> Option<BoxFuture<'a, Probe>> {
+        let _ = attempt;
+        None
+    }
+
+    /// Ends whatever an attempt of an earlier process left running, before that attempt is settled.
+    fn reap<'a>(&'a self, kind: &'a str, checkpoint: &'a Value) -> Option<BoxFuture<'a, ()>> {
+        let _ = (kind, checkpoint);
+        None
+    }
+}
+
+/// One try at an action, as its runner sees it.
+#[derive(Clone, Copy)]
+pub struct Attempt<'a> {
+    /// The attempt.
+    pub id: AttemptId,
+    /// The action it is a try at.
+    pub action: ActionId,
+    /// What the machine calls the action.
+    pub action_id: &'a str,
+    /// The action's type.
+    pub kind: &'a str,
+    /// 1 for the first attempt.
+    pub number: u32,
+    /// The configuration with every template rendered, secrets included. Never stored, never logged.
+    pub config: &'a Value,
+    /// The same for every attempt of the action, until someone edits its configuration.
+    pub idempotency_key: &'a str,
+    /// How long the attempt may take.
+    pub timeout: Duration,
+    /// What an earlier attempt of this action checkpointed last.
+    pub checkpoint: Option<&'a Value>,
+    /// Cancellation and checkpoints.
+    pub control: &'a dyn Control,
+}
+
+/// What a running attempt may ask of the engine.
+pub trait Control: Send + Sync {
+    /// Returns once `value` is committed with the attempt.
+    fn checkpoint(&self, value: Value) -> BoxFuture<'_, Result<(), Superseded>>;
+
+    /// Returns once somebody asked for the attempt to be cancelled.
+    fn cancelled(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The attempt is no longer the action's current one: stop, have no further effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the attempt was superseded")]
+pub struct Superseded;
+
+/// Something wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigProblem {
+    /// Where, as a JSON pointer inside `config`.
+    pub pointer: String,
+    /// What is wrong.
+    pub detail: String,
+    /// What would mend it.
+    pub remedy: String,
+}
+
+/// Something an action may reach.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Permission {
+    /// The kind of reach: `network`, `process`, `secret`, `chain`.
+    pub scope: String,
+    /// What is reached: a host, a program, a secret's name.
+    pub object: String,
+}

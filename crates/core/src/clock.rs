@@ -1,0 +1,106 @@
+//! Time for those who may ask for it: the engine's edges, never its decisions.
+//!
+//! Engine time is the wall clock sampled at start plus monotonic time elapsed since, so it never runs backwards within
+//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::time::Timestamp;
+
+/// A source of engine time.
+pub trait Clock: Send + Sync {
+    /// The present instant; never before one already given.
+    fn now(&self) -> Timestamp;
+}
+
+/// A clock that stands until it is moved: for tests and the simulator.
+#[derive(Debug, Default)]
+pub struct Manual(AtomicI64);
+
+impl Manual {
+    /// A clock standing at `at`.
+    pub fn new(at: Timestamp) -> Self {
+        Self(AtomicI64::new(at.as_millis()))
+    }
+
+    /// Moves the clock to `at`, unless it is already later.
+    pub fn advance_to(&self, at: Timestamp) {
+        self.0.fetch_max(at.as_millis(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for Manual {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(feature = "system-clock")]
+pub use system::System;
+
+#[cfg(feature = "system-clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the workspace's one place that reads the clock"
+)]
+mod system {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+    use super::Clock;
+    use crate::time::Timestamp;
+
+    /// A wall step below this is left to the monotonic clock.
+    const STEP_MIN_MILLIS: i64 = 2_000;
+
+    /// The machine's clock: wall time at start plus monotonic time since.
+    #[derive(Debug)]
+    pub struct System {
+        started: Instant,
+        base: AtomicI64,
+    }
+
+    /// The wall clock went ahead of engine time and was adopted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Jump {
+        /// How far, in milliseconds.
+        pub millis: i64,
+    }
+
+    impl System {
+        /// Samples the wall clock, but starts no earlier than `floor`, the latest instant the store knows.
+        pub fn start(floor: Timestamp) -> Self {
+            Self {
+                started: Instant::now(),
+                base: AtomicI64::new(wall().max(floor.as_millis())),
+            }
+        }
+
+        /// Adopts a wall clock that stepped forwards by more than two seconds; a step back is never followed.
+        pub fn adopt_wall(&self) -> Option<Jump> {
+            let millis = wall() - self.now().as_millis();
+            if millis <= STEP_MIN_MILLIS {
+                return None;
+            }
+            self.base.fetch_add(millis, Ordering::SeqCst);
+            Some(Jump { millis })
+        }
+
+        /// Monotonic time since the clock started.
+        pub fn elapsed(&self) -> std::time::Duration {
+            self.started.elapsed()
+        }
+    }
+
+    impl Clock for System {
+        fn now(&self) -> Timestamp {
+            let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+            Timestamp::from_millis(self.base.load(Ordering::SeqCst).saturating_add(elapsed))
+        }
+    }
+
+    fn wall() -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,17 @@
+//! The pure part of Sprag: everything that decides, nothing that acts.
+//!
+//! No I/O, no clock, no entropy: time and ids come in with the input, so the same arguments give the same decision on
+//! replay, in the simulator and on another node. The one exception is [`clock::System`], behind the feature
+//! `system-clock`, which is the workspace's only reader of the machine's clock.
+
+pub mod action;
+pub mod clock;
+pub mod duration;
+pub mod expression;
+pub mod ids;
+pub mod json;
+pub mod machine;
+pub mod redact;
+pub mod schedule;
+pub mod source;
+pub mod time;

@@ -1,0 +1,125 @@
+//! What lint says: each finding with its place, and what would mend it. All of them in one run.
+
+use serde::Serialize;
+
+use crate::source::{Position, nearest};
+
+/// Whether a machine can be applied in spite of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The machine is refused.
+    Error,
+    /// The machine works, but perhaps not as meant.
+    Warning,
+}
+
+/// One thing that is wrong or doubtful.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Error or warning.
+    pub severity: Severity,
+    /// A stable name for the kind of finding.
+    pub code: &'static str,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+    /// The place as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong, with the value.
+    pub detail: String,
+    /// What would mend it.
+    pub remedy: String,
+}
+
+/// More findings than this help nobody; a last one says that there are more.
+const FINDINGS_MAX: usize = 500;
+/// Finding the nearest name takes time in the number of names: after so many, only the findings themselves are made.
+const SUGGESTIONS_MAX: usize = 100;
+/// How many names a suggestion is picked from.
+const SUGGESTION_CANDIDATES_MAX: usize = 2_000;
+
+/// The findings of one run, in the order they were made until [`Findings::finish`] sorts them.
+#[derive(Debug, Default)]
+pub struct Findings {
+    list: Vec<Finding>,
+    has_errors: bool,
+    left_out: usize,
+    suggested: usize,
+}
+
+/// Where a finding points.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// In the text.
+    pub at: Position,
+    /// In the tree.
+    pub pointer: String,
+}
+
+impl Findings {
+    /// Notes an error.
+    pub fn error(&mut self, place: &Place, code: &'static str, detail: impl Into<String>, remedy: impl Into<String>) {
+        self.push(Severity::Error, place, code, detail.into(), remedy.into());
+    }
+
+    /// Notes a warning.
+    pub fn warning(&mut self, place: &Place, code: &'static str, detail: impl Into<String>, remedy: impl Into<String>) {
+        self.push(Severity::Warning, place, code, detail.into(), remedy.into());
+    }
+
+    fn push(&mut self, severity: Severity, place: &Place, code: &'static str, detail: String, remedy: String) {
+        self.has_errors |= severity == Severity::Error;
+        if self.list.len() == FINDINGS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let Place { at, pointer } = place.clone();
+        self.list.push(Finding {
+            severity,
+            code,
+            line: at.line,
+            column: at.column,
+            pointer,
+            detail,
+            remedy,
+        });
+    }
+
+    /// The candidate that was most likely meant by `word`.
+    pub fn nearest<'c>(&mut self, word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+        self.suggested += 1;
+        if self.suggested > SUGGESTIONS_MAX {
+            return None;
+        }
+        nearest(word, candidates.into_iter().take(SUGGESTION_CANDIDATES_MAX))
+    }
+
+    /// Whether any finding so far refuses the machine.
+    pub fn has_errors(&self) -> bool {
+        self.has_errors
+    }
+
+    /// All findings by place in the file.
+    pub fn finish(mut self) -> Vec<Finding> {
+        self.list
+            .sort_by(|a, b| (a.line, a.column, a.severity, a.code).cmp(&(b.line, b.column, b.severity, b.code)));
+        if self.left_out > 0 {
+            self.list.push(Finding {
+                severity: if self.has_errors {
+                    Severity::Error
+                } else {
+                    Severity::Warning
+                },
+                code: "too-many-findings",
+                line: Position::START.line,
+                column: Position::START.column,
+                pointer: String::new(),
+                detail: format!("`{}` more findings are left out", self.left_out),
+                remedy: "mend these first".to_owned(),
+            });
+        }
+        self.list
+    }
+}

@@ -1,0 +1,65 @@
+//! Whether an action's configuration makes sense to its runner, asked through a trait: core knows no runner.
+
+use serde_json::{Value, json};
+
+use super::loader::Loader;
+use super::reader::shown;
+use crate::action::ConfigProblem;
+
+/// Whoever knows what the runners of this process accept.
+pub trait ConfigCheck {
+    /// Everything wrong with the configuration of an action of type `kind` that can be known before it is rendered.
+    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType>;
+}
+
+/// No runner serves this type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownType {
+    /// The known type that was most likely meant.
+    pub nearest: Option<String>,
+}
+
+/// Accepts everything, for those who only want to know the machine.
+impl ConfigCheck for () {
+    fn check(&self, _kind: &str, _config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
+        Ok(Vec::new())
+    }
+}
+
+impl Loader<'_> {
+    /// Asks about every action's configuration.
+    pub(super) fn check_configs(&mut self, runners: &dyn ConfigCheck) {
+        for fields in &self.notes.actions {
+            let (Some(kind), Some(kind_spot)) = (fields.text("type"), fields.get("type")) else {
+                continue;
+            };
+            let spot = fields.get("config");
+            let config = spot.as_ref().map_or_else(|| json!({}), |spot| spot.node.to_value());
+            match runners.check(kind, &config) {
+                Ok(problems) => {
+                    for ConfigProblem {
+                        pointer,
+                        detail,
+                        remedy,
+                    } in problems
+                    {
+                        let place = spot
+                            .as_ref()
+                            .map_or_else(|| fields.at.place(), |spot| spot.inside(&pointer));
+                        self.findings.error(&place, "invalid-config", detail, remedy);
+                    }
+                }
+                // A runner elsewhere may serve types that are not known here.
+                Err(_) if fields.get("runner").is_some() => {}
+                Err(UnknownType { nearest }) => {
+                    let detail = format!("no runner serves type `{}`", shown(kind));
+                    let remedy = match nearest {
+                        Some(nearest) => format!("did you mean `{nearest}`?"),
+                        None => "use a known type, or name the external `runner` that serves it".to_owned(),
+                    };
+                    self.findings.error(&kind_spot.place(), "unknown-type", detail, remedy);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! One load under way: the machine so far, what was found, and the order in which things are read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::keys::{MACHINE, MAIL};
+use super::notes::Notes;
+use super::reader::{Fields, Spot};
+use crate::expression::template::Template;
+use crate::machine::digest::digest;
+use crate::machine::findings::Findings;
+use crate::machine::model::Machine;
+use crate::source::Node;
+
+/// A load under way.
+pub(super) struct Loader<'n> {
+    /// The whole file.
+    pub(super) root: Spot<'n>,
+    /// The machine so far.
+    pub(super) machine: Machine,
+    /// The fields of every state, by index.
+    pub(super) states: Vec<Fields<'n>>,
+    /// The position of every action in the file, by its id; of several with one id, the first.
+    pub(super) action_positions: BTreeMap<&'n str, usize>,
+    /// What the machine does not keep.
+    pub(super) notes: Notes<'n>,
+    /// What was found.
+    pub(super) findings: Findings,
+    /// How many states below the root there may be.
+    pub(super) states_max: usize,
+    /// Whether there were more.
+    pub(super) has_too_many_states: bool,
+}
+
+impl<'n> Loader<'n> {
+    /// A load of this file that has read nothing yet.
+    pub(super) fn new(node: &'n Node, findings: Findings, states_max: usize) -> Self {
+        let root = Fields::new(Spot::root(node), &MACHINE);
+        let object = |name| match root.value(name) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        let machine = Machine {
+            id: root.string("id").unwrap_or_default(),
+            description: root.string("description"),
+            digest: [0; 32],
+            definition: node.to_value(),
+            variables: object("variables"),
+            input: root.value("input"),
+            states: Vec::new(),
+            transitions: Vec::new(),
+            actions: Vec::new(),
+            results_named: Vec::new(),
+            skips_named: Vec::new(),
+            templates: object("templates"),
+            paths: BTreeMap::new(),
+        };
+        Self {
+            root: root.at,
+            machine,
+            states: Vec::new(),
+            action_positions: BTreeMap::new(),
+            notes: Notes::default(),
+            findings,
+            states_max,
+            has_too_many_states: false,
+        }
+    }
+
+    /// Reads everything: states before what names them, actions before what runs them.
+    pub(super) fn compile(&mut self) {
+        let root = Fields::new(self.root.clone(), &MACHINE);
+        self.read_states(&root);
+        if self.has_too_many_states {
+            return;
+        }
+        self.read_actions(&root);
+        self.read_behaviour();
+        self.check_mail_templates(&root);
+        self.name_results();
+        self.name_skips();
+        self.machine.digest = digest(&self.machine);
+    }
+
+    /// Mail templates are rendered by their runner, over values of its own: only their form can be judged here.
+    fn check_mail_templates(&mut self, root: &Fields<'n>) {
+        for (_, mail) in root.get("templates").iter().flat_map(Spot::members) {
+            for part in mail
+                .members()
+                .filter(|(name, _)| MAIL.key(name).is_some())
+                .map(|(_, part)| part)
+            {
+                if let Err(errors) = Template::compile(&part.node.to_value()) {
+                    let errors = errors
+                        .iter()
+                        .map(|error| (error.pointer.as_str(), error.detail.as_str()));
+                    self.template_errors(&part, errors);
+                }
+            }
+        }
+    }
+
+    /// The actions whose results some expression may read; all of them, where that is decided only at run time.
+    fn name_results(&mut self) {
+        let mut reads_all = self.notes.computes_paths;
+        let mut read: BTreeSet<&str> = BTreeSet::new();
+        for found in &self.notes.uses {
+            match found.path.segments() {
+                [] => reads_all = true,
+                [root] => reads_all |= root.as_ref() == "results",
+                [root, id, ..] if root.as_ref() == "results" => drop(read.insert(id)),
+                _ => {}
+            }
+        }
+        let ids = self.machine.actions.iter().map(|action| action.action_id.as_str());
+        self.machine.results_named = ids
+            .filter(|id| reads_all || read.contains(id))
+            .map(str::to_owned)
+            .collect();
+    }
+
+    fn name_skips(&mut self) {
+        let ids = self.machine.actions.iter().map(|action| action.action_id.as_str());
+        let skips = ids.filter(|id| self.machine.handles(&format!("skipped.{id}")));
+        self.machine.skips_named = skips.map(str::to_owned).collect();
+    }
+}
+
+impl Machine {
+    /// Whether some transition names this event; `*` names none.
+    pub(in crate::machine) fn handles(&self, event: &str) -> bool {
+        let descriptors = self.states.iter().flat_map(|state| &state.on);
+        descriptors.into_iter().any(|(descriptor, _)| descriptor.names(event))
+    }
+}

@@ -1,0 +1,69 @@
+//! What the loader knows and the compiled machine does not keep: where things stand in the file, and which expression
+//! names what.
+
+use super::reader::{Fields, Spot};
+use crate::expression::scope::Path;
+use crate::expression::template::Template;
+use crate::machine::findings::Place;
+use crate::machine::model::{StateIndex, TransitionIndex};
+
+/// The notes of one load.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct Notes<'n> {
+    /// By state.
+    pub(in crate::machine) states: Vec<Place>,
+    /// By transition.
+    pub(in crate::machine) transitions: Vec<Place>,
+    /// By action.
+    pub(in crate::machine) actions: Vec<Fields<'n>>,
+    /// Every path that an expression names.
+    pub(in crate::machine) uses: Vec<Use<'n>>,
+    /// Whether some expression computes the paths it reads, so that it may read anything.
+    pub(in crate::machine) computes_paths: bool,
+}
+
+/// A path that an expression names.
+#[derive(Clone, Debug)]
+pub(in crate::machine) struct Use<'n> {
+    /// The value that holds the expression.
+    pub(super) spot: Spot<'n>,
+    /// Whose expression it is.
+    pub(in crate::machine) site: Site,
+    /// What it names.
+    pub(in crate::machine) path: Path,
+}
+
+/// Whose expression it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Site {
+    /// A transition's guard.
+    Guard(TransitionIndex),
+    /// What a transition does.
+    Taken(TransitionIndex),
+    /// What entering a state does.
+    Entry(StateIndex),
+    /// What leaving a state does.
+    Exit(StateIndex),
+    /// What a final state gives.
+    Output(StateIndex),
+    /// Whether an action is skipped.
+    Condition(usize),
+    /// What an action's runner needs.
+    Config(usize),
+    /// What an action's attempts are counted under.
+    LimitKey(usize),
+}
+
+impl Use<'_> {
+    /// The place of the very text that names the path, where that can be told.
+    pub(in crate::machine) fn place(&self) -> Place {
+        let written = self.path.to_string();
+        let names = |text: &str| {
+            text == written
+                || text.contains("{{")
+                    && Template::compile(&text.into())
+                        .is_ok_and(|template| template.paths().any(|path| *path == self.path))
+        };
+        self.spot.find_text(&names).unwrap_or_else(|| self.spot.place())
+    }
+}

@@ -1,0 +1,83 @@
+//! Inline operations: what states and transitions do by themselves.
+
+use super::keys::{OPERATION, RAISE};
+use super::loader::Loader;
+use super::notes::Site;
+use super::reader::{Fields, Spot, shown};
+use crate::expression::template::Template;
+use crate::machine::model::Operation;
+
+impl<'n> Loader<'n> {
+    /// One operation or a list of them.
+    pub(super) fn operations(&mut self, spot: &Spot<'n>, site: Site) -> Vec<Operation> {
+        spot.each()
+            .iter()
+            .filter_map(|item| self.operation(item, site))
+            .collect()
+    }
+
+    fn operation(&mut self, spot: &Spot<'n>, site: Site) -> Option<Operation> {
+        if spot.text().is_some() {
+            return self.named_action(spot).map(Operation::Run);
+        }
+        let mut members = spot.members().filter(|(name, _)| OPERATION.key(name).is_some());
+        let (Some((name, argument)), None) = (members.next(), members.next()) else {
+            self.not_one_operation(spot);
+            return None;
+        };
+        match name {
+            "assign" => Some(Operation::Assign(self.assignments(&argument, site))),
+            "raise" => self.raise(&argument, site),
+            "log" => self.template(&argument, site).map(Operation::Log),
+            "cancel" => self.named_action(&argument).map(Operation::Cancel),
+            _ => self.named_action(&argument).map(Operation::Run),
+        }
+    }
+
+    fn not_one_operation(&mut self, spot: &Spot<'n>) {
+        let known: Vec<&str> = OPERATION.keys.iter().map(|key| key.name).collect();
+        let detail = "an operation has exactly one of its keys".to_owned();
+        let remedy = format!(
+            "write one of `{}`; use a list for several operations",
+            known.join("`, `")
+        );
+        self.findings.error(&spot.place(), "bad-operation", detail, remedy);
+    }
+
+    /// Variables to set.
+    pub(super) fn assignments(&mut self, spot: &Spot<'n>, site: Site) -> Vec<(String, Template)> {
+        spot.members()
+            .filter_map(|(name, value)| Some((name.to_owned(), self.template(&value, site)?)))
+            .collect()
+    }
+
+    fn raise(&mut self, spot: &Spot<'n>, site: Site) -> Option<Operation> {
+        if let Some(event) = spot.text() {
+            return Some(Operation::Raise {
+                event: event.to_owned(),
+                payload: None,
+            });
+        }
+        let fields = Fields::new(spot.clone(), &RAISE);
+        let payload = fields.get("payload").and_then(|payload| self.template(&payload, site));
+        Some(Operation::Raise {
+            event: fields.string("type")?,
+            payload,
+        })
+    }
+
+    /// The position of the action that the text names.
+    fn named_action(&mut self, spot: &Spot<'n>) -> Option<usize> {
+        let name = spot.text()?;
+        let position = self.action_positions.get(name).copied();
+        if position.is_none() {
+            let detail = format!("there is no action `{}`", shown(name));
+            let remedy = match self.findings.nearest(name, self.action_positions.keys().copied()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "define it under `actions`".to_owned(),
+            };
+            self.findings.error(&spot.place(), "unknown-action", detail, remedy);
+        }
+        position
+    }
+}

@@ -1,0 +1,34 @@
+//! Machines: from a file to a compiled statechart, and one macrostep at a time from there.
+
+mod context;
+mod digest;
+mod event;
+mod execution;
+mod findings;
+mod lint;
+mod load;
+mod model;
+mod schema;
+mod select;
+mod sets;
+mod state_set;
+mod step;
+mod trigger;
+
+#[cfg(test)]
+mod tests;
+
+pub use context::ROOTS;
+pub use event::{RESERVED_PREFIXES, is_reserved};
+pub use execution::{
+    Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Message, Microstep, SkipReason, Step, StepError,
+    TimerKey, Trigger, Visit,
+};
+pub use findings::{Finding, Findings, Place, Severity};
+pub use load::{
+    ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_node, load_stored, load_text,
+};
+pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
+pub use schema::schema;
+pub use state_set::{STATES_CEILING, StateSet};
+pub use step::{RESULT_KEPT_BYTES, step};

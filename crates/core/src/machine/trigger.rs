@@ -1,0 +1,112 @@
+//! Triggers: from an action definition and the present facts to an action that is ready, skipped or dead.
+//!
+//! An error in an action's condition, configuration or limit key never discards the macrostep: the action is created
+//! dead, and its end is a macrostep of its own.
+
+use super::execution::{Effect, Fate, SkipReason, Trigger};
+use super::model::StateIndex;
+use super::step::Run;
+use crate::action::error::kind;
+use crate::action::{ActionError, Definition};
+use crate::expression::logic::Fuel;
+use crate::expression::template::Limits;
+use crate::time::Timestamp;
+
+/// Triggers the action for `owner`, or starts its schedule.
+pub(super) fn fire(run: &mut Run<'_>, action: usize, owner: StateIndex, visit: Option<u64>) {
+    let Some(definition) = run.machine.actions.get(action) else {
+        return;
+    };
+    if let (Some(schedule), Some(visit)) = (&definition.schedule, visit) {
+        let start = run
+            .input
+            .now
+            .as_millis()
+            .saturating_add(i64::try_from(definition.delay).unwrap_or(i64::MAX));
+        if let Some(next) = schedule.cron.next_after(start) {
+            let next = Timestamp::from_millis(next);
+            run.effects.push(Effect::StartSchedule { action, visit, next });
+        }
+        return;
+    }
+    push(run, action, owner, visit, None);
+}
+
+/// Triggers one occurrence of a schedule, on the facts of now.
+pub(super) fn occurrence(run: &mut Run<'_>, action_id: &str, visit: u64, nominal: Timestamp) {
+    let Some((action, _)) = run.machine.action(action_id) else {
+        return;
+    };
+    let owner = run.execution.visit(visit).map_or(StateIndex::ROOT, |visit| visit.state);
+    push(run, action, owner, Some(visit), Some(nominal));
+}
+
+fn push(run: &mut Run<'_>, action: usize, owner: StateIndex, visit: Option<u64>, nominal: Option<Timestamp>) {
+    let Some(definition) = run.machine.actions.get(action) else {
+        return;
+    };
+    let count = run.execution.triggered.entry(definition.action_id.clone()).or_insert(0);
+    *count += 1;
+    let ordinal = *count;
+    let fate = fate(run, definition, owner);
+    run.effects.push(Effect::Trigger(Trigger {
+        action,
+        ordinal,
+        visit,
+        nominal,
+        fate,
+    }));
+}
+
+fn fate(run: &Run<'_>, definition: &Definition, owner: StateIndex) -> Fate {
+    if !definition.enabled {
+        return Fate::Skipped(SkipReason::Disabled);
+    }
+    match ready(run, definition, owner) {
+        Ok(fate) => fate,
+        Err(message) => Fate::Dead(ActionError::new(kind::INVALID_CONFIGURATION, message)),
+    }
+}
+
+fn ready(run: &Run<'_>, definition: &Definition, owner: StateIndex) -> Result<Fate, String> {
+    let context = run.context(Some(&run.event), owner);
+    if let Some(condition) = &definition.condition {
+        let holds = condition
+            .test(&context, &mut Fuel::default())
+            .map_err(|error| format!("condition: {error}"))?;
+        if !holds {
+            return Ok(Fate::Skipped(SkipReason::Condition));
+        }
+    }
+    let frozen = if definition.config.constant().is_some() {
+        None
+    } else {
+        Some(
+            definition
+                .config
+                .freeze(&context, Limits::default())
+                .map_err(|error| format!("config: {error}"))?,
+        )
+    };
+    let limit_keys = limit_keys(run, definition, &context)?;
+    Ok(Fate::Ready { frozen, limit_keys })
+}
+
+fn limit_keys(
+    run: &Run<'_>,
+    definition: &Definition,
+    context: &super::context::Context<'_>,
+) -> Result<Vec<String>, String> {
+    let own = || format!("{}/{}", run.machine.id, definition.action_id);
+    let keys = definition.limits.iter().map(|limit| match &limit.key {
+        None => Ok(own()),
+        Some(key) => match key
+            .render(context, Limits::default())
+            .map_err(|error| format!("limits key: {error}"))?
+        {
+            serde_json::Value::String(key) if !key.is_empty() && !key.contains('\0') => Ok(key),
+            other => Err(format!("limits key: `{other}` is not a text")),
+        },
+    });
+    keys.collect()
+}

@@ -1,0 +1,195 @@
+//! Masking of secret values in whatever leaves a runner.
+//!
+//! A secret is found as it is, percent-encoded, JSON-escaped (both up to twice over, whatever was chosen to be
+//! escaped), and inside base64 of either alphabet at any alignment. What comes out holds none of these forms, and
+//! masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
+//! half of every text.
+
+mod base64;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use view::View;
+
+/// Shorter values are not masked.
+pub const VALUE_BYTES_MIN: usize = 6;
+/// A mask can complete a secret together with the text beside it, so the result is looked at again, at most so often.
+const PASSES_MAX: usize = 16;
+/// Takes the place of a secret where its name would give something away, and of texts that resist.
+const STARS: &str = "***";
+
+/// Knows the secret values of an attempt and masks them. It has no `Debug`, so it cannot end in a log.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    patterns: Vec<Pattern>,
+    masks: Vec<String>,
+    /// The patterns that begin with each byte.
+    beginnings: Vec<Vec<usize>>,
+}
+
+/// One form in which a secret may appear.
+#[derive(Clone)]
+struct Pattern {
+    bytes: Vec<u8>,
+    /// Characters before and after that also hold bits of the secret.
+    margin: (usize, usize),
+    secret: usize,
+}
+
+/// A stretch of text that holds a secret.
+struct Found {
+    range: Range<usize>,
+    secret: usize,
+}
+
+impl Redactor {
+    /// Masks these secrets, given as name and value.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut redactor = Self {
+            beginnings: vec![Vec::new(); 256],
+            ..Self::default()
+        };
+        for (name, value) in secrets {
+            if value.len() >= VALUE_BYTES_MIN {
+                redactor.add(name, value.as_bytes());
+            }
+        }
+        redactor
+    }
+
+    fn add(&mut self, name: &str, value: &[u8]) {
+        let secret = self.masks.len();
+        self.masks.push(format!("[secret {name}]"));
+        self.push(Pattern {
+            bytes: value.to_vec(),
+            margin: (0, 0),
+            secret,
+        });
+        for form in base64::forms(value) {
+            self.push(Pattern {
+                bytes: form.characters,
+                margin: form.margin,
+                secret,
+            });
+        }
+    }
+
+    fn push(&mut self, pattern: Pattern) {
+        let first = pattern.bytes.first().copied();
+        if let Some(beginning) = first.and_then(|first| self.beginnings.get_mut(usize::from(first))) {
+            beginning.push(self.patterns.len());
+            self.patterns.push(pattern);
+        }
+    }
+
+    /// The text without the secrets.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let found = self.find(text);
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut masked = replace(text, &found, |secret| {
+            self.masks.get(secret).map_or(STARS, String::as_str)
+        });
+        for _ in 0..PASSES_MAX {
+            let found = self.find(&masked);
+            if found.is_empty() {
+                return Cow::Owned(masked);
+            }
+            masked = replace(&masked, &found, |_| STARS);
+        }
+        Cow::Owned(STARS.to_owned())
+    }
+
+    /// Masks every string in the value, keys included, and every number whose digits are a secret.
+    pub fn value(&self, value: &mut Value) {
+        if self.patterns.is_empty() {
+            return;
+        }
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                if let Cow::Owned(masked) = self.text(&number.to_string()) {
+                    *value = Value::String(masked);
+                }
+            }
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.text(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => self.map(map),
+        }
+    }
+
+    fn map(&self, map: &mut Map<String, Value>) {
+        if map.keys().any(|key| matches!(self.text(key), Cow::Owned(_))) {
+            let entries = std::mem::take(map).into_iter();
+            map.extend(entries.map(|(key, value)| (self.text(&key).into_owned(), value)));
+        }
+        map.values_mut().for_each(|value| self.value(value));
+    }
+
+    /// Every stretch that holds a secret, in order and apart from each other.
+    fn find(&self, text: &str) -> Vec<Found> {
+        if self.patterns.is_empty() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for view in view::all(text) {
+            self.find_in(&view, &mut found);
+        }
+        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
+        let mut apart: Vec<Found> = Vec::new();
+        for one in found {
+            match apart.last_mut() {
+                Some(last) if one.range.start < last.range.end => last.range.end = last.range.end.max(one.range.end),
+                _ => apart.push(one),
+            }
+        }
+        apart
+    }
+
+    fn find_in(&self, view: &View<'_>, found: &mut Vec<Found>) {
+        let bytes = view.bytes();
+        for (position, byte) in bytes.iter().enumerate() {
+            let Some(rest) = bytes.get(position..) else { continue };
+            for pattern in self.beginnings.get(usize::from(*byte)).into_iter().flatten() {
+                let Some(pattern) = self.patterns.get(*pattern) else {
+                    continue;
+                };
+                if rest.starts_with(&pattern.bytes) {
+                    let (before, after) = pattern.margin;
+                    let from = position.saturating_sub(before);
+                    let to = (position + pattern.bytes.len() + after).min(bytes.len());
+                    found.push(Found {
+                        range: view.origin(from..to),
+                        secret: pattern.secret,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn replace<'m>(text: &str, found: &[Found], mask: impl Fn(usize) -> &'m str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut copied = 0;
+    for one in found {
+        // A stretch may begin or end inside a character that was escaped byte by byte or that base64 met by chance.
+        let from = text.floor_char_boundary(one.range.start).max(copied);
+        masked.push_str(text.get(copied..from).unwrap_or_default());
+        masked.push_str(mask(one.secret));
+        copied = text.ceil_char_boundary(one.range.end).max(copied);
+    }
+    masked.push_str(text.get(copied..).unwrap_or_default());
+    masked
+}
