@@ -1,0 +1,282 @@
+//! Random mutations and questions from a seed. Few ids, so that they meet; mostly legal, so that there is something to
+//! compare.
+
+use sprag_core::ids::scatter;
+
+use super::fixtures::{action, at, entry, execution, input, receipt, timer, version};
+use crate::records::{Action, Execution, ExecutionStatus, Life, Timer, TimerKey};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Variables, Wanted, Window};
+
+const EXECUTIONS: u64 = 24;
+const ACTIONS: u64 = 60;
+const MACHINES: [&str; 2] = ["order", "refund"];
+const KEYS: [&str; 3] = ["a", "b", "c"];
+const LINES: [&str; 3] = ["email", "webhook", "webhook:x"];
+const MESSAGES: [&str; 3] = ["m1", "m2", "m3"];
+const ERRORS: [&str; 2] = ["timeout", "crashed"];
+
+/// A stream of numbers that a seed determines.
+pub(super) struct Random {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            seed: scatter(seed),
+            drawn: 0,
+        }
+    }
+
+    /// A number below `bound`, which must not be 0.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.drawn += 1;
+        scatter(self.seed ^ scatter(self.drawn)) % bound
+    }
+
+    /// True once in `times`.
+    pub(super) fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    fn size(&mut self, bound: u64) -> usize {
+        usize::try_from(self.below(bound)).unwrap_or(0)
+    }
+
+    fn byte(&mut self, bound: u8) -> u8 {
+        u8::try_from(self.below(u64::from(bound))).unwrap_or(0)
+    }
+
+    fn text(&mut self, texts: &[&str]) -> String {
+        let index = self.size(u64::try_from(texts.len()).unwrap_or(1));
+        texts.get(index).copied().unwrap_or_default().to_owned()
+    }
+
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.once_in(2) { Some(make(self)) } else { None }
+    }
+
+    fn status(&mut self) -> ExecutionStatus {
+        // Mostly running: a closed execution frees its key, which is where it gets interesting, but it should be rare.
+        let index = if self.once_in(2) { self.size(5) } else { 0 };
+        ExecutionStatus::ALL
+            .get(index)
+            .copied()
+            .unwrap_or(ExecutionStatus::Running)
+    }
+
+    /// One of the few executions, as it is when it is new: the number decides its machine and key.
+    fn new_execution(&mut self) -> Execution {
+        let number = self.below(EXECUTIONS);
+        let key = KEYS
+            .get(usize::try_from(number % 5).unwrap_or(0))
+            .map(|key| (*key).to_owned());
+        let machine = MACHINES[usize::from(number.is_multiple_of(3))].to_owned();
+        Execution {
+            machine,
+            key,
+            ..execution(number)
+        }
+    }
+
+    /// One of the few actions, as it is when it is new: the number decides its execution.
+    fn new_action(&mut self) -> Action {
+        let number = self.below(ACTIONS);
+        action(&execution(number % EXECUTIONS), 1_000 + number)
+    }
+
+    fn alter_execution(&mut self, execution: &mut Execution) {
+        execution.version = self.byte(9).into();
+        execution.status = self.status();
+        execution.sequence = self.below(100);
+        execution.updated_at = at(self.below(1_000));
+        execution.body = vec![self.byte(255); self.size(300)];
+        execution.variables = vec![self.byte(255); self.size(4_000)];
+        execution.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
+    }
+
+    fn alter_action(&mut self, action: &mut Action) {
+        action.kind = self.text(&LINES);
+        action.status = self.byte(9);
+        action.line = self.text(&LINES);
+        action.priority = self.byte(3) * 50;
+        action.run_at = at(self.below(20));
+        action.error_kind = self.maybe(|random| random.text(&ERRORS));
+        action.body = vec![self.byte(255); self.size(300)];
+        action.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
+    }
+
+    fn timer(&mut self) -> Timer {
+        let (visit, index) = (self.below(3), u16::from(self.byte(2)));
+        let one = timer(&self.new_execution(), visit, index, self.below(20));
+        Timer {
+            schedule: self.maybe(|random| random.text(&LINES)),
+            ..one
+        }
+    }
+
+    /// A mutation that the records which `reader` sees mostly allow.
+    pub(super) fn mutation(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
+        Ok(match self.below(14) {
+            0 => Mutation::InsertMachineVersion(version(&self.text(&MACHINES), u32::from(self.byte(40)))),
+            1..=3 => self.write_execution(reader)?,
+            4..=5 => self.append(reader)?,
+            6..=8 => self.write_action(reader)?,
+            9 => Mutation::PutTimer(self.timer()),
+            10 => Mutation::DeleteTimer(self.timer().key),
+            11 => Mutation::InsertInbox(input(&self.new_execution(), self.below(50))),
+            12 => self.receipt_or_delete(),
+            _ => Mutation::PutLife(Life {
+                started_at: at(self.below(9)),
+                seen_at: at(self.below(99)),
+            }),
+        })
+    }
+
+    fn write_execution(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
+        let new = self.new_execution();
+        let stored = reader.execution(new.id)?;
+        let variables = if self.once_in(2) {
+            Variables::Changed
+        } else {
+            Variables::Unchanged
+        };
+        let against_the_rules = self.once_in(16);
+        let insert = stored.is_none() != against_the_rules;
+        let mut execution = stored.unwrap_or(new);
+        self.alter_execution(&mut execution);
+        Ok(if insert {
+            Mutation::InsertExecution(execution)
+        } else {
+            Mutation::UpdateExecution { execution, variables }
+        })
+    }
+
+    fn write_action(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
+        let new = self.new_action();
+        let stored = reader.action(new.id)?;
+        let against_the_rules = self.once_in(16);
+        let insert = stored.is_none() != against_the_rules;
+        let mut action = stored.unwrap_or(new);
+        self.alter_action(&mut action);
+        Ok(if insert {
+            Mutation::InsertAction(action)
+        } else {
+            Mutation::UpdateAction(action)
+        })
+    }
+
+    fn append(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
+        let execution = self.new_execution();
+        let newest = reader
+            .history(execution.id, 0, usize::MAX)?
+            .last()
+            .map_or(0, |entry| entry.sequence);
+        let sequence = if self.once_in(8) {
+            self.below(newest + 4)
+        } else {
+            newest + 1
+        };
+        Ok(Mutation::AppendHistory(entry(&execution, sequence)))
+    }
+
+    fn receipt_or_delete(&mut self) -> Mutation {
+        let one = self.new_execution();
+        let message = self.text(&MESSAGES);
+        match self.below(3) {
+            0 => Mutation::InsertReceipt(receipt(&one, &message)),
+            1 => Mutation::DeleteReceipt {
+                execution: one.id,
+                message,
+            },
+            _ => Mutation::DeleteInbox {
+                execution: one.id,
+                position: self.below(50),
+            },
+        }
+    }
+
+    /// All that can be loaded.
+    pub(super) fn everything() -> Wanted {
+        let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
+        let pairs = |left: &[&str], right: &[&str]| -> Vec<(String, String)> {
+            left.iter()
+                .flat_map(|one| right.iter().map(|other| ((*one).to_owned(), (*other).to_owned())))
+                .collect()
+        };
+        Wanted {
+            keys: pairs(&MACHINES, &KEYS),
+            actions: (0..ACTIONS)
+                .map(|number| action(&execution(number % EXECUTIONS), 1_000 + number).id)
+                .collect(),
+            receipts: executions
+                .iter()
+                .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
+                .collect(),
+            newest: MACHINES.map(str::to_owned).to_vec(),
+            executions,
+        }
+    }
+
+    pub(super) fn line(&mut self) -> String {
+        self.text(&LINES)
+    }
+
+    pub(super) fn limit(&mut self) -> usize {
+        self.size(8)
+    }
+
+    pub(super) fn ready_key(&mut self) -> Option<ReadyKey> {
+        self.maybe(|random| ReadyKey {
+            priority: random.byte(3) * 50,
+            run_at: at(random.below(20)),
+            action: random.new_action().id,
+        })
+    }
+
+    pub(super) fn window<K>(&mut self, key: impl FnOnce(&mut Self) -> K) -> Window<K> {
+        let until = at(self.below(20));
+        let after = self.maybe(|random| (at(random.below(20)), key(random)));
+        Window {
+            until,
+            after,
+            limit: self.limit(),
+        }
+    }
+
+    pub(super) fn timer_key(&mut self) -> TimerKey {
+        self.timer().key
+    }
+
+    pub(super) fn action_id(&mut self) -> sprag_core::ids::ActionId {
+        self.new_action().id
+    }
+
+    pub(super) fn execution_id(&mut self) -> sprag_core::ids::ExecutionId {
+        self.new_execution().id
+    }
+
+    pub(super) fn execution_query(&mut self) -> ExecutionQuery {
+        ExecutionQuery {
+            machine: self.maybe(|random| random.text(&MACHINES)),
+            status: self.maybe(Self::status),
+            key: self.maybe(|random| random.text(&KEYS)),
+            before: self.maybe(Self::execution_id),
+            limit: self.limit(),
+        }
+    }
+
+    pub(super) fn action_query(&mut self) -> ActionQuery {
+        ActionQuery {
+            execution: self.maybe(Self::execution_id),
+            machine: self.maybe(|random| random.text(&MACHINES)),
+            action_id: self.maybe(|_| "send".to_owned()),
+            kind: self.maybe(|random| random.text(&LINES)),
+            status: self.maybe(|random| random.byte(9)),
+            error_kind: self.maybe(|random| random.text(&ERRORS)),
+            before: self.maybe(Self::action_id),
+            limit: self.limit(),
+        }
+    }
+}

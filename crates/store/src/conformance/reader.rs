@@ -1,0 +1,302 @@
+//! What readers see: committed state, filtered, newest first, page by page.
+
+use super::fixtures::{
+    DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, entry, execution, input, inserts, keyed, timer,
+};
+use super::{Check, Subject, checks};
+use crate::records::{Action, Execution, ExecutionStatus};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Variables};
+
+/// What readers rely on.
+pub const READER: &[Check] = checks![
+    executions_are_listed_newest_first,
+    executions_are_filtered_by_all_that_is_given,
+    pages_of_executions_meet,
+    actions_are_listed_newest_first,
+    actions_are_filtered_by_all_that_is_given,
+    a_history_is_read_in_pages,
+    what_belongs_to_an_execution_is_read_by_its_id,
+    a_reader_sees_every_commit_and_nothing_else,
+];
+
+const ALL: usize = 1_000;
+
+fn ids(executions: &[Execution]) -> Vec<sprag_core::ids::ExecutionId> {
+    executions.iter().map(|execution| execution.id).collect()
+}
+
+/// Executions of two machines, in all statuses, with and without keys, some closed under one key.
+fn many_executions(store: &mut Opened) -> Result<Vec<Execution>, Error> {
+    let mut executions = Vec::new();
+    for (number, status) in (1..=30).zip(ExecutionStatus::ALL.into_iter().cycle()) {
+        let machine = if number % 3 == 0 { "refund" } else { "order" };
+        let key = match status {
+            ExecutionStatus::Completed => Some("k".to_owned()),
+            ExecutionStatus::Running => Some(format!("k{number}")),
+            _ => None,
+        };
+        executions.push(Execution {
+            machine: machine.to_owned(),
+            status,
+            key,
+            ..execution(number)
+        });
+    }
+    store.commit(&inserts(&executions.iter().collect::<Vec<_>>()))?;
+    executions.reverse();
+    Ok(executions)
+}
+
+fn executions_are_listed_newest_first(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let expected = many_executions(&mut store)?;
+    assert_eq!(
+        store.reader.executions(&ExecutionQuery {
+            limit: ALL,
+            ..ExecutionQuery::default()
+        })?,
+        expected
+    );
+    assert_eq!(
+        store.reader.executions(&ExecutionQuery::default())?,
+        [],
+        "a limit of none gives nothing"
+    );
+    Ok(())
+}
+
+fn executions_are_filtered_by_all_that_is_given(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let all = many_executions(&mut store)?;
+    let machines = [None, Some("order"), Some("refund"), Some("none")];
+    let statuses = [None].into_iter().chain(ExecutionStatus::ALL.map(Some));
+    let keys = [None, Some("k"), Some("k1"), Some("none")];
+    for status in statuses {
+        for (machine, key) in machines.iter().flat_map(|machine| keys.map(|key| (*machine, key))) {
+            let query = ExecutionQuery {
+                machine: machine.map(str::to_owned),
+                status,
+                key: key.map(str::to_owned),
+                before: None,
+                limit: ALL,
+            };
+            let expected: Vec<Execution> = all
+                .iter()
+                .filter(|execution| machine.is_none_or(|machine| execution.machine == machine))
+                .filter(|execution| status.is_none_or(|status| execution.status == status))
+                .filter(|execution| key.is_none_or(|key| execution.key.as_deref() == Some(key)))
+                .cloned()
+                .collect();
+            assert_eq!(ids(&store.reader.executions(&query)?), ids(&expected), "{query:?}");
+        }
+    }
+    Ok(())
+}
+
+fn pages_of_executions_meet(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let all = many_executions(&mut store)?;
+    for machine in [None, Some("order".to_owned())] {
+        let expected: Vec<Execution> = all
+            .iter()
+            .filter(|one| machine.as_ref().is_none_or(|machine| one.machine == *machine))
+            .cloned()
+            .collect();
+        let mut found: Vec<Execution> = Vec::new();
+        loop {
+            let before = found.last().map(|last| last.id);
+            let query = ExecutionQuery {
+                machine: machine.clone(),
+                before,
+                limit: 7,
+                ..ExecutionQuery::default()
+            };
+            let page = store.reader.executions(&query)?;
+            if page.is_empty() {
+                break;
+            }
+            found.extend(page);
+        }
+        assert_eq!(found, expected);
+    }
+    Ok(())
+}
+
+/// Actions of two executions that differ in all that can be asked for, newest first.
+fn many_actions(store: &mut Opened) -> Result<(Vec<Execution>, Vec<Action>), Error> {
+    let executions = [
+        execution(1),
+        Execution {
+            machine: "refund".to_owned(),
+            ..execution(2)
+        },
+    ];
+    let mut actions = Vec::new();
+    let mut number = 100;
+    for execution in &executions {
+        for status in 0..=8 {
+            for action_id in ["send", "mint"] {
+                number += 1;
+                let mut action = Action {
+                    status,
+                    action_id: action_id.to_owned(),
+                    ..action(execution, number)
+                };
+                if number % 3 == 0 {
+                    "email".clone_into(&mut action.kind);
+                    action.error_kind = Some("timeout".to_owned());
+                }
+                actions.push(action);
+            }
+        }
+    }
+    let mut mutations = inserts(&[&executions[0], &executions[1]]);
+    mutations.extend(actions.iter().cloned().map(Mutation::InsertAction));
+    store.commit(&mutations)?;
+    actions.reverse();
+    Ok((executions.to_vec(), actions))
+}
+
+fn actions_are_listed_newest_first(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (_, expected) = many_actions(&mut store)?;
+    assert_eq!(
+        store.reader.actions(&ActionQuery {
+            limit: ALL,
+            ..ActionQuery::default()
+        })?,
+        expected
+    );
+    let mut found: Vec<Action> = Vec::new();
+    loop {
+        let before = found.last().map(|last| last.id);
+        let page = store.reader.actions(&ActionQuery {
+            before,
+            limit: 5,
+            ..ActionQuery::default()
+        })?;
+        if page.is_empty() {
+            break;
+        }
+        found.extend(page);
+    }
+    assert_eq!(found, expected);
+    Ok(())
+}
+
+/// What a query should find among `all`.
+fn matching(all: &[Action], query: &ActionQuery) -> Vec<Action> {
+    let ActionQuery {
+        execution,
+        machine,
+        action_id,
+        kind,
+        status,
+        error_kind,
+        before,
+        limit,
+    } = query;
+    all.iter()
+        .filter(|action| execution.is_none_or(|execution| action.execution == execution))
+        .filter(|action| machine.as_ref().is_none_or(|machine| action.machine == *machine))
+        .filter(|action| {
+            action_id
+                .as_ref()
+                .is_none_or(|action_id| action.action_id == *action_id)
+        })
+        .filter(|action| kind.as_ref().is_none_or(|kind| action.kind == *kind))
+        .filter(|action| status.is_none_or(|status| action.status == status))
+        .filter(|action| error_kind.is_none() || action.error_kind == *error_kind)
+        .filter(|action| before.is_none_or(|before| action.id < before))
+        .take(*limit)
+        .cloned()
+        .collect()
+}
+
+fn actions_are_filtered_by_all_that_is_given(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (executions, all) = many_actions(&mut store)?;
+    let text = |bit: bool, text: &str| bit.then(|| text.to_owned());
+    let statuses = [None, Some(QUEUED), Some(RUNNING), Some(SUCCEEDED), Some(DEAD), Some(99)];
+    for (bits, status) in (0..64_u32).flat_map(|bits| statuses.map(|status| (bits, status))) {
+        let query = ActionQuery {
+            execution: (bits & 1 != 0).then_some(executions[1].id),
+            machine: text(bits & 2 != 0, "refund"),
+            action_id: text(bits & 4 != 0, "mint"),
+            kind: text(bits & 8 != 0, "email"),
+            status,
+            error_kind: text(bits & 16 != 0, "timeout"),
+            before: (bits & 32 != 0).then_some(all[5].id),
+            limit: 4,
+        };
+        assert_eq!(store.reader.actions(&query)?, matching(&all, &query), "{query:?}");
+    }
+    Ok(())
+}
+
+fn a_history_is_read_in_pages(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (one, other) = (execution(1), execution(2));
+    let mut mutations: Vec<Mutation> = (1..=300).map(|n| Mutation::AppendHistory(entry(&one, n))).collect();
+    mutations.push(Mutation::AppendHistory(entry(&other, 1)));
+    store.commit(&mutations)?;
+    let expected: Vec<_> = (1..=300).map(|sequence| entry(&one, sequence)).collect();
+    assert_eq!(store.reader.history(one.id, 0, ALL)?, expected);
+    assert_eq!(store.reader.history(one.id, 0, 3)?, expected[..3]);
+    assert_eq!(store.reader.history(one.id, 255, 3)?, expected[255..258]);
+    assert_eq!(store.reader.history(one.id, 298, 3)?, expected[298..]);
+    assert_eq!(store.reader.history(one.id, 300, 3)?, []);
+    assert_eq!(store.reader.history(one.id, 0, 0)?, []);
+    assert_eq!(store.reader.history(execution(3).id, 0, 3)?, []);
+    Ok(())
+}
+
+fn what_belongs_to_an_execution_is_read_by_its_id(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (one, other, none) = (keyed(1, "k"), execution(2), execution(3));
+    let mut mutations = inserts(&[&one, &other]);
+    mutations.extend([5, 1, 3].map(|visit| Mutation::PutTimer(timer(&one, visit, 0, 9 - visit))));
+    mutations.extend((0..4).map(|position| Mutation::InsertInbox(input(&one, position))));
+    mutations.push(Mutation::PutTimer(timer(&other, 1, 0, 1)));
+    mutations.push(Mutation::InsertInbox(input(&other, 1)));
+    store.commit(&mutations)?;
+    assert_eq!(
+        store.reader.timers(one.id)?,
+        [1, 3, 5].map(|visit| timer(&one, visit, 0, 9 - visit))
+    );
+    assert_eq!(store.reader.inbox_length(one.id)?, 4);
+    assert_eq!(store.reader.execution_by_key("order", "k")?, Some(one.id));
+    assert_eq!(store.reader.execution_by_key("order", "")?, None);
+    assert_eq!(store.reader.timers(none.id)?, []);
+    assert_eq!(store.reader.inbox_length(none.id)?, 0);
+    assert_eq!(store.reader.execution(none.id)?, None);
+    assert_eq!(store.reader.action(action(&one, 9).id)?, None);
+    Ok(())
+}
+
+fn a_reader_sees_every_commit_and_nothing_else(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let mut one = execution(1);
+    store.commit(&inserts(&[&one]))?;
+    for sequence in 2..50 {
+        one.sequence = sequence;
+        store.commit(&[Mutation::UpdateExecution {
+            execution: one.clone(),
+            variables: Variables::Unchanged,
+        }])?;
+        assert_eq!(store.reader.execution(one.id)?, Some(one.clone()));
+        let refused = Execution {
+            sequence: sequence + 1_000,
+            ..one.clone()
+        };
+        store.refuse(&[
+            Mutation::UpdateExecution {
+                execution: refused,
+                variables: Variables::Unchanged,
+            },
+            Mutation::InsertExecution(one.clone()),
+        ]);
+        assert_eq!(store.reader.execution(one.id)?, Some(one.clone()));
+    }
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! A store in memory, for the simulator and for tests.
+//!
+//! It refuses and orders as the backends on disk do. A clone is another handle to the same records: dropping the lane
+//! and opening another on a clone is what a crash looks like, because a commit is all or nothing.
+
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sprag_core::ids::{ActionId, ExecutionId};
+
+use self::state::{State, numbers_of, timers_of};
+use crate::checks;
+use crate::records::{Action, Execution, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
+use crate::traits::{
+    ActionQuery, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation, Reader,
+    ReadyKey, ReadyRef, ShardId, Wanted, Window,
+};
+
+/// The shard that holds everything.
+const ONLY: ShardId = ShardId(0);
+
+// The numbers of `sprag_core::action::Status`.
+const SCHEDULED: u8 = 0;
+const QUEUED: u8 = 1;
+const RUNNING: u8 = 2;
+const RETRYING: u8 = 3;
+
+/// A handle to records in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    state: Arc<Mutex<State>>,
+}
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `read` finds; nothing in another shard than the only one.
+    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(&State) -> Vec<T>) -> Vec<T> {
+        if shard == ONLY { read(&self.state()) } else { Vec::new() }
+    }
+}
+
+impl LaneStore for Memory {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        Ok(load(&self.state(), wanted))
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.machine(machine, Some(version))
+    }
+
+    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        let mut state = self.state();
+        if let Some(broken) = fences
+            .iter()
+            .find(|fence| fence.shard != ONLY || fence.epoch != state.epoch)
+        {
+            return Err(Error::FenceBroken { shard: broken.shard });
+        }
+        let mut undo = Vec::with_capacity(mutations.len());
+        for mutation in mutations {
+            match checks::check(mutation).and_then(|()| state.change(mutation)) {
+                Ok(change) => undo.push(state.put(change)),
+                Err(problem) => {
+                    while let Some(change) = undo.pop() {
+                        state.put(change);
+                    }
+                    return Err(problem);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
+        if shard != ONLY {
+            return Err(Error::Refused {
+                detail: format!("there is no shard {}", shard.0),
+            });
+        }
+        let mut state = self.state();
+        state.epoch += 1;
+        Ok(Fence {
+            shard,
+            epoch: state.epoch,
+        })
+    }
+
+    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+        Ok(self.state().lives.last_key_value().map(|(_, life)| *life))
+    }
+
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        line: &str,
+        after: Option<&ReadyKey>,
+        limit: usize,
+    ) -> Result<Vec<ReadyRef>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let mut found: Vec<ReadyRef> = state
+                .open_with(&[QUEUED])
+                .filter(|action| action.line == line)
+                .map(ready_ref)
+                .collect();
+            found.sort_unstable_by_key(|found| served(&found.key));
+            found.retain(|found| after.is_none_or(|after| served(&found.key) > served(after)));
+            found.truncate(limit);
+            found
+        }))
+    }
+
+    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let mut lines: Vec<String> = state.open_with(&[QUEUED]).map(|action| action.line.clone()).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            lines
+        }))
+    }
+
+    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let due = state
+                .timers
+                .values()
+                .filter(|timer| timer.due_at <= window.until)
+                .cloned();
+            page(
+                due,
+                |timer| (timer.due_at, timer.key),
+                window.after.as_ref(),
+                window.limit,
+            )
+        }))
+    }
+
+    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let waiting = state.open_with(&[SCHEDULED, RETRYING]).map(due_action);
+            let due = waiting.filter(|action| action.run_at <= window.until);
+            page(
+                due,
+                |action| (action.run_at, action.action),
+                window.after.as_ref(),
+                window.limit,
+            )
+        }))
+    }
+
+    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            page(
+                state.open_with(&[RUNNING]).map(due_action),
+                |action| action.action,
+                after.as_ref(),
+                limit,
+            )
+        }))
+    }
+
+    fn deferred(
+        &mut self,
+        shard: ShardId,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let mut waiting: Vec<ExecutionId> = state.inbox.keys().map(|(execution, _)| *execution).collect();
+            waiting.dedup();
+            waiting.retain(|id| state.executions.get(id).is_some_and(is_running));
+            page(waiting.into_iter(), |id| *id, after.as_ref(), limit)
+        }))
+    }
+}
+
+impl Reader for Memory {
+    fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
+        let state = self.state();
+        let names = state.machines.keys().map(|(machine, _)| machine);
+        let mut names: Vec<&String> = names.collect();
+        names.dedup();
+        Ok(names
+            .into_iter()
+            .filter_map(|machine| newest(&state, machine))
+            .cloned()
+            .collect())
+    }
+
+    fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
+        let state = self.state();
+        let found = match version {
+            Some(version) => state.machines.get(&(machine.to_owned(), version)),
+            None => newest(&state, machine),
+        };
+        Ok(found.cloned())
+    }
+
+    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error> {
+        Ok(self.state().executions.get(&id).cloned())
+    }
+
+    fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
+        Ok(self.state().holders.get(&(machine.to_owned(), key.to_owned())).copied())
+    }
+
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+        let ExecutionQuery {
+            machine,
+            status,
+            key,
+            before,
+            limit,
+        } = query;
+        let state = self.state();
+        let found = state.executions.values().rev().filter(|execution| {
+            is_or_any(machine.as_ref(), &execution.machine)
+                && is_or_any(status.as_ref(), &execution.status)
+                && (key.is_none() || *key == execution.key)
+                && before.is_none_or(|before| execution.id < before)
+        });
+        Ok(found.take(*limit).cloned().collect())
+    }
+
+    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
+        let state = self.state();
+        let entries = state.history.range(numbers_of(id)).map(|(_, entry)| entry);
+        Ok(entries
+            .filter(|entry| entry.sequence > after)
+            .take(limit)
+            .cloned()
+            .collect())
+    }
+
+    fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
+        Ok(self
+            .state()
+            .timers
+            .range(timers_of(id))
+            .map(|(_, timer)| timer.clone())
+            .collect())
+    }
+
+    fn inbox_length(&self, id: ExecutionId) -> Result<u64, Error> {
+        Ok(u64::try_from(self.state().inbox.range(numbers_of(id)).count()).unwrap_or(u64::MAX))
+    }
+
+    fn action(&self, id: ActionId) -> Result<Option<Action>, Error> {
+        Ok(self.state().actions.get(&id).cloned())
+    }
+
+    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+        let ActionQuery {
+            execution,
+            machine,
+            action_id,
+            kind,
+            status,
+            error_kind,
+            before,
+            limit,
+        } = query;
+        let state = self.state();
+        let found = state.actions.values().rev().filter(|action| {
+            is_or_any(execution.as_ref(), &action.execution)
+                && is_or_any(machine.as_ref(), &action.machine)
+                && is_or_any(action_id.as_ref(), &action.action_id)
+                && is_or_any(kind.as_ref(), &action.kind)
+                && is_or_any(status.as_ref(), &action.status)
+                && (error_kind.is_none() || *error_kind == action.error_kind)
+                && before.is_none_or(|before| action.id < before)
+        });
+        Ok(found.take(*limit).cloned().collect())
+    }
+}
+
+fn load(state: &State, wanted: &Wanted) -> Loaded {
+    let Wanted {
+        executions,
+        keys,
+        actions,
+        receipts,
+        newest: machines,
+    } = wanted;
+    Loaded {
+        executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
+        keys: keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), *state.holders.get(key)?)))
+            .collect(),
+        actions: actions.iter().filter_map(|id| state.actions.get(id).cloned()).collect(),
+        receipts: receipts
+            .iter()
+            .filter_map(|key| state.receipts.get(key).cloned())
+            .collect(),
+        newest: machines
+            .iter()
+            .filter_map(|machine| Some((machine.clone(), newest(state, machine)?.version)))
+            .collect(),
+    }
+}
+
+fn load_execution(state: &State, id: ExecutionId) -> Option<LoadedExecution> {
+    Some(LoadedExecution {
+        execution: state.executions.get(&id)?.clone(),
+        actions: state.open_of(id).cloned().collect(),
+        timers: state
+            .timers
+            .range(timers_of(id))
+            .map(|(_, timer)| timer.clone())
+            .collect(),
+        inbox: state
+            .inbox
+            .range(numbers_of(id))
+            .map(|(_, entry)| entry.clone())
+            .collect(),
+    })
+}
+
+fn newest<'a>(state: &'a State, machine: &str) -> Option<&'a MachineVersion> {
+    let versions = (machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX);
+    state.machines.range(versions).next_back().map(|(_, version)| version)
+}
+
+fn is_running(execution: &Execution) -> bool {
+    execution.status == crate::records::ExecutionStatus::Running
+}
+
+fn is_or_any<T: PartialEq>(wanted: Option<&T>, value: &T) -> bool {
+    wanted.is_none_or(|wanted| wanted == value)
+}
+
+/// The order in which a line is served.
+fn served(key: &ReadyKey) -> impl Ord + use<> {
+    (std::cmp::Reverse(key.priority), key.run_at, key.action)
+}
+
+fn ready_ref(action: &Action) -> ReadyRef {
+    let key = ReadyKey {
+        priority: action.priority,
+        run_at: action.run_at,
+        action: action.id,
+    };
+    ReadyRef {
+        key,
+        execution: action.execution,
+    }
+}
+
+fn due_action(action: &Action) -> DueAction {
+    DueAction {
+        action: action.id,
+        execution: action.execution,
+        run_at: action.run_at,
+    }
+}
+
+/// At most `limit` of the items after `after`, in the order of `key`.
+fn page<T, K: Ord>(items: impl Iterator<Item = T>, key: impl Fn(&T) -> K, after: Option<&K>, limit: usize) -> Vec<T> {
+    let mut items: Vec<T> = items
+        .filter(|item| after.is_none_or(|after| key(item) > *after))
+        .collect();
+    items.sort_unstable_by_key(|item| key(item));
+    items.truncate(limit);
+    items
+}

@@ -1,0 +1,237 @@
+//! What the memory backend remembers, and how one record changes.
+//!
+//! Every write is a [`Change`]: the record that is to stand under a key, or none. Putting one in place returns the
+//! change that takes it back, so a commit that fails half way is undone exactly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+
+use crate::records::{Action, Execution, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey};
+use crate::traits::{Error, Mutation, Variables};
+
+/// The greatest number of an open action's status.
+const ACTION_OPEN_MAX: u8 = 3;
+
+/// All records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) epoch: u64,
+    pub(super) machines: BTreeMap<(String, u32), MachineVersion>,
+    pub(super) executions: BTreeMap<ExecutionId, Execution>,
+    /// Follows from `executions`: who holds which key.
+    pub(super) holders: BTreeMap<(String, String), ExecutionId>,
+    pub(super) history: BTreeMap<(ExecutionId, u64), HistoryEntry>,
+    pub(super) actions: BTreeMap<ActionId, Action>,
+    /// Follows from `actions`: the open ones.
+    pub(super) open: BTreeSet<(ExecutionId, ActionId)>,
+    pub(super) timers: BTreeMap<TimerKey, Timer>,
+    pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
+    pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
+    pub(super) lives: BTreeMap<Timestamp, Life>,
+}
+
+/// The record that is to stand under a key; none to have none.
+pub(super) enum Change {
+    Machine((String, u32), Option<MachineVersion>),
+    Execution(ExecutionId, Option<Execution>),
+    History((ExecutionId, u64), Option<HistoryEntry>),
+    Action(ActionId, Option<Action>),
+    Timer(TimerKey, Option<Timer>),
+    Inbox((ExecutionId, u64), Option<InboxEntry>),
+    Receipt((ExecutionId, String), Option<Receipt>),
+    Life(Timestamp, Option<Life>),
+}
+
+/// All keys that begin with an execution, second part a number.
+pub(super) fn numbers_of(execution: ExecutionId) -> RangeInclusive<(ExecutionId, u64)> {
+    (execution, 0)..=(execution, u64::MAX)
+}
+
+/// All timers of an execution.
+pub(super) fn timers_of(execution: ExecutionId) -> RangeInclusive<TimerKey> {
+    TimerKey {
+        execution,
+        visit: 0,
+        index: 0,
+    }..=TimerKey {
+        execution,
+        visit: u64::MAX,
+        index: u16::MAX,
+    }
+}
+
+impl State {
+    /// The change that a mutation asks for, if the records allow it.
+    pub(super) fn change(&self, mutation: &Mutation) -> Result<Change, Error> {
+        match mutation {
+            Mutation::InsertMachineVersion(record) => {
+                let key = (record.machine.clone(), record.version);
+                absent(&self.machines, &key)?;
+                Ok(Change::Machine(key, Some(record.clone())))
+            }
+            Mutation::InsertExecution(record) => self.insert_execution(record),
+            Mutation::UpdateExecution { execution, variables } => self.update_execution(execution, *variables),
+            Mutation::AppendHistory(record) => self.append_history(record),
+            Mutation::InsertAction(record) => {
+                absent(&self.actions, &record.id)?;
+                Ok(Change::Action(record.id, Some(record.clone())))
+            }
+            Mutation::UpdateAction(record) => self.update_action(record),
+            Mutation::PutTimer(record) => Ok(Change::Timer(record.key, Some(record.clone()))),
+            Mutation::DeleteTimer(key) => Ok(Change::Timer(*key, None)),
+            Mutation::InsertInbox(record) => {
+                let key = (record.execution, record.position);
+                absent(&self.inbox, &key)?;
+                Ok(Change::Inbox(key, Some(record.clone())))
+            }
+            Mutation::DeleteInbox { execution, position } => Ok(Change::Inbox((*execution, *position), None)),
+            Mutation::InsertReceipt(record) => {
+                let key = (record.execution, record.message.clone());
+                absent(&self.receipts, &key)?;
+                Ok(Change::Receipt(key, Some(record.clone())))
+            }
+            Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
+            Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
+        }
+    }
+
+    fn insert_execution(&self, record: &Execution) -> Result<Change, Error> {
+        absent(&self.executions, &record.id)?;
+        self.key_is_free(record)?;
+        Ok(Change::Execution(record.id, Some(record.clone())))
+    }
+
+    fn update_execution(&self, record: &Execution, variables: Variables) -> Result<Change, Error> {
+        let old = self.executions.get(&record.id).filter(|old| {
+            (&old.machine, &old.key, old.created_at) == (&record.machine, &record.key, record.created_at)
+        });
+        let Some(old) = old else {
+            return Err(refused("an execution that must be there is not"));
+        };
+        self.key_is_free(record)?;
+        let mut new = record.clone();
+        if variables == Variables::Unchanged {
+            new.variables.clone_from(&old.variables);
+        }
+        Ok(Change::Execution(record.id, Some(new)))
+    }
+
+    fn key_is_free(&self, record: &Execution) -> Result<(), Error> {
+        let holder = held_key(record).and_then(|key| self.holders.get(&key));
+        match holder {
+            Some(holder) if *holder != record.id => Err(refused("another open execution holds the key")),
+            _ => Ok(()),
+        }
+    }
+
+    fn append_history(&self, record: &HistoryEntry) -> Result<Change, Error> {
+        let HistoryEntry {
+            execution, sequence, ..
+        } = *record;
+        let newest = self
+            .history
+            .range(numbers_of(execution))
+            .next_back()
+            .map_or(0, |((_, newest), _)| *newest);
+        if newest.checked_add(1) != Some(sequence) {
+            return Err(refused("a history would have a gap or an entry twice"));
+        }
+        Ok(Change::History((execution, sequence), Some(record.clone())))
+    }
+
+    fn update_action(&self, record: &Action) -> Result<Change, Error> {
+        let old = self.actions.get(&record.id).filter(|old| {
+            (old.execution, &old.machine, &old.action_id, old.created_at)
+                == (record.execution, &record.machine, &record.action_id, record.created_at)
+        });
+        match old {
+            Some(_) => Ok(Change::Action(record.id, Some(record.clone()))),
+            None => Err(refused("an action that must be there is not")),
+        }
+    }
+
+    /// Puts a change in place and returns the one that takes it back.
+    pub(super) fn put(&mut self, change: Change) -> Change {
+        match change {
+            Change::Machine(key, new) => Change::Machine(key.clone(), swap(&mut self.machines, key, new)),
+            Change::Execution(id, new) => self.put_execution(id, new),
+            Change::History(key, new) => Change::History(key, swap(&mut self.history, key, new)),
+            Change::Action(id, new) => self.put_action(id, new),
+            Change::Timer(key, new) => Change::Timer(key, swap(&mut self.timers, key, new)),
+            Change::Inbox(key, new) => Change::Inbox(key, swap(&mut self.inbox, key, new)),
+            Change::Receipt(key, new) => Change::Receipt(key.clone(), swap(&mut self.receipts, key, new)),
+            Change::Life(key, new) => Change::Life(key, swap(&mut self.lives, key, new)),
+        }
+    }
+
+    fn put_execution(&mut self, id: ExecutionId, new: Option<Execution>) -> Change {
+        let held = new.as_ref().and_then(held_key);
+        let old = swap(&mut self.executions, id, new);
+        if let Some(key) = old.as_ref().and_then(held_key) {
+            self.holders.remove(&key);
+        }
+        self.holders.extend(held.map(|key| (key, id)));
+        Change::Execution(id, old)
+    }
+
+    fn put_action(&mut self, id: ActionId, new: Option<Action>) -> Change {
+        let open = new.as_ref().and_then(open_place);
+        let old = swap(&mut self.actions, id, new);
+        if let Some(place) = old.as_ref().and_then(open_place) {
+            self.open.remove(&place);
+        }
+        self.open.extend(open);
+        Change::Action(id, old)
+    }
+
+    /// The open actions of an execution, by id.
+    pub(super) fn open_of(&self, execution: ExecutionId) -> impl Iterator<Item = &Action> {
+        let least = ActionId::from_bytes([0; 16]);
+        let greatest = ActionId::from_bytes([u8::MAX; 16]);
+        self.open
+            .range((execution, least)..=(execution, greatest))
+            .filter_map(|(_, id)| self.actions.get(id))
+    }
+
+    /// All open actions whose status is one of these.
+    pub(super) fn open_with(&self, statuses: &[u8]) -> impl Iterator<Item = &Action> {
+        self.open
+            .iter()
+            .filter_map(|(_, id)| self.actions.get(id))
+            .filter(|action| statuses.contains(&action.status))
+    }
+}
+
+/// The key that an execution holds: its own, while it is open.
+fn held_key(execution: &Execution) -> Option<(String, String)> {
+    let key = execution.key.as_ref().filter(|_| execution.status.is_open())?;
+    Some((execution.machine.clone(), key.clone()))
+}
+
+fn open_place(action: &Action) -> Option<(ExecutionId, ActionId)> {
+    (action.status <= ACTION_OPEN_MAX).then_some((action.execution, action.id))
+}
+
+fn swap<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, new: Option<V>) -> Option<V> {
+    match new {
+        Some(new) => map.insert(key, new),
+        None => map.remove(&key),
+    }
+}
+
+fn absent<K: Ord, V>(map: &BTreeMap<K, V>, key: &K) -> Result<(), Error> {
+    if map.contains_key(key) {
+        Err(refused("a record that must be new is already there"))
+    } else {
+        Ok(())
+    }
+}
+
+fn refused(detail: &str) -> Error {
+    Error::Refused {
+        detail: detail.to_owned(),
+    }
+}

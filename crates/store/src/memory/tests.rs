@@ -1,0 +1,54 @@
+//! The memory backend against the suite.
+
+use crate::conformance::{self, Subject};
+use crate::traits::{Error, LaneStore, Reader};
+use crate::{Memory, memory::state::State};
+
+impl Subject for Memory {
+    fn open(&self) -> (Box<dyn LaneStore>, Box<dyn Reader>) {
+        (Box::new(self.clone()), Box::new(self.clone()))
+    }
+}
+
+#[test]
+fn it_serves_lanes() -> Result<(), Error> {
+    conformance::run(conformance::LANE, Memory::default)
+}
+
+#[test]
+fn it_keeps_values() -> Result<(), Error> {
+    conformance::run(conformance::VALUES, Memory::default)
+}
+
+#[test]
+fn it_serves_queues() -> Result<(), Error> {
+    conformance::run(conformance::QUEUES, Memory::default)
+}
+
+#[test]
+fn it_serves_readers() -> Result<(), Error> {
+    conformance::run(conformance::READER, Memory::default)
+}
+
+#[test]
+fn what_follows_from_the_records_follows_them_through_undone_commits() -> Result<(), Error> {
+    let memory = Memory::default();
+    conformance::differential(1, 200, &memory, &Memory::default())?;
+    let state = memory.state();
+    let mut rebuilt = State {
+        epoch: state.epoch,
+        ..State::default()
+    };
+    for execution in state.executions.values() {
+        let key = execution.key.clone().filter(|_| execution.status.is_open());
+        rebuilt
+            .holders
+            .extend(key.map(|key| ((execution.machine.clone(), key), execution.id)));
+    }
+    let open = state.actions.values().filter(|action| action.status <= 3);
+    rebuilt.open.extend(open.map(|action| (action.execution, action.id)));
+    assert!(!rebuilt.holders.is_empty() && !rebuilt.open.is_empty());
+    assert_eq!(rebuilt.holders, state.holders);
+    assert_eq!(rebuilt.open, state.open);
+    Ok(())
+}

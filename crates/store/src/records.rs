@@ -1,0 +1,197 @@
+//! Stored records: the rows both backends keep, in the types of neither.
+//!
+//! Searchable fields are fields of the record; everything else is a body of JSON bytes exactly as it was serialised.
+//! What the bodies mean is the engine's business: the store never parses them.
+
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+
+/// JSON as it was serialised.
+pub type Json = Vec<u8>;
+
+/// One version of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineVersion {
+    /// The machine's name.
+    pub machine: String,
+    /// From 1.
+    pub version: u32,
+    /// Of the canonical definition.
+    pub digest: [u8; 32],
+    /// As it was given.
+    pub definition: Json,
+    /// When it was applied.
+    pub created_at: Timestamp,
+}
+
+/// Where an execution stands in its life. The numbers are stored: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ExecutionStatus {
+    /// Takes input.
+    Running = 0,
+    /// Input waits in the inbox until somebody resumes it.
+    Paused = 1,
+    /// A decision failed; its input waits at the head of the inbox.
+    Failed = 2,
+    /// Reached a top-level final state.
+    Completed = 3,
+    /// Somebody ended it.
+    Cancelled = 4,
+}
+
+impl ExecutionStatus {
+    /// All of them, by number.
+    pub const ALL: [Self; 5] = [
+        Self::Running,
+        Self::Paused,
+        Self::Failed,
+        Self::Completed,
+        Self::Cancelled,
+    ];
+
+    /// Whether the execution still holds its key.
+    pub fn is_open(self) -> bool {
+        self <= Self::Failed
+    }
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Failed => "failed",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// Its id; the slot inside says which shard owns it.
+    pub id: ExecutionId,
+    /// The machine's name.
+    pub machine: String,
+    /// The version it is pinned to.
+    pub version: u32,
+    /// Unique among the open executions of the machine.
+    pub key: Option<String>,
+    /// Where it stands.
+    pub status: ExecutionStatus,
+    /// The sequence of its newest history entry.
+    pub sequence: u64,
+    /// When it started.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// Configuration, visits, history values, output and the like.
+    pub body: Json,
+    /// The variables.
+    pub variables: Json,
+    /// For filters.
+    pub tags: Vec<String>,
+}
+
+/// One entry of an execution's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// Whose.
+    pub execution: ExecutionId,
+    /// Dense, from 1.
+    pub sequence: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Cause, transitions, changed variables.
+    pub body: Json,
+}
+
+/// One action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// Its id.
+    pub id: ActionId,
+    /// The execution it belongs to.
+    pub execution: ExecutionId,
+    /// The machine's name.
+    pub machine: String,
+    /// What the machine calls the action.
+    pub action_id: String,
+    /// Which runner performs it.
+    pub kind: String,
+    /// The number of its status: see [`sprag_core::action::Status`].
+    pub status: u8,
+    /// Type and limit keys: the queue it waits in.
+    pub line: String,
+    /// 0–100, higher first.
+    pub priority: u8,
+    /// When it is due, or was last made ready.
+    pub run_at: Timestamp,
+    /// When it was triggered.
+    pub created_at: Timestamp,
+    /// The type of the last error.
+    pub error_kind: Option<String>,
+    /// Everything else.
+    pub body: Json,
+    /// For filters.
+    pub tags: Vec<String>,
+}
+
+/// A timer or a schedule of a visit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Which.
+    pub key: TimerKey,
+    /// When it is due; for a schedule, its next nominal time.
+    pub due_at: Timestamp,
+    /// The action id of a schedule; none for an `after`.
+    pub schedule: Option<String>,
+}
+
+/// Which timer of which visit of which execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TimerKey {
+    /// Whose.
+    pub execution: ExecutionId,
+    /// The visit it belongs to.
+    pub visit: u64,
+    /// Its position among the visit's `after`s; schedules count on from [`TimerKey::SCHEDULES`].
+    pub index: u16,
+}
+
+impl TimerKey {
+    /// The first index of a schedule.
+    pub const SCHEDULES: u16 = 0x8000;
+}
+
+/// Input that waits until its execution is resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxEntry {
+    /// Whose.
+    pub execution: ExecutionId,
+    /// Arrival order within the execution.
+    pub position: u64,
+    /// The cause, and how it was answered.
+    pub body: Json,
+}
+
+/// The answer given to a message with an id of its sender's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Who received it.
+    pub execution: ExecutionId,
+    /// The sender's id.
+    pub message: String,
+    /// What was answered.
+    pub answer: Json,
+}
+
+/// One life of a process on this store: what tells a crash loop from a long run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it was last seen alive.
+    pub seen_at: Timestamp,
+}

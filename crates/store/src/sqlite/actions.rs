@@ -1,0 +1,291 @@
+//! Actions: the table is the queue.
+//!
+//! Execution, machine, action id and time of creation never change: an update that names others finds no row. The
+//! numbers in the statements are those of `sprag_core::action::Status`; they are written out, because only then does
+//! the planner see that a partial index holds them.
+
+use rusqlite::{Connection, Row, params};
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+
+use super::columns::{Column, limit, one_row, row, rows};
+use super::filter::Filter;
+use crate::records::Action;
+use crate::traits::{ActionQuery, DueAction, ReadyKey, ReadyRef, Window};
+
+/// The greatest number of an open status.
+const OPEN_MAX: u8 = 3;
+
+pub(super) const INSERT: &str = "\
+    INSERT INTO action \
+    (id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+pub(super) const UPDATE: &str = "\
+    UPDATE action SET kind = ?6, status = ?7, line = ?8, priority = ?9, run_at = ?10, error_kind = ?11, tags = ?12, \
+    body = ?13 \
+    WHERE id = ?1 AND execution = ?2 AND machine = ?3 AND action_id = ?4 AND created_at = ?5";
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, ",
+            "tags, body FROM action",
+            $rest
+        )
+    };
+}
+
+pub(super) const GET: &str = select!(" WHERE id = ?1");
+
+/// Named, because the planner would rather walk all actions of the execution, which may have ended long ago.
+pub(super) const OPEN_OF: &str =
+    select!(" INDEXED BY action_open WHERE execution = ?1 AND status IN (0, 1, 2, 3) AND status <= 3 ORDER BY id");
+
+const LIST: &str = select!("");
+
+pub(super) const READY_AFTER: &str = "\
+    SELECT priority, run_at, id, execution FROM action \
+    WHERE status = 1 AND line = ?1 AND priority = ?2 AND (run_at, id) > (?3, ?4) ORDER BY run_at, id LIMIT ?5";
+
+pub(super) const READY_BELOW: &str = "\
+    SELECT priority, run_at, id, execution FROM action \
+    WHERE status = 1 AND line = ?1 AND priority < ?2 ORDER BY priority DESC, run_at, id LIMIT ?3";
+
+pub(super) const FIRST_LINE: &str = "SELECT line FROM action WHERE status = 1 ORDER BY line LIMIT 1";
+
+pub(super) const NEXT_LINE: &str = "SELECT line FROM action WHERE status = 1 AND line > ?1 ORDER BY line LIMIT 1";
+
+pub(super) const DUE: &str = "\
+    SELECT id, execution, run_at FROM action \
+    WHERE status IN (0, 3) AND run_at <= ?1 AND (run_at, id) > (?2, ?3) ORDER BY run_at, id LIMIT ?4";
+
+pub(super) const RUNNING: &str = "\
+    SELECT id, execution, run_at FROM action \
+    WHERE status = 2 AND status <= 3 AND id > ?1 ORDER BY id LIMIT ?2";
+
+/// Adds an action.
+pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Result<()> {
+    let Action {
+        id,
+        execution,
+        machine,
+        action_id,
+        kind,
+        status,
+        line,
+        priority,
+        run_at,
+        created_at,
+        error_kind,
+        body,
+        tags,
+    } = record;
+    let params = params![
+        id.to_bytes(),
+        execution.to_bytes(),
+        machine,
+        action_id,
+        kind,
+        status,
+        line,
+        priority,
+        Column(*run_at),
+        Column(*created_at),
+        error_kind,
+        Column(tags.as_slice()),
+        body,
+    ];
+    one_row(connection.prepare_cached(INSERT)?.execute(params)?)
+}
+
+/// Writes an action as it is now.
+pub(super) fn update(connection: &Connection, record: &Action) -> rusqlite::Result<()> {
+    let Action {
+        id,
+        execution,
+        machine,
+        action_id,
+        kind,
+        status,
+        line,
+        priority,
+        run_at,
+        created_at,
+        error_kind,
+        body,
+        tags,
+    } = record;
+    let params = params![
+        id.to_bytes(),
+        execution.to_bytes(),
+        machine,
+        action_id,
+        Column(*created_at),
+        kind,
+        status,
+        line,
+        priority,
+        Column(*run_at),
+        error_kind,
+        Column(tags.as_slice()),
+        body,
+    ];
+    one_row(connection.prepare_cached(UPDATE)?.execute(params)?)
+}
+
+/// One action.
+pub(super) fn get(connection: &Connection, id: ActionId) -> rusqlite::Result<Option<Action>> {
+    row(connection, GET, params![id.to_bytes()], read)
+}
+
+/// The open actions of an execution, by id.
+pub(super) fn open_of(connection: &Connection, execution: ExecutionId) -> rusqlite::Result<Vec<Action>> {
+    rows(connection, OPEN_OF, params![execution.to_bytes()], read)
+}
+
+/// Queued actions of a line in the order they are served. Two ranges of the index: what is left of the priority that
+/// the last page ended in, then all lower ones.
+pub(super) fn ready(
+    connection: &Connection,
+    line: &str,
+    after: Option<&ReadyKey>,
+    max: usize,
+) -> rusqlite::Result<Vec<ReadyRef>> {
+    let Some(ReadyKey {
+        priority,
+        run_at,
+        action,
+    }) = after
+    else {
+        return ready_below(connection, line, u16::from(u8::MAX) + 1, max);
+    };
+    let params = params![line, priority, Column(*run_at), action.to_bytes(), limit(max)];
+    let mut found = rows(connection, READY_AFTER, params, read_ready)?;
+    if found.len() < max {
+        found.extend(ready_below(connection, line, u16::from(*priority), max - found.len())?);
+    }
+    Ok(found)
+}
+
+fn ready_below(connection: &Connection, line: &str, priority: u16, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
+    rows(connection, READY_BELOW, params![line, priority, limit(max)], read_ready)
+}
+
+/// The lines that hold queued actions. Hops from one line to the next, however deep each is.
+pub(super) fn lines(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    let mut next = row(connection, FIRST_LINE, params![], |row| row.get(0))?;
+    while let Some(line) = next {
+        next = row(connection, NEXT_LINE, params![line], |row| row.get(0))?;
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+/// Scheduled and retrying actions that are due, earliest first. An empty blob sorts before every id.
+pub(super) fn due(connection: &Connection, window: &Window<ActionId>) -> rusqlite::Result<Vec<DueAction>> {
+    let Window {
+        until,
+        after,
+        limit: max,
+    } = window;
+    let (at, id) = after.unzip();
+    let at = at.unwrap_or(Timestamp::from_millis(i64::MIN));
+    let id = id.map(ActionId::to_bytes);
+    let id = id.as_ref().map_or(&[][..], |id| &id[..]);
+    rows(
+        connection,
+        DUE,
+        params![Column(*until), Column(at), id, limit(*max)],
+        read_due,
+    )
+}
+
+/// Actions whose attempt was under way, by id.
+pub(super) fn running(
+    connection: &Connection,
+    after: Option<ActionId>,
+    max: usize,
+) -> rusqlite::Result<Vec<DueAction>> {
+    let after = after.map(ActionId::to_bytes);
+    let after = after.as_ref().map_or(&[][..], |id| &id[..]);
+    rows(connection, RUNNING, params![after, limit(max)], read_due)
+}
+
+/// Actions, newest first.
+pub(super) fn list(connection: &Connection, query: &ActionQuery) -> rusqlite::Result<Vec<Action>> {
+    let execution = query.execution.map(ExecutionId::to_bytes);
+    let before = query.before.map(ActionId::to_bytes);
+    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.limit, read)
+}
+
+/// The conditions of a query.
+pub(super) fn filter<'a>(
+    query: &'a ActionQuery,
+    execution: Option<&'a [u8; 16]>,
+    before: Option<&'a [u8; 16]>,
+) -> Filter<'a> {
+    let ActionQuery {
+        execution: _,
+        machine,
+        action_id,
+        kind,
+        status,
+        error_kind,
+        before: _,
+        limit: _,
+    } = query;
+    let mut filter = Filter::new(LIST);
+    filter.given("execution = ?", execution);
+    filter.given("machine = ?", machine.as_ref());
+    filter.given("action_id = ?", action_id.as_ref());
+    filter.given("kind = ?", kind.as_ref());
+    filter.given("error_kind = ?", error_kind.as_ref());
+    filter.given("id < ?", before);
+    if let Some(status) = status {
+        filter.condition(&format!("status = {status}"));
+        if *status <= OPEN_MAX {
+            filter.condition("status <= 3");
+        }
+    }
+    filter
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Action> {
+    Ok(Action {
+        id: row.get::<_, Column<_>>(0)?.0,
+        execution: row.get::<_, Column<_>>(1)?.0,
+        machine: row.get(2)?,
+        action_id: row.get(3)?,
+        kind: row.get(4)?,
+        status: row.get(5)?,
+        line: row.get(6)?,
+        priority: row.get(7)?,
+        run_at: row.get::<_, Column<_>>(8)?.0,
+        created_at: row.get::<_, Column<_>>(9)?.0,
+        error_kind: row.get(10)?,
+        tags: row.get::<_, Column<_>>(11)?.0,
+        body: row.get(12)?,
+    })
+}
+
+fn read_ready(row: &Row<'_>) -> rusqlite::Result<ReadyRef> {
+    let key = ReadyKey {
+        priority: row.get(0)?,
+        run_at: row.get::<_, Column<_>>(1)?.0,
+        action: row.get::<_, Column<_>>(2)?.0,
+    };
+    Ok(ReadyRef {
+        key,
+        execution: row.get::<_, Column<_>>(3)?.0,
+    })
+}
+
+fn read_due(row: &Row<'_>) -> rusqlite::Result<DueAction> {
+    Ok(DueAction {
+        action: row.get::<_, Column<_>>(0)?.0,
+        execution: row.get::<_, Column<_>>(1)?.0,
+        run_at: row.get::<_, Column<_>>(2)?.0,
+    })
+}

@@ -1,0 +1,108 @@
+//! How values of records become columns and come back.
+//!
+//! What cannot be read back is an error of its column, which surfaces as a damaged database: nothing is guessed.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+
+use crate::records::ExecutionStatus;
+
+/// A value in the form of its column.
+pub(super) struct Column<T>(pub(super) T);
+
+impl ToSql for Column<Timestamp> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.0.as_millis()))
+    }
+}
+
+impl FromSql for Column<Timestamp> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Self(Timestamp::from_millis(i64::column_result(value)?)))
+    }
+}
+
+impl FromSql for Column<ExecutionId> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Self(ExecutionId::from_bytes(FromSql::column_result(value)?)))
+    }
+}
+
+impl FromSql for Column<ActionId> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Self(ActionId::from_bytes(FromSql::column_result(value)?)))
+    }
+}
+
+impl FromSql for Column<ExecutionStatus> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let number = i64::column_result(value)?;
+        usize::try_from(number)
+            .ok()
+            .and_then(|index| ExecutionStatus::ALL.get(index).copied())
+            .map(Self)
+            .ok_or(FromSqlError::OutOfRange(number))
+    }
+}
+
+/// Tags as a JSON array. None is null, so that rows without tags, which are most, do not pay for them.
+impl ToSql for Column<&[String]> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        if self.0.is_empty() {
+            return Ok(ToSqlOutput::Borrowed(ValueRef::Null));
+        }
+        let text = serde_json::to_string(self.0)
+            .map_err(|problem| rusqlite::Error::ToSqlConversionFailure(Box::new(problem)))?;
+        Ok(ToSqlOutput::from(text))
+    }
+}
+
+impl FromSql for Column<Vec<String>> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_str_or_null()? {
+            None => Ok(Self(Vec::new())),
+            Some(text) => serde_json::from_str(text).map(Self).map_err(FromSqlError::other),
+        }
+    }
+}
+
+/// A bound on the number of rows. A greater one than `SQLite` can count bounds nothing anyway.
+pub(super) fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// A number to compare with. Columns hold nothing above `i64::MAX`, so the comparison comes out the same.
+pub(super) fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A write that must have changed just one row.
+pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(rusqlite::Error::StatementChangedRows(changed))
+    }
+}
+
+/// All rows of a query, read by `read`.
+pub(super) fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(params, read)?.collect()
+}
+
+/// The first row of a query, if there is one, read by `read`.
+pub(super) fn row<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    connection.prepare_cached(sql)?.query_row(params, read).optional()
+}

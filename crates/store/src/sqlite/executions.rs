@@ -1,0 +1,207 @@
+//! Executions, and their variables once these outgrow the row.
+//!
+//! Machine, key and time of creation never change: an update that names others finds no row.
+
+use rusqlite::{Connection, Row, params};
+use sprag_core::ids::ExecutionId;
+
+use super::columns::{Column, one_row, row};
+use super::filter::Filter;
+use crate::records::Execution;
+use crate::traits::{ExecutionQuery, Variables};
+
+/// Variables up to this size live in the execution's row, so that a small execution is one row.
+pub(super) const VARIABLES_INLINE_MAX: usize = 2 * 1024;
+
+pub(super) const INSERT: &str = "\
+    INSERT INTO execution \
+    (id, machine, version, key, status, sequence, created_at, updated_at, tags, body, variables) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+/// `SQLite` rewrites the whole row in any case; unchanged variables are copied there, not sent again.
+pub(super) const UPDATE: &str = "\
+    UPDATE execution SET version = ?5, status = ?6, sequence = ?7, updated_at = ?8, tags = ?9, body = ?10, \
+    variables = iif(?11, ?12, variables) \
+    WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4";
+
+pub(super) const PUT_LARGE_VARIABLES: &str = "\
+    INSERT INTO execution_variables (execution, variables) VALUES (?1, ?2) \
+    ON CONFLICT (execution) DO UPDATE SET variables = excluded.variables";
+
+pub(super) const DELETE_LARGE_VARIABLES: &str = "DELETE FROM execution_variables WHERE execution = ?1";
+
+/// Large variables are looked up only where the execution's row has none.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, machine, version, key, status, sequence, created_at, updated_at, tags, body, ",
+            "coalesce(variables, (SELECT variables FROM execution_variables WHERE execution = execution.id)) ",
+            "FROM execution",
+            $rest
+        )
+    };
+}
+
+pub(super) const GET: &str = select!(" WHERE id = ?1");
+
+const LIST: &str = select!("");
+
+pub(super) const HOLDER: &str = "\
+    SELECT id FROM execution WHERE machine = ?1 AND key = ?2 AND key IS NOT NULL AND status <= 2";
+
+pub(super) const IS_RUNNING: &str = "SELECT 1 FROM execution WHERE id = ?1 AND status = 0";
+
+/// Adds an execution.
+pub(super) fn insert(connection: &Connection, record: &Execution) -> rusqlite::Result<()> {
+    let Execution {
+        id,
+        machine,
+        version,
+        key,
+        status,
+        sequence,
+        created_at,
+        updated_at,
+        body,
+        variables,
+        tags,
+    } = record;
+    let params = params![
+        id.to_bytes(),
+        machine,
+        version,
+        key,
+        *status as u8,
+        sequence,
+        Column(*created_at),
+        Column(*updated_at),
+        Column(tags.as_slice()),
+        body,
+        small(variables),
+    ];
+    one_row(connection.prepare_cached(INSERT)?.execute(params)?)?;
+    if small(variables).is_none() {
+        put_large_variables(connection, *id, variables)?;
+    }
+    Ok(())
+}
+
+/// Writes an execution as it is now, its variables only when they changed.
+pub(super) fn update(connection: &Connection, record: &Execution, written: Variables) -> rusqlite::Result<()> {
+    let Execution {
+        id,
+        machine,
+        version,
+        key,
+        status,
+        sequence,
+        created_at,
+        updated_at,
+        body,
+        variables,
+        tags,
+    } = record;
+    let changed = written == Variables::Changed;
+    let params = params![
+        id.to_bytes(),
+        machine,
+        key,
+        Column(*created_at),
+        version,
+        *status as u8,
+        sequence,
+        Column(*updated_at),
+        Column(tags.as_slice()),
+        body,
+        changed,
+        if changed { small(variables) } else { None },
+    ];
+    one_row(connection.prepare_cached(UPDATE)?.execute(params)?)?;
+    match (written, small(variables)) {
+        (Variables::Unchanged, _) => Ok(()),
+        (Variables::Changed, None) => put_large_variables(connection, *id, variables),
+        (Variables::Changed, Some(_)) => delete_large_variables(connection, *id),
+    }
+}
+
+/// The variables, if they belong into the execution's row.
+fn small(variables: &[u8]) -> Option<&[u8]> {
+    (variables.len() <= VARIABLES_INLINE_MAX).then_some(variables)
+}
+
+fn put_large_variables(connection: &Connection, id: ExecutionId, variables: &[u8]) -> rusqlite::Result<()> {
+    one_row(
+        connection
+            .prepare_cached(PUT_LARGE_VARIABLES)?
+            .execute(params![id.to_bytes(), variables])?,
+    )
+}
+
+fn delete_large_variables(connection: &Connection, id: ExecutionId) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(DELETE_LARGE_VARIABLES)?
+        .execute(params![id.to_bytes()])?;
+    Ok(())
+}
+
+/// One execution.
+pub(super) fn get(connection: &Connection, id: ExecutionId) -> rusqlite::Result<Option<Execution>> {
+    row(connection, GET, params![id.to_bytes()], read)
+}
+
+/// The open execution that holds a key.
+pub(super) fn holder(connection: &Connection, machine: &str, key: &str) -> rusqlite::Result<Option<ExecutionId>> {
+    row(connection, HOLDER, params![machine, key], |row| {
+        Ok(row.get::<_, Column<_>>(0)?.0)
+    })
+}
+
+/// Whether an execution takes input.
+pub(super) fn is_running(connection: &Connection, id: ExecutionId) -> rusqlite::Result<bool> {
+    Ok(row(connection, IS_RUNNING, params![id.to_bytes()], |_| Ok(()))?.is_some())
+}
+
+/// Executions, newest first.
+pub(super) fn list(connection: &Connection, query: &ExecutionQuery) -> rusqlite::Result<Vec<Execution>> {
+    let before = query.before.map(ExecutionId::to_bytes);
+    filter(query, before.as_ref()).newest(connection, query.limit, read)
+}
+
+/// The conditions of a query. Statuses are written out, because only then does the planner see that a partial index
+/// holds them.
+pub(super) fn filter<'a>(query: &'a ExecutionQuery, before: Option<&'a [u8; 16]>) -> Filter<'a> {
+    let ExecutionQuery {
+        machine,
+        status,
+        key,
+        before: _,
+        limit: _,
+    } = query;
+    let mut filter = Filter::new(LIST);
+    filter.given("machine = ?", machine.as_ref());
+    filter.given("key = ?", key.as_ref());
+    filter.given("id < ?", before);
+    if let Some(status) = status {
+        filter.condition(&format!("status = {}", *status as u8));
+        if status.is_open() {
+            filter.condition("status <= 2");
+        }
+    }
+    filter
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
+    Ok(Execution {
+        id: row.get::<_, Column<_>>(0)?.0,
+        machine: row.get(1)?,
+        version: row.get(2)?,
+        key: row.get(3)?,
+        status: row.get::<_, Column<_>>(4)?.0,
+        sequence: row.get(5)?,
+        created_at: row.get::<_, Column<_>>(6)?.0,
+        updated_at: row.get::<_, Column<_>>(7)?.0,
+        tags: row.get::<_, Column<_>>(8)?.0,
+        body: row.get(9)?,
+        variables: row.get(10)?,
+    })
+}

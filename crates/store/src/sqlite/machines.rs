@@ -1,0 +1,66 @@
+//! Machine versions.
+
+use rusqlite::{Connection, Row, params};
+
+use super::columns::{Column, one_row, row, rows};
+use crate::records::MachineVersion;
+
+pub(super) const INSERT: &str = "\
+    INSERT INTO machine_version (machine, version, digest, definition, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+pub(super) const GET: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = ?1 AND version = ?2";
+
+pub(super) const GET_NEWEST: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = ?1 \
+    ORDER BY version DESC LIMIT 1";
+
+pub(super) const NEWEST: &str = "\
+    SELECT version FROM machine_version WHERE machine = ?1 ORDER BY version DESC LIMIT 1";
+
+pub(super) const LIST: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
+    WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
+
+/// Adds a version.
+pub(super) fn insert(connection: &Connection, record: &MachineVersion) -> rusqlite::Result<()> {
+    let MachineVersion {
+        machine,
+        version,
+        digest,
+        definition,
+        created_at,
+    } = record;
+    let params = params![machine, version, digest, definition, Column(*created_at)];
+    one_row(connection.prepare_cached(INSERT)?.execute(params)?)
+}
+
+/// One version.
+pub(super) fn get(connection: &Connection, machine: &str, version: u32) -> rusqlite::Result<Option<MachineVersion>> {
+    row(connection, GET, params![machine, version], read)
+}
+
+/// The newest version.
+pub(super) fn get_newest(connection: &Connection, machine: &str) -> rusqlite::Result<Option<MachineVersion>> {
+    row(connection, GET_NEWEST, params![machine], read)
+}
+
+/// The number of the newest version.
+pub(super) fn newest(connection: &Connection, machine: &str) -> rusqlite::Result<Option<u32>> {
+    row(connection, NEWEST, params![machine], |row| row.get(0))
+}
+
+/// The newest version of every machine, by name.
+pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<MachineVersion>> {
+    rows(connection, LIST, params![], read)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<MachineVersion> {
+    Ok(MachineVersion {
+        machine: row.get(0)?,
+        version: row.get(1)?,
+        digest: row.get(2)?,
+        definition: row.get(3)?,
+        created_at: row.get::<_, Column<_>>(4)?.0,
+    })
+}

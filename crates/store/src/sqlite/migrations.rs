@@ -1,0 +1,96 @@
+//! The schema, step by step. A step never changes once it is merged; `PostgreSQL`'s have the same numbers and names.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::open_error::OpenError;
+
+/// The mark in the file's header that says whose database it is: `SPRG`.
+const APPLICATION_ID: i32 = 0x5350_5247;
+
+struct Migration {
+    version: u32,
+    name: &'static str,
+    sql: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "heart",
+    sql: include_str!("migrations/0001_heart.sql"),
+}];
+
+const CREATE: &str = "\
+    CREATE TABLE IF NOT EXISTS schema_migration (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL) STRICT";
+
+const RECORDED: &str = "SELECT version, name FROM schema_migration ORDER BY version";
+
+const RECORD: &str = "INSERT INTO schema_migration (version, name) VALUES (?1, ?2)";
+
+/// Brings the database to the newest schema. Either all missing steps are taken or none.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    let sqlite = |problem| OpenError::from_sqlite(path, problem);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(sqlite)?;
+    claim(&transaction, path)?;
+    let recorded = recorded(&transaction).map_err(sqlite)?;
+    let taken = check(&recorded, path)?;
+    for Migration { version, name, sql } in MIGRATIONS.iter().skip(taken) {
+        transaction.execute_batch(sql).map_err(sqlite)?;
+        transaction.execute(RECORD, params![version, name]).map_err(sqlite)?;
+    }
+    transaction.commit().map_err(sqlite)
+}
+
+/// Marks an empty database as Sprag's; refuses one of another program.
+fn claim(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let sqlite = |problem| OpenError::from_sqlite(path, problem);
+    let owner: i32 = connection
+        .query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(sqlite)?;
+    if owner == APPLICATION_ID {
+        return Ok(());
+    }
+    let objects: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(sqlite)?;
+    if owner != 0 || objects != 0 {
+        return Err(OpenError::ForeignDatabase { path: path.to_owned() });
+    }
+    connection
+        .pragma_update(None, "application_id", APPLICATION_ID)
+        .map_err(sqlite)?;
+    connection.execute_batch(CREATE).map_err(sqlite)
+}
+
+fn recorded(connection: &Connection) -> rusqlite::Result<Vec<(u32, String)>> {
+    connection
+        .prepare(RECORDED)?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+/// How many of the known steps are recorded. What is recorded must be a beginning of what is known.
+fn check(recorded: &[(u32, String)], path: &Path) -> Result<usize, OpenError> {
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    if let Some(&(found, _)) = recorded.last()
+        && found > known
+    {
+        return Err(OpenError::NewerDatabase {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    let same = recorded
+        .iter()
+        .zip(MIGRATIONS)
+        .all(|((version, name), known)| *version == known.version && name == known.name);
+    if same {
+        Ok(recorded.len())
+    } else {
+        Err(OpenError::ForeignDatabase { path: path.to_owned() })
+    }
+}

@@ -1,0 +1,32 @@
+//! The `SQLite` backend: one file, one shard, one writer, a few readers.
+//!
+//! [`open()`] is the only way in. It holds the file's lock for as long as the lane or a reader lives, so a second
+//! process never writes beside this one. A commit returns once it is on disk.
+
+mod actions;
+mod columns;
+mod errors;
+mod executions;
+mod filesystem;
+mod filter;
+mod history;
+mod inbox;
+mod lives;
+mod lock;
+mod machines;
+mod migrations;
+mod open;
+mod open_error;
+mod reader;
+mod receipts;
+mod shards;
+mod timers;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use open::{Options, Store, open};
+pub use open_error::OpenError;
+pub use reader::{READERS_MAX, ReadConnection, ReadPool};
+pub use writer::Writer;

@@ -1,0 +1,146 @@
+//! Opening a database file.
+//!
+//! In this order: the directory must exist on a local filesystem, the lock must be free, the file is created if it is
+//! missing and its name flushed, the schema is brought up to date. Nothing is read or written before the lock is held.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::filesystem;
+use super::lock::Lock;
+use super::migrations;
+use super::open_error::OpenError;
+use super::reader::{READERS_MAX, ReadPool};
+use super::writer::Writer;
+
+/// Only a checkpoint and a reader that meets it ever wait for each other.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// All statements of the code, and the queries that differ in their conditions.
+const STATEMENTS_MAX: usize = 128;
+
+/// Settings that are stored in the file. The page size counts only before the first table.
+const FILE_SETTINGS: &str = "\
+    PRAGMA page_size = 4096; \
+    PRAGMA journal_mode = WAL;";
+
+/// Settings of the writer. FULL flushes the log in every commit; the writer copies the log back itself, so that it
+/// sees a failed flush; after a long log, at most 64 MiB of its file are kept. The cache is 64 MiB.
+const WRITER_SETTINGS: &str = "\
+    PRAGMA synchronous = FULL; \
+    PRAGMA fullfsync = ON; \
+    PRAGMA checkpoint_fullfsync = ON; \
+    PRAGMA wal_autocheckpoint = 0; \
+    PRAGMA journal_size_limit = 67108864; \
+    PRAGMA cache_size = -65536;";
+
+/// Settings of a reader. The cache is 8 MiB.
+const READER_SETTINGS: &str = "\
+    PRAGMA query_only = ON; \
+    PRAGMA cache_size = -8192;";
+
+/// Settings of every connection. No memory mapping: there an unreadable page would kill the process instead of being
+/// an error. No foreign keys: the engine decides what belongs together, and the hot path should not pay for a check.
+const SETTINGS: &str = "\
+    PRAGMA foreign_keys = OFF; \
+    PRAGMA trusted_schema = OFF; \
+    PRAGMA cell_size_check = ON; \
+    PRAGMA mmap_size = 0; \
+    PRAGMA temp_store = MEMORY;";
+
+/// Where the database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The file; created if it is missing. Its directory must exist.
+    pub path: PathBuf,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Store {
+    /// For the lane.
+    pub writer: Writer,
+    /// For everybody else.
+    pub readers: ReadPool,
+}
+
+/// Opens the database, creating the file or bringing its schema up to date where needed.
+pub fn open(options: &Options) -> Result<Store, OpenError> {
+    let path = resolve(&options.path)?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let kind = filesystem::network_kind(directory).map_err(|problem| OpenError::from_system(&path, problem))?;
+    if let Some(kind) = kind {
+        return Err(OpenError::NetworkFilesystem { path, kind });
+    }
+    let lock = Arc::new(Lock::take(&path)?);
+    create(&path, directory).map_err(|problem| OpenError::from_system(&path, problem))?;
+    let connection = open_writer(&path)?;
+    let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
+    let writer =
+        Writer::new(connection, Arc::clone(&lock)).map_err(|problem| OpenError::from_sqlite(&path, problem))?;
+    Ok(Store {
+        writer,
+        readers: ReadPool::new(readers, lock),
+    })
+}
+
+/// The absolute path without links, so that all names of one file lead to one lock.
+fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
+    match path.canonicalize() {
+        Ok(path) => return Ok(path),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => {}
+        Err(problem) => return Err(OpenError::from_system(path, problem)),
+    }
+    let name = path.file_name().unwrap_or(OsStr::new(""));
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match directory.canonicalize() {
+        Ok(directory) => Ok(directory.join(name)),
+        Err(problem) => Err(OpenError::from_system(path, problem)),
+    }
+}
+
+/// Creates the file if it is missing, and flushes its name. `SQLite` flushes the names of its logs, not of this file.
+/// A file that exists is not touched: closing it again would free the locks that `SQLite` holds on it.
+fn create(path: &Path, directory: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => {
+            file.sync_all()?;
+            File::open(directory)?.sync_all()
+        }
+        Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(problem) => Err(problem),
+    }
+}
+
+fn open_writer(path: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = connect(path, flags, &[FILE_SETTINGS, WRITER_SETTINGS])
+        .map_err(|problem| OpenError::from_sqlite(path, problem))?;
+    migrations::migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+fn open_reader(path: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    connect(path, flags, &[READER_SETTINGS]).map_err(|problem| OpenError::from_sqlite(path, problem))
+}
+
+fn connect(path: &Path, flags: OpenFlags, settings: &[&str]) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.execute_batch(SETTINGS)?;
+    for batch in settings {
+        connection.execute_batch(batch)?;
+    }
+    Ok(connection)
+}

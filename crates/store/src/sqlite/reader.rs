@@ -1,0 +1,134 @@
+//! Readers: a few connections that see committed state and never wait for the writer.
+//!
+//! Every question is one statement, so what it answers is of one instant.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+use sprag_core::ids::{ActionId, ExecutionId};
+
+use super::errors::classify;
+use super::lock::Lock;
+use super::{actions, executions, history, inbox, machines, timers};
+use crate::records::{Action, Execution, HistoryEntry, MachineVersion, Timer};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Reader};
+
+/// How many questions are answered at once; more wait.
+pub const READERS_MAX: usize = 4;
+
+/// Hands out the readers of a file. Clones share them.
+#[derive(Clone, Debug)]
+pub struct ReadPool {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    idle: Mutex<Vec<Connection>>,
+    returned: Condvar,
+    _lock: Arc<Lock>,
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReadPool {
+    /// A pool of these connections.
+    pub(super) fn new(connections: Vec<Connection>, lock: Arc<Lock>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                idle: Mutex::new(connections),
+                returned: Condvar::new(),
+                _lock: lock,
+            }),
+        }
+    }
+
+    /// A reader; waits until one is free.
+    pub fn get(&self) -> ReadConnection {
+        let mut idle = self.shared.idle();
+        loop {
+            if let Some(connection) = idle.pop() {
+                return ReadConnection {
+                    connection: Some(connection),
+                    shared: Arc::clone(&self.shared),
+                };
+            }
+            idle = self.shared.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A reader on loan; goes back when dropped.
+#[derive(Debug)]
+pub struct ReadConnection {
+    /// Taken only by `drop`.
+    connection: Option<Connection>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for ReadConnection {
+    fn drop(&mut self) {
+        self.shared.idle().extend(self.connection.take());
+        self.shared.returned.notify_one();
+    }
+}
+
+impl ReadConnection {
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        match &self.connection {
+            Some(connection) => read(connection).map_err(|problem| classify(&problem)),
+            None => Err(Error::Failed {
+                detail: "the reader was given back".to_owned(),
+            }),
+        }
+    }
+}
+
+impl Reader for ReadConnection {
+    fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
+        self.read(machines::list)
+    }
+
+    fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
+        self.read(|connection| match version {
+            Some(version) => machines::get(connection, machine, version),
+            None => machines::get_newest(connection, machine),
+        })
+    }
+
+    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error> {
+        self.read(|connection| executions::get(connection, id))
+    }
+
+    fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
+        self.read(|connection| executions::holder(connection, machine, key))
+    }
+
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+        self.read(|connection| executions::list(connection, query))
+    }
+
+    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
+        self.read(|connection| history::page(connection, id, after, limit))
+    }
+
+    fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
+        self.read(|connection| timers::of(connection, id))
+    }
+
+    fn inbox_length(&self, id: ExecutionId) -> Result<u64, Error> {
+        self.read(|connection| inbox::length(connection, id))
+    }
+
+    fn action(&self, id: ActionId) -> Result<Option<Action>, Error> {
+        self.read(|connection| actions::get(connection, id))
+    }
+
+    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+        self.read(|connection| actions::list(connection, query))
+    }
+}

@@ -1,0 +1,76 @@
+//! The `SQLite` backend against the suite, and what only a file can do.
+
+mod files;
+mod plans;
+mod processes;
+mod readers;
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Options, Store, open};
+use crate::Memory;
+use crate::conformance::{self, Subject};
+use crate::traits::{Error, LaneStore, Reader};
+
+struct File {
+    directory: TempDir,
+}
+
+impl File {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("sprag.db")
+    }
+
+    fn store(&self) -> Store {
+        open(&Options { path: self.path() }).unwrap()
+    }
+}
+
+impl Subject for File {
+    fn open(&self) -> (Box<dyn LaneStore>, Box<dyn Reader>) {
+        let Store { writer, readers } = self.store();
+        (Box::new(writer), Box::new(readers.get()))
+    }
+}
+
+#[test]
+fn it_serves_lanes() -> Result<(), Error> {
+    conformance::run(conformance::LANE, File::new)
+}
+
+#[test]
+fn it_keeps_values() -> Result<(), Error> {
+    conformance::run(conformance::VALUES, File::new)
+}
+
+#[test]
+fn it_serves_queues() -> Result<(), Error> {
+    conformance::run(conformance::QUEUES, File::new)
+}
+
+#[test]
+fn it_serves_readers() -> Result<(), Error> {
+    conformance::run(conformance::READER, File::new)
+}
+
+#[test]
+fn it_answers_like_memory() -> Result<(), Error> {
+    let commits = 150;
+    for seed in 1..=6 {
+        let answers = conformance::differential(seed, commits, &Memory::default(), &File::new())?;
+        println!("seed {seed}: {answers:?}");
+        assert!(
+            answers.written > commits / 3 && answers.refused > commits / 20,
+            "seed {seed}: {answers:?}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! Every statement goes through the index that was made for it, so that no question grows slow with the table.
+
+use rusqlite::types::Null;
+use rusqlite::{Connection, params_from_iter};
+use sprag_core::ids::{ActionId, ExecutionId};
+
+use super::super::{actions, executions, history, inbox, machines, receipts, shards, timers};
+use super::File;
+use crate::records::ExecutionStatus;
+use crate::traits::{ActionQuery, ExecutionQuery};
+
+const SOME_ID: [u8; 16] = [7; 16];
+
+/// The steps of a statement's plan, as `SQLite` tells them.
+fn plan(connection: &Connection, sql: &str) -> String {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let unbound = vec![Null; statement.parameter_count()];
+    let steps = statement
+        .query_map(params_from_iter(unbound), |row| row.get::<_, String>(3))
+        .unwrap();
+    steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+}
+
+#[track_caller]
+fn assert_plan(connection: &Connection, sql: &str, expected: &str) {
+    let plan = plan(connection, sql);
+    assert!(
+        plan.contains(expected),
+        "`{sql}` is planned as `{plan}`, not as `{expected}`"
+    );
+}
+
+fn migrated() -> (File, Connection) {
+    let file = File::new();
+    drop(file.store());
+    let connection = Connection::open(file.path()).unwrap();
+    (file, connection)
+}
+
+#[test]
+fn what_is_written_or_loaded_by_key_is_found_by_key() {
+    let (_file, connection) = migrated();
+    let by_key = [
+        (executions::UPDATE, "(id=?)"),
+        (executions::GET, "(id=?)"),
+        (executions::IS_RUNNING, "(id=?)"),
+        (executions::HOLDER, "execution_key (machine=? AND key=?)"),
+        (executions::DELETE_LARGE_VARIABLES, "(execution=?)"),
+        (
+            history::APPEND,
+            "COVERING INDEX sqlite_autoindex_history_1 (execution=? AND sequence=?)",
+        ),
+        (history::PAGE, "(execution=? AND sequence>?)"),
+        (actions::UPDATE, "(id=?)"),
+        (actions::GET, "(id=?)"),
+        (timers::DELETE, "(execution=? AND visit=? AND timer_index=?)"),
+        (timers::OF, "(execution=?)"),
+        (inbox::DELETE, "(execution=? AND position=?)"),
+        (inbox::OF, "(execution=?)"),
+        (inbox::LENGTH, "(execution=?)"),
+        (
+            inbox::NEXT_EXECUTION,
+            "COVERING INDEX sqlite_autoindex_inbox_1 (execution>?)",
+        ),
+        (receipts::GET, "(execution=? AND message=?)"),
+        (receipts::DELETE, "(execution=? AND message=?)"),
+        (machines::GET, "(machine=? AND version=?)"),
+        (machines::NEWEST, "(machine=?)"),
+        (shards::EPOCH, "INTEGER PRIMARY KEY (rowid=?)"),
+    ];
+    for (sql, expected) in by_key {
+        assert_plan(&connection, sql, expected);
+    }
+}
+
+#[test]
+fn open_work_is_found_in_the_partial_indexes_alone() {
+    let (_file, connection) = migrated();
+    let partial = [
+        (actions::OPEN_OF, "action_open (status=? AND execution=?)"),
+        (
+            actions::READY_AFTER,
+            "COVERING INDEX action_ready (line=? AND priority=? AND (run_at,id)>(?,?))",
+        ),
+        (
+            actions::READY_BELOW,
+            "COVERING INDEX action_ready (line=? AND priority<?)",
+        ),
+        (actions::FIRST_LINE, "COVERING INDEX action_ready"),
+        (actions::NEXT_LINE, "COVERING INDEX action_ready (line>?)"),
+        (
+            actions::DUE,
+            "COVERING INDEX action_due ((run_at,id)>(?,?) AND run_at<?)",
+        ),
+        (actions::RUNNING, "action_open (status=?)"),
+        (
+            timers::DUE,
+            "timer_due ((due_at,execution,visit,timer_index)>(?,?,?,?) AND due_at<?)",
+        ),
+    ];
+    for (sql, expected) in partial {
+        assert_plan(&connection, sql, expected);
+    }
+    let sorted = |sql: &str| plan(&connection, sql).contains("TEMP B-TREE");
+    assert!(
+        partial
+            .iter()
+            .filter(|(sql, _)| sorted(sql))
+            .all(|(sql, _)| [actions::OPEN_OF, actions::RUNNING].contains(sql))
+    );
+}
+
+#[test]
+fn lists_of_executions_are_read_newest_first_without_sorting() {
+    let (_file, connection) = migrated();
+    let machine = Some("order".to_owned());
+    let status = Some(ExecutionStatus::Failed);
+    let before = Some(ExecutionId::from_bytes(SOME_ID));
+    let queries = [
+        (ExecutionQuery::default(), "INDEX sqlite_autoindex_execution_1"),
+        (
+            ExecutionQuery {
+                before,
+                ..ExecutionQuery::default()
+            },
+            "(id<?)",
+        ),
+        (
+            ExecutionQuery {
+                machine: machine.clone(),
+                ..ExecutionQuery::default()
+            },
+            "execution_machine (machine=?)",
+        ),
+        (
+            ExecutionQuery {
+                machine,
+                before,
+                ..ExecutionQuery::default()
+            },
+            "execution_machine (machine=? AND id<?)",
+        ),
+        (
+            ExecutionQuery {
+                status,
+                ..ExecutionQuery::default()
+            },
+            "execution_open (status=?)",
+        ),
+        (
+            ExecutionQuery {
+                status,
+                before,
+                ..ExecutionQuery::default()
+            },
+            "execution_open (status=? AND id<?)",
+        ),
+    ];
+    for (query, expected) in queries {
+        let sql = executions::filter(&query, query.before.is_some().then_some(&SOME_ID)).sql();
+        assert_plan(&connection, &sql, expected);
+        assert!(!plan(&connection, &sql).contains("TEMP B-TREE"), "{query:?}");
+    }
+}
+
+#[test]
+fn lists_of_actions_use_what_narrows_them_most() {
+    let (_file, connection) = migrated();
+    let execution = Some(ExecutionId::from_bytes(SOME_ID));
+    let before = Some(ActionId::from_bytes(SOME_ID));
+    let queries = [
+        (ActionQuery::default(), "INDEX sqlite_autoindex_action_1"),
+        (
+            ActionQuery {
+                before,
+                ..ActionQuery::default()
+            },
+            "(id<?)",
+        ),
+        (
+            ActionQuery {
+                execution,
+                ..ActionQuery::default()
+            },
+            "action_execution (execution=?)",
+        ),
+        (
+            ActionQuery {
+                execution,
+                before,
+                ..ActionQuery::default()
+            },
+            "action_execution (execution=? AND id<?)",
+        ),
+        (
+            ActionQuery {
+                status: Some(0),
+                ..ActionQuery::default()
+            },
+            "action_open (status=?)",
+        ),
+        (
+            ActionQuery {
+                status: Some(3),
+                execution,
+                ..ActionQuery::default()
+            },
+            "action_open (status=? AND execution=?)",
+        ),
+        (
+            ActionQuery {
+                status: Some(5),
+                ..ActionQuery::default()
+            },
+            "INDEX action_dead",
+        ),
+        (
+            ActionQuery {
+                status: Some(5),
+                before,
+                ..ActionQuery::default()
+            },
+            "action_dead (id<?)",
+        ),
+    ];
+    for (query, expected) in queries {
+        let execution = query.execution.is_some().then_some(&SOME_ID);
+        let before = query.before.is_some().then_some(&SOME_ID);
+        assert_plan(&connection, &actions::filter(&query, execution, before).sql(), expected);
+    }
+}

@@ -1,0 +1,231 @@
+//! The one writer of a file.
+//!
+//! Flow of a commit: take the write lock, check the fences, apply the mutations in order, commit, flush. A failure
+//! anywhere rolls back and leaves the connection usable; only a failed flush leaves open what is on disk, and is
+//! reported as such. Between commits the write-ahead log is copied back into the file once it has grown enough.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::hooks::Wal;
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
+use sprag_core::ids::{ActionId, ExecutionId};
+
+use super::errors::classify;
+use super::lock::Lock;
+use super::{actions, executions, history, inbox, lives, machines, receipts, shards, timers};
+use crate::checks;
+use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::traits::{
+    DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+};
+
+/// A log of this many pages (16 MiB) is copied back into the file, as far as readers allow.
+const CHECKPOINT_PAGES: u32 = 4_096;
+
+/// A log of this many pages (256 MiB) waits for readers to move on, so that it starts again from its beginning.
+const LOG_PAGES_MAX: u32 = 65_536;
+
+/// The lane's connection. The lock goes with the last of writer and readers.
+#[derive(Debug)]
+pub struct Writer {
+    connection: Connection,
+    log_pages: Arc<AtomicU32>,
+    restart_at: u32,
+    _lock: Arc<Lock>,
+}
+
+impl Writer {
+    /// The writer on a connection whose schema is up to date.
+    pub(super) fn new(mut connection: Connection, lock: Arc<Lock>) -> rusqlite::Result<Self> {
+        let log_pages = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&log_pages);
+        connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            seen.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self {
+            connection,
+            log_pages,
+            restart_at: LOG_PAGES_MAX,
+            _lock: lock,
+        })
+    }
+
+    /// Copies the log back once it is long. `SQLite` would do so by itself, but would keep a failed flush to itself too.
+    fn checkpoint(&mut self) -> Result<(), Error> {
+        let pages = self.log_pages.load(Ordering::Relaxed);
+        if pages < CHECKPOINT_PAGES {
+            return Ok(());
+        }
+        let restart = pages >= self.restart_at;
+        let mode = if restart {
+            CheckpointMode::RESTART
+        } else {
+            CheckpointMode::PASSIVE
+        };
+        let result = self.connection.wal_checkpoint_v2(Some(MAIN_DB), mode);
+        // A reader that does not move on may hold up this commit, but not each that follows.
+        self.restart_at = match (restart, &result) {
+            (true, Err(_)) => pages.saturating_add(LOG_PAGES_MAX),
+            (true, Ok(_)) => LOG_PAGES_MAX,
+            (false, _) => self.restart_at,
+        };
+        match result.map_err(|problem| classify(&problem)) {
+            // The commit is durable in the log whether the file had room for the copy or not; only a failed disk counts.
+            Err(problem @ (Error::Disk { .. } | Error::Corrupt { .. })) => Err(problem),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        read(&self.connection).map_err(|problem| classify(&problem))
+    }
+
+    /// A file has one shard: all others are empty.
+    fn read_shard<T>(
+        &self,
+        shard: ShardId,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<Vec<T>>,
+    ) -> Result<Vec<T>, Error> {
+        if shard == shards::ONLY {
+            self.read(read)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+}
+
+impl LaneStore for Writer {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        // One read transaction, so that the log's index is looked at once and not for every statement.
+        let transaction = self.connection.transaction().map_err(|problem| classify(&problem))?;
+        load(&transaction, wanted).map_err(|problem| classify(&problem))
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.read(|connection| machines::get(connection, machine, version))
+    }
+
+    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|problem| classify(&problem))?;
+        shards::check(&transaction, fences)?;
+        for mutation in mutations {
+            checks::check(mutation)?;
+            apply(&transaction, mutation).map_err(|problem| classify(&problem))?;
+        }
+        transaction.commit().map_err(|problem| classify(&problem))?;
+        self.checkpoint()
+    }
+
+    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
+        shards::acquire(&self.connection, shard)
+    }
+
+    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+        self.read(lives::last)
+    }
+
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        line: &str,
+        after: Option<&ReadyKey>,
+        limit: usize,
+    ) -> Result<Vec<ReadyRef>, Error> {
+        self.read_shard(shard, |connection| actions::ready(connection, line, after, limit))
+    }
+
+    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.read_shard(shard, actions::lines)
+    }
+
+    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
+        self.read_shard(shard, |connection| timers::due(connection, window))
+    }
+
+    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
+        self.read_shard(shard, |connection| actions::due(connection, window))
+    }
+
+    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
+        self.read_shard(shard, |connection| actions::running(connection, after, limit))
+    }
+
+    fn deferred(
+        &mut self,
+        shard: ShardId,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        self.read_shard(shard, |connection| inbox::deferred(connection, after, limit))
+    }
+}
+
+fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
+    let Wanted {
+        executions,
+        keys,
+        actions,
+        receipts,
+        newest,
+    } = wanted;
+    let mut loaded = Loaded::default();
+    for &id in executions {
+        loaded.executions.extend(load_execution(connection, id)?);
+    }
+    for (machine, key) in keys {
+        let holder = executions::holder(connection, machine, key)?;
+        loaded
+            .keys
+            .extend(holder.map(|id| ((machine.clone(), key.clone()), id)));
+    }
+    for &id in actions {
+        loaded.actions.extend(actions::get(connection, id)?);
+    }
+    for (execution, message) in receipts {
+        loaded.receipts.extend(receipts::get(connection, *execution, message)?);
+    }
+    for machine in newest {
+        let version = machines::newest(connection, machine)?;
+        loaded.newest.extend(version.map(|version| (machine.clone(), version)));
+    }
+    Ok(loaded)
+}
+
+fn load_execution(connection: &Connection, id: ExecutionId) -> rusqlite::Result<Option<LoadedExecution>> {
+    let Some(execution) = executions::get(connection, id)? else {
+        return Ok(None);
+    };
+    Ok(Some(LoadedExecution {
+        execution,
+        actions: actions::open_of(connection, id)?,
+        timers: timers::of(connection, id)?,
+        inbox: inbox::of(connection, id)?,
+    }))
+}
+
+fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
+    match mutation {
+        Mutation::InsertMachineVersion(record) => machines::insert(connection, record),
+        Mutation::InsertExecution(record) => executions::insert(connection, record),
+        Mutation::UpdateExecution { execution, variables } => executions::update(connection, execution, *variables),
+        Mutation::AppendHistory(record) => history::append(connection, record),
+        Mutation::InsertAction(record) => actions::insert(connection, record),
+        Mutation::UpdateAction(record) => actions::update(connection, record),
+        Mutation::PutTimer(record) => timers::put(connection, record),
+        Mutation::DeleteTimer(key) => timers::delete(connection, *key),
+        Mutation::InsertInbox(record) => inbox::insert(connection, record),
+        Mutation::DeleteInbox { execution, position } => inbox::delete(connection, *execution, *position),
+        Mutation::InsertReceipt(record) => receipts::insert(connection, record),
+        Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
+        Mutation::PutLife(record) => lives::put(connection, record),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! The store, by caller: what the lane writes and loads, what the dispatcher asks for, what readers may see.
+//!
+//! Written for backends with many shards and many writers: every commit carries the fences of the shards it touches,
+//! and a backend that finds a fence broken commits nothing.
+
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
+use sprag_core::time::Timestamp;
+
+use crate::records::{
+    Action, Execution, ExecutionStatus, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey,
+};
+
+/// A range of slots with one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub u32);
+
+/// The right to write to a shard: void once another owner raised the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// Which shard.
+    pub shard: ShardId,
+    /// Raised by every change of owner.
+    pub epoch: u64,
+}
+
+/// One write. A commit is a list of them, applied in order, all or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    /// A new version of a machine.
+    InsertMachineVersion(MachineVersion),
+    /// A new execution.
+    InsertExecution(Execution),
+    /// An execution that changed; its variables may not have.
+    UpdateExecution {
+        /// The record as it is now.
+        execution: Execution,
+        /// Whether the variables must be written too.
+        variables: Variables,
+    },
+    /// One more entry of a history.
+    AppendHistory(HistoryEntry),
+    /// A new action.
+    InsertAction(Action),
+    /// An action that changed.
+    UpdateAction(Action),
+    /// A timer that begins, or moves.
+    PutTimer(Timer),
+    /// A timer that fired or was ended.
+    DeleteTimer(TimerKey),
+    /// Input that must wait.
+    InsertInbox(InboxEntry),
+    /// Input that was taken.
+    DeleteInbox {
+        /// Whose.
+        execution: ExecutionId,
+        /// Which.
+        position: u64,
+    },
+    /// The answer to a message with an id.
+    InsertReceipt(Receipt),
+    /// The message's id may be used again.
+    DeleteReceipt {
+        /// Who received it.
+        execution: ExecutionId,
+        /// The sender's id.
+        message: String,
+    },
+    /// This process is alive.
+    PutLife(Life),
+}
+
+/// Whether an update writes the variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variables {
+    /// They are as they were.
+    Unchanged,
+    /// They must be written.
+    Changed,
+}
+
+/// What a batch needs before it can decide.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Executions by id, with all that belongs to them.
+    pub executions: Vec<ExecutionId>,
+    /// Open executions by machine and key: answered with their ids only.
+    pub keys: Vec<(String, String)>,
+    /// Executions that actions belong to.
+    pub actions: Vec<ActionId>,
+    /// Answers to messages.
+    pub receipts: Vec<(ExecutionId, String)>,
+    /// Machines whose newest version is asked for.
+    pub newest: Vec<String>,
+}
+
+/// What was found of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// The executions found.
+    pub executions: Vec<LoadedExecution>,
+    /// Who holds which key.
+    pub keys: Vec<((String, String), ExecutionId)>,
+    /// The actions found, ended ones included.
+    pub actions: Vec<Action>,
+    /// The answers found.
+    pub receipts: Vec<Receipt>,
+    /// The newest version of each machine that exists.
+    pub newest: Vec<(String, u32)>,
+}
+
+/// An execution with all that is open about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedExecution {
+    /// The execution.
+    pub execution: Execution,
+    /// Its open actions (scheduled, queued, running, retrying), by id.
+    pub actions: Vec<Action>,
+    /// Its timers, by key.
+    pub timers: Vec<Timer>,
+    /// Its inbox, by position.
+    pub inbox: Vec<InboxEntry>,
+}
+
+/// Why nothing was written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another owner has the shard now. Nothing of the commit was written.
+    #[error("shard {} has another owner now", shard.0)]
+    FenceBroken {
+        /// Which shard.
+        shard: ShardId,
+    },
+    /// A constraint refused a record: a bug in the engine. Nothing of the commit was written.
+    #[error("the store refused a record: {detail}")]
+    Refused {
+        /// What the backend said.
+        detail: String,
+    },
+    /// No room. Nothing of the commit was written.
+    #[error("the disk is full")]
+    Full,
+    /// The store can be read, not written. Nothing of the commit was written.
+    #[error("the store is read-only")]
+    ReadOnly,
+    /// A flush failed, so nobody knows what is on disk: the process must stop and recover by reading.
+    #[error("the disk failed: {detail}")]
+    Disk {
+        /// What the backend said.
+        detail: String,
+    },
+    /// The file is damaged.
+    #[error("the database is damaged: {detail}")]
+    Corrupt {
+        /// What the backend said.
+        detail: String,
+    },
+    /// Something else.
+    #[error("the store failed: {detail}")]
+    Failed {
+        /// What the backend said.
+        detail: String,
+    },
+}
+
+/// What a lane needs: load, commit, and the dispatcher's questions. Blocking: a lane has a thread of its own.
+pub trait LaneStore: Send {
+    /// Reads what a batch needs, as of the last commit.
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error>;
+
+    /// Reads one machine version.
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error>;
+
+    /// Writes all mutations or none, durably, if every fence holds.
+    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error>;
+
+    /// Takes ownership of `shard` for this process: raises its epoch and returns the fence.
+    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error>;
+
+    /// The newest life of a process on this store, and the latest instant any record bears.
+    fn last_life(&mut self) -> Result<Option<Life>, Error>;
+
+    /// Queued actions of a line in the order they are served (priority descending, due, id), after `after`.
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        line: &str,
+        after: Option<&ReadyKey>,
+        limit: usize,
+    ) -> Result<Vec<ReadyRef>, Error>;
+
+    /// The lines that hold queued actions.
+    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error>;
+
+    /// Timers due up to and including `until`, earliest first, after `after` in that order.
+    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error>;
+
+    /// Scheduled and retrying actions due up to and including `until`, earliest first.
+    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error>;
+
+    /// Actions whose attempt was under way, by id.
+    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error>;
+
+    /// Executions with input in their inbox although they are running: input deferred by a bound.
+    fn deferred(&mut self, shard: ShardId, after: Option<ExecutionId>, limit: usize)
+    -> Result<Vec<ExecutionId>, Error>;
+}
+
+/// A page of things by due time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window<K> {
+    /// The last instant of the window.
+    pub until: Timestamp,
+    /// Where the last page ended.
+    pub after: Option<(Timestamp, K)>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// An action that is due at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueAction {
+    /// Which.
+    pub action: ActionId,
+    /// Whose.
+    pub execution: ExecutionId,
+    /// When.
+    pub run_at: Timestamp,
+}
+
+/// A place in a line: the order in which it is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadyKey {
+    /// Higher first.
+    pub priority: u8,
+    /// Earlier first.
+    pub run_at: Timestamp,
+    /// Smaller first.
+    pub action: ActionId,
+}
+
+/// A queued action in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadyRef {
+    /// Its place.
+    pub key: ReadyKey,
+    /// Whose.
+    pub execution: ExecutionId,
+}
+
+/// What readers may ask. Readers see committed state only and never wait for a writer.
+pub trait Reader: Send {
+    /// All machines with their newest version, by name.
+    fn machines(&self) -> Result<Vec<MachineVersion>, Error>;
+
+    /// One version of a machine, or its newest.
+    fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error>;
+
+    /// One execution.
+    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error>;
+
+    /// The open execution that holds a key.
+    fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error>;
+
+    /// Executions, newest first.
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error>;
+
+    /// A page of history, oldest first.
+    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error>;
+
+    /// The timers of an execution.
+    fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error>;
+
+    /// How many inputs wait for an execution.
+    fn inbox_length(&self, id: ExecutionId) -> Result<u64, Error>;
+
+    /// One action.
+    fn action(&self, id: ActionId) -> Result<Option<Action>, Error>;
+
+    /// Actions, newest first.
+    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error>;
+}
+
+/// Hands out readers, each for one question or a few: a bounded number at a time.
+pub trait Readers: Send + Sync {
+    /// A reader; waits for one to be free.
+    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error>;
+}
+
+/// Which executions to list. A field that is not given restricts nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecutionQuery {
+    /// Of this machine.
+    pub machine: Option<String>,
+    /// In this status.
+    pub status: Option<ExecutionStatus>,
+    /// With this key, open or closed.
+    pub key: Option<String>,
+    /// Older than this one.
+    pub before: Option<ExecutionId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Which actions to list. A field that is not given restricts nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActionQuery {
+    /// Of this execution.
+    pub execution: Option<ExecutionId>,
+    /// Of this machine.
+    pub machine: Option<String>,
+    /// With this name.
+    pub action_id: Option<String>,
+    /// Of this type.
+    pub kind: Option<String>,
+    /// In this status, by number.
+    pub status: Option<u8>,
+    /// Whose last error was of this type.
+    pub error_kind: Option<String>,
+    /// Older than this one.
+    pub before: Option<ActionId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Which shard owns a slot, when there are `shards` of them: even ranges, in order.
+pub fn shard_of(slot: Slot, shards: u32) -> ShardId {
+    ShardId(u32::try_from((u64::from(slot.0) * u64::from(shards)) >> 16).unwrap_or(0))
+}
