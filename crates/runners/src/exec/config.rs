@@ -1,0 +1,148 @@
+//! The configuration of an `exec` action.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use sprag_core::action::runner::ConfigProblem;
+
+use super::process::MARKER;
+use crate::config::{Object, Reader, Stage, shown};
+
+const KEYS: [&str; 6] = ["command", "env", "cwd", "stdin", "expectedExitCodes", "killGrace"];
+/// Between SIGTERM and SIGKILL, unless the configuration says otherwise.
+const GRACE_MILLIS: u64 = 2_000;
+/// The engine waits ten seconds for a cancelled attempt to end.
+const GRACE_MILLIS_MAX: u64 = 8_000;
+/// Where a program runs unless the configuration says otherwise: the server's own directory is nobody's business.
+const DIRECTORY: &str = "/";
+/// The most arguments and variables, far below what the kernel takes.
+const WORDS_MAX: usize = 1_000;
+
+/// What to start, and how.
+pub(super) struct Config {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) directory: String,
+    pub(super) stdin: Option<String>,
+    pub(super) expected: Vec<i32>,
+    pub(super) grace: Duration,
+}
+
+/// Reads the configuration.
+pub(super) fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
+    let mut reader = Reader::new(stage);
+    let config = reader
+        .root(config, &KEYS)
+        .and_then(|object| read_object(&mut reader, &object));
+    reader.finish(config)
+}
+
+fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
+    let command = read_command(reader, object);
+    let variables = read_variables(reader, object);
+    let directory = read_directory(reader, object);
+    let stdin = reader.text(object, "stdin").map(str::to_owned);
+    let expected = reader.codes(object, "expectedExitCodes", 0..=255);
+    let grace = reader
+        .whole(object, "killGrace", GRACE_MILLIS_MAX)
+        .unwrap_or(GRACE_MILLIS);
+    let (program, arguments) = command?;
+    Some(Config {
+        program,
+        arguments,
+        variables,
+        directory,
+        stdin,
+        expected: expected.map_or_else(|| vec![0], |codes| codes.into_iter().map(i32::from).collect()),
+        grace: Duration::from_millis(grace),
+    })
+}
+
+fn read_command(reader: &mut Reader, object: &Object<'_>) -> Option<(String, Vec<String>)> {
+    reader.require(object, "command", "`[\"/usr/bin/rsync\", \"-a\", \"/from\", \"/to\"]`")?;
+    if let Some(Value::String(text)) = object.get("command")
+        && !reader.is_open(text)
+    {
+        let remedy = "write the program and its arguments as a list of strings: no shell reads them";
+        reader.problem(object.at("command"), "`command` is a string", remedy);
+        return None;
+    }
+    let words = reader.texts(object, "command")?;
+    if words.len() > WORDS_MAX {
+        reader.problem(
+            object.at("command"),
+            format!("there are more than {WORDS_MAX} words"),
+            "pass them by `stdin`",
+        );
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        reader.problem(object.at("command"), "a word holds a NUL character", "leave it out");
+    }
+    match words.split_first() {
+        Some((program, arguments)) if !program.is_empty() => Some((
+            (*program).to_owned(),
+            arguments.iter().map(ToString::to_string).collect(),
+        )),
+        _ => {
+            reader.problem(
+                object.at("command"),
+                "`command` names no program",
+                "put the program first",
+            );
+            None
+        }
+    }
+}
+
+fn read_variables(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)> {
+    let pairs = reader.pairs(object, "env");
+    if pairs.len() > WORDS_MAX {
+        reader.problem(
+            object.at("env"),
+            format!("there are more than {WORDS_MAX} variables"),
+            "pass them by `stdin`",
+        );
+    }
+    for (name, value) in &pairs {
+        let Some((detail, remedy)) = variable_problem(name, value) else {
+            continue;
+        };
+        reader.problem(object.at("env"), format!("`{}` {detail}", shown(name)), remedy);
+    }
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn variable_problem(name: &str, value: &str) -> Option<(&'static str, &'static str)> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Some(("is not the name of a variable", "write a name without `=`"));
+    }
+    if value.contains('\0') {
+        return Some(("holds a NUL character", "leave it out"));
+    }
+    if name == MARKER {
+        return Some(("marks the processes of an attempt", "choose another name"));
+    }
+    if name.starts_with("LD_") {
+        return Some((
+            "makes the loader run other code than the allowed program",
+            "leave it out",
+        ));
+    }
+    None
+}
+
+fn read_directory(reader: &mut Reader, object: &Object<'_>) -> String {
+    let directory = reader.text(object, "cwd").unwrap_or(DIRECTORY);
+    if !reader.is_open(directory) && (!directory.starts_with('/') || directory.contains('\0')) {
+        reader.problem(
+            object.at("cwd"),
+            format!("`{}` is not an absolute path", shown(directory)),
+            "begin it with `/`",
+        );
+    }
+    directory.to_owned()
+}

@@ -1,0 +1,23 @@
+//! The HTTP client that every runner shares.
+//!
+//! It goes through the outbound guard, follows no redirect, takes no proxy from the environment and repeats nothing
+//! by itself: one attempt is one request. What it says about an attempt that did not succeed is exact where it can
+//! be: until a connection stands nothing has left, from then on nobody knows.
+
+mod body;
+mod client;
+mod judge;
+mod reply;
+mod request;
+mod retry_after;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tls_tests;
+
+pub use client::{BuildError, Client};
+pub use reply::Reply;
+pub(crate) use request::header;
+pub use request::{METHODS, Request, RequestError, headers, method, url};

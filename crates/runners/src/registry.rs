@@ -1,0 +1,121 @@
+//! Which runner serves which action type.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use sprag_core::action::runner::Runner;
+use sprag_core::clock::Clock;
+
+use crate::exec::{self, Exec};
+use crate::http::{self, Client};
+use crate::outbound::{self, Guard};
+use crate::tools::{Fail, HttpCheck, LogMessage, Noop, TcpCheck, Wait};
+use crate::webhook::Webhook;
+
+/// What the standard runners need to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// `[outbound]`.
+    pub outbound: outbound::Options,
+    /// `[exec]`.
+    pub exec: exec::Options,
+}
+
+/// Why there are no standard runners.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `[outbound]` cannot be used.
+    #[error(transparent)]
+    Outbound(#[from] outbound::OptionsError),
+    /// `[exec]` cannot be used.
+    #[error(transparent)]
+    Exec(#[from] exec::OptionsError),
+    /// There is no HTTP client.
+    #[error(transparent)]
+    Http(#[from] http::BuildError),
+}
+
+/// The runners by action type.
+#[derive(Clone, Default)]
+pub struct Registry {
+    runners: BTreeMap<String, Arc<dyn Runner>>,
+}
+
+impl Registry {
+    /// The runners that every server has.
+    pub fn standard(options: &Options, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let Options { outbound, exec } = options;
+        let guard = Guard::new(outbound)?;
+        let client = Client::new(guard.clone(), clock)?;
+        let mut registry = Self::default();
+        registry.insert(Webhook::new(client.clone()));
+        registry.insert(Exec::new(exec)?);
+        registry.insert(HttpCheck::new(client));
+        registry.insert(TcpCheck::new(guard));
+        registry.insert(Noop);
+        registry.insert(Wait);
+        registry.insert(LogMessage);
+        registry.insert(Fail);
+        Ok(registry)
+    }
+
+    /// Adds a runner for all its types, in place of whoever served them.
+    pub fn insert(&mut self, runner: impl Runner + 'static) {
+        let runner: Arc<dyn Runner> = Arc::new(runner);
+        for kind in runner.types() {
+            self.runners.insert((*kind).to_owned(), Arc::clone(&runner));
+        }
+    }
+
+    /// Who serves `kind`.
+    pub fn get(&self, kind: &str) -> Option<&Arc<dyn Runner>> {
+        self.runners.get(kind)
+    }
+
+    /// Every type that is served, in order.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        self.runners.keys().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::clock::Manual;
+
+    use super::*;
+
+    #[test]
+    fn the_standard_runners_serve_the_types_of_the_design() {
+        let registry = Registry::standard(&Options::default(), Arc::new(Manual::default())).unwrap();
+        let types: Vec<&str> = registry.types().collect();
+        assert_eq!(
+            types,
+            [
+                "exec",
+                "fail",
+                "http_check",
+                "log_message",
+                "noop",
+                "tcp_check",
+                "wait",
+                "webhook"
+            ]
+        );
+        for kind in types {
+            assert!(registry.get(kind).unwrap().types().contains(&kind), "{kind}");
+        }
+        assert!(registry.get("nothing").is_none());
+    }
+
+    #[test]
+    fn options_that_cannot_be_used_are_refused_at_once() {
+        let mut options = Options::default();
+        options.outbound.allow.push("10.0.0.1/8".to_owned());
+        assert!(Registry::standard(&options, Arc::new(Manual::default())).is_err());
+        let mut options = Options::default();
+        options.exec.allow.push("../sh".to_owned());
+        assert!(Registry::standard(&options, Arc::new(Manual::default())).is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! Where secrets come from, asked when an attempt needs them and kept nowhere.
+//!
+//! `secrets.crm_token` is `SPRAG_SECRET_CRM_TOKEN` in the environment or `<dir>/crm_token` in a directory; providers
+//! are asked in the listed order. No error shows a value, and nothing else of the environment or the directory can be
+//! reached.
+
+mod env;
+mod file;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use sprag_core::action::runner::BoxFuture;
+
+pub use env::Env;
+pub use file::File;
+
+/// The longest name of a secret.
+const NAME_BYTES_MAX: usize = 128;
+/// The largest secret.
+pub(crate) const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// A place where secrets are kept.
+pub trait Provider: Send + Sync {
+    /// The value of the secret, or none if this place does not have it.
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, SecretError>>;
+
+    /// Where the secret would be, for people.
+    fn place(&self, name: &str) -> String;
+}
+
+/// Why a secret could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// A name outside `[A-Za-z_][A-Za-z0-9_]*`.
+    #[error("`{name}` is not the name of a secret: letters, digits and `_`, and no digit first")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// No provider has it.
+    #[error("secret `{name}` is in none of {places}")]
+    Missing {
+        /// The name.
+        name: String,
+        /// Where it was looked for.
+        places: String,
+    },
+    /// The place is there, and cannot be read.
+    #[error("secret `{name}` at {place} cannot be read")]
+    Unreadable {
+        /// The name.
+        name: String,
+        /// Where it is.
+        place: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The value is not text.
+    #[error("secret `{name}` at {place} is not UTF-8")]
+    NotText {
+        /// The name.
+        name: String,
+        /// Where it is.
+        place: String,
+    },
+    /// The value is larger than any secret.
+    #[error("secret `{name}` at {place} is larger than {VALUE_BYTES_MAX} bytes")]
+    TooLarge {
+        /// The name.
+        name: String,
+        /// Where it is.
+        place: String,
+    },
+}
+
+/// `[secrets]` of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Who is asked, in this order.
+    pub providers: Vec<ProviderName>,
+    /// The directory of the provider `file`.
+    pub dir: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            providers: vec![ProviderName::Env],
+            dir: None,
+        }
+    }
+}
+
+/// A provider, as the configuration names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderName {
+    /// [`Env`].
+    Env,
+    /// [`File`].
+    File,
+}
+
+/// Why `[secrets]` cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// The provider `file` has no directory.
+    #[error("`[secrets] providers` names `file`, and `[secrets] dir` does not say where")]
+    NoDirectory,
+}
+
+/// The providers, in the order in which they are asked.
+#[derive(Default)]
+pub struct Secrets {
+    providers: Vec<Box<dyn Provider>>,
+}
+
+impl Secrets {
+    /// Asks these providers, in this order.
+    pub fn new(providers: Vec<Box<dyn Provider>>) -> Self {
+        Self { providers }
+    }
+
+    /// The providers that the configuration names.
+    pub fn from_options(options: &Options) -> Result<Self, OptionsError> {
+        let Options { providers, dir } = options;
+        let build = |name: &ProviderName| -> Result<Box<dyn Provider>, OptionsError> {
+            Ok(match name {
+                ProviderName::Env => Box::new(Env::process()),
+                ProviderName::File => Box::new(File::new(dir.clone().ok_or(OptionsError::NoDirectory)?)),
+            })
+        };
+        Ok(Self::new(providers.iter().map(build).collect::<Result<_, _>>()?))
+    }
+
+    /// The value of the secret at the first provider that has it. A provider that fails is an error: a later one may
+    /// hold another value.
+    pub async fn get(&self, name: &str) -> Result<String, SecretError> {
+        check_name(name)?;
+        for provider in &self.providers {
+            if let Some(value) = provider.get(name).await? {
+                return Ok(value);
+            }
+        }
+        let places: Vec<String> = self.providers.iter().map(|provider| provider.place(name)).collect();
+        let places = if places.is_empty() {
+            "no provider".to_owned()
+        } else {
+            places.join(", ")
+        };
+        Err(SecretError::Missing {
+            name: name.to_owned(),
+            places,
+        })
+    }
+}
+
+/// Names are letters, digits and `_`: nothing that could mean a path.
+pub(crate) fn check_name(name: &str) -> Result<(), SecretError> {
+    let first = name
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if first && rest && name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    Err(SecretError::Name {
+        name: crate::config::shown(name),
+    })
+}

@@ -1,0 +1,67 @@
+//! `fail`: an action that fails as it is told, to see what follows.
+
+use serde_json::{Value, json};
+use sprag_core::action::error::{ActionError, kind};
+use sprag_core::action::outcome::{Failure, Outcome};
+use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
+
+use crate::config::{Reader, Stage, refused};
+
+const KEYS: [&str; 5] = ["type", "message", "outcome", "retryAfter", "times"];
+const OUTCOMES: [&str; 2] = ["notDone", "unknown"];
+
+/// Runs `fail`: `times: n` fails while the attempt's number is at most n, without it always.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fail;
+
+struct Config {
+    failure: Failure,
+    outcome: &'static str,
+    times: Option<u64>,
+}
+
+impl Runner for Fail {
+    fn types(&self) -> &[&str] {
+        &["fail"]
+    }
+
+    fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        read(config, Stage::Written).err().unwrap_or_default()
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
+        let outcome = match read(attempt.config, Stage::Rendered) {
+            Ok(Config { times: Some(times), .. }) if u64::from(attempt.number) > times => Outcome::done(json!({})),
+            Ok(Config {
+                failure,
+                outcome: "unknown",
+                ..
+            }) => Outcome::Unknown(failure),
+            Ok(Config { failure, .. }) => Outcome::NotDone(failure),
+            Err(problems) => refused(&problems),
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+}
+
+fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
+    let mut reader = Reader::new(stage);
+    let Some(object) = reader.root(config, &KEYS) else {
+        return Err(reader.problems());
+    };
+    let kind = reader.text(&object, "type").unwrap_or(kind::TEMPORARY_FAILURE);
+    let message = reader.text(&object, "message").unwrap_or("failed as configured");
+    let outcome = reader.choice(&object, "outcome", &OUTCOMES).unwrap_or("notDone");
+    let retry_after = reader.whole(&object, "retryAfter", u64::MAX);
+    let times = reader.whole(&object, "times", u64::from(u32::MAX));
+    let failure = Failure {
+        error: ActionError::new(kind, message),
+        retry_after,
+        hopeless: false,
+    };
+    reader.finish(Some(Config {
+        failure,
+        outcome,
+        times,
+    }))
+}

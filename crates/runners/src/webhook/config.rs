@@ -1,0 +1,220 @@
+//! The configuration of a `webhook` action.
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use sprag_core::action::runner::ConfigProblem;
+use url::Url;
+
+use super::lookup::{self, Lookup};
+use super::signature::Secret;
+use crate::config::{Object, Reader, Stage, list, scalar, shown};
+use crate::http::{self, METHODS};
+
+const KEYS: [&str; 10] = [
+    "url",
+    "method",
+    "headers",
+    "payload",
+    "body",
+    "query",
+    "expectedStatusCodes",
+    "secret",
+    "signingSecret",
+    "lookup",
+];
+/// Set by the signature alone, when there is one.
+const SIGNATURE_HEADERS: [&str; 3] = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+/// More secrets than any rotation needs.
+const SECRETS_MAX: usize = 8;
+
+/// What to call, and how.
+pub(super) struct Config {
+    pub(super) url: Url,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Body>,
+    pub(super) expected: Option<Vec<u16>>,
+    pub(super) secrets: Vec<Secret>,
+    pub(super) lookup: Option<Lookup>,
+}
+
+/// A body and what it is, unless a header says otherwise.
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    pub(super) content_type: &'static str,
+}
+
+/// Everything wrong with the configuration as it is written.
+pub(super) fn check(config: &Value) -> Vec<ConfigProblem> {
+    read(config, Stage::Written).err().unwrap_or_default()
+}
+
+/// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
+pub(super) fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
+    let mut reader = Reader::new(stage);
+    let config = reader
+        .root(config, &KEYS)
+        .and_then(|object| read_object(&mut reader, &object));
+    reader.finish(config)
+}
+
+fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
+    let url = read_url(reader, object);
+    let method = read_method(reader, object, &Method::POST);
+    let headers = read_headers(reader, object);
+    let query = read_query(reader, object);
+    let body = read_body(reader, object);
+    let secrets = read_secrets(reader, object);
+    let expected = reader.codes(object, "expectedStatusCodes", 100..=599);
+    let lookup = lookup::read(reader, object);
+    let headers = headers?;
+    if !secrets.is_empty() {
+        for name in SIGNATURE_HEADERS.iter().filter(|name| headers.contains_key(**name)) {
+            let detail = format!("header `{name}` is set by the signature");
+            reader.problem(object.at("headers"), detail, "leave the header out, or the secret");
+        }
+    }
+    let mut url = url?;
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    Some(Config {
+        url,
+        method: method?,
+        headers,
+        body,
+        expected,
+        secrets,
+        lookup,
+    })
+}
+
+/// The URL under `url`, unless it is still a template.
+pub(crate) fn read_url(reader: &mut Reader, object: &Object<'_>) -> Option<Url> {
+    let text = reader.required_text(object, "url", "`https://example.com/hook`")?;
+    if reader.is_open(text) {
+        return None;
+    }
+    match http::url(text) {
+        Ok(url) => Some(url),
+        Err(error) => {
+            let remedy = "write an absolute URL such as `https://example.com/hook`";
+            reader.problem(object.at("url"), format!("`{}`: {error}", shown(text)), remedy);
+            None
+        }
+    }
+}
+
+/// The method under `method`, unless it is still a template.
+pub(crate) fn read_method(reader: &mut Reader, object: &Object<'_>, default: &Method) -> Option<Method> {
+    let Some(text) = reader.text(object, "method") else {
+        return Some(default.clone());
+    };
+    if reader.is_open(text) {
+        return None;
+    }
+    let method = http::method(text).ok();
+    if method.is_none() {
+        let detail = format!("`{}` is not a method that can be sent", shown(text));
+        reader.problem(object.at("method"), detail, format!("write one of {}", list(&METHODS)));
+    }
+    method
+}
+
+/// The headers under `headers`; those whose value is still a template are left out.
+pub(crate) fn read_headers(reader: &mut Reader, object: &Object<'_>) -> Option<HeaderMap> {
+    let pairs = reader.pairs(object, "headers");
+    let known = pairs
+        .iter()
+        .filter(|(name, value)| !reader.is_open(name) && !reader.is_open(value));
+    match http::headers(known.map(|(name, value)| (*name, value.as_str()))) {
+        Ok(headers) => Some(headers),
+        Err(errors) => {
+            for error in errors {
+                reader.problem(
+                    object.at("headers"),
+                    error.to_string(),
+                    "write names and values as HTTP knows them",
+                );
+            }
+            None
+        }
+    }
+}
+
+fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)> {
+    let Some(query) = reader.any_object(object, "query") else {
+        return Vec::new();
+    };
+    let mut pairs = Vec::new();
+    for (name, value, pointer) in query.entries() {
+        let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        for item in items {
+            match scalar(item) {
+                Some(text) => pairs.push((name.to_owned(), text)),
+                None => reader.mismatch(
+                    item,
+                    pointer.clone(),
+                    "a string, a number, a truth value or a list of them",
+                ),
+            }
+        }
+    }
+    pairs
+}
+
+fn read_body(reader: &mut Reader, object: &Object<'_>) -> Option<Body> {
+    if object.has("payload") && object.has("body") {
+        let detail = "`payload` and `body` are both given";
+        reader.problem(object.at("body"), detail, "keep `payload` for JSON or `body` for text");
+    }
+    if let Some(text) = reader.text(object, "body") {
+        return Some(Body {
+            bytes: text.as_bytes().to_vec(),
+            content_type: "text/plain; charset=utf-8",
+        });
+    }
+    let payload = object.get("payload")?;
+    Some(Body {
+        bytes: payload.to_string().into_bytes(),
+        content_type: "application/json",
+    })
+}
+
+fn read_secrets(reader: &mut Reader, object: &Object<'_>) -> Vec<Secret> {
+    let key = match (object.has("secret"), object.has("signingSecret")) {
+        (true, true) => {
+            let detail = "`secret` and `signingSecret` are both given";
+            reader.problem(
+                object.at("signingSecret"),
+                detail,
+                "keep one; several secrets are a list",
+            );
+            return Vec::new();
+        }
+        (true, false) => "secret",
+        (false, true) => "signingSecret",
+        (false, false) => return Vec::new(),
+    };
+    let texts = match object.get(key) {
+        Some(Value::Array(_)) => reader.texts(object, key).unwrap_or_default(),
+        _ => reader.text(object, key).into_iter().collect(),
+    };
+    if texts.len() > SECRETS_MAX {
+        let detail = format!("there are more than {SECRETS_MAX} secrets");
+        reader.problem(object.at(key), detail, "keep those that a receiver may still check");
+    }
+    let mut secrets = Vec::new();
+    for text in texts {
+        match Secret::parse(text) {
+            _ if reader.is_open(text) => {}
+            Ok(secret) => secrets.push(secret),
+            Err(error) => {
+                let remedy = "write `whsec_` and the base64 of 24 to 64 random bytes, better through `{{secrets.…}}`";
+                reader.problem(object.at(key), error.to_string(), remedy);
+            }
+        }
+    }
+    secrets
+}

@@ -1,0 +1,170 @@
+//! `webhook`: any HTTP call, signed after Standard Webhooks where a secret is given.
+//!
+//! Every attempt of an action carries the same `Idempotency-Key`, so a receiver can tell a repeat from a second
+//! wish. A request in flight is not torn up on cancellation: what left cannot be called back, and an answer says more
+//! than a cut connection.
+
+mod config;
+mod lookup;
+mod signature;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value, json};
+use sprag_core::action::outcome::{Done, Outcome, Probe, ResultEvent};
+use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
+use url::Url;
+
+use crate::config::{Stage, refused};
+use crate::http::{self, Client, Reply, Request};
+use config::Config;
+
+pub(crate) use config::{read_headers, read_method, read_url};
+
+const TYPE: &str = "webhook";
+
+/// Runs `webhook` actions.
+pub struct Webhook {
+    client: Client,
+}
+
+impl Webhook {
+    /// A runner that calls through `client`.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    async fn call(&self, attempt: Attempt<'_>) -> Result<Done, Box<Outcome>> {
+        let config = read(attempt.config)?;
+        let request = self.request(&config, &attempt)?;
+        let reply = self.client.send(request).await?;
+        let reply = reply.judge(config.expected.as_deref())?;
+        Ok(done(&config, &reply, attempt.action_id))
+    }
+
+    fn request(&self, config: &Config, attempt: &Attempt<'_>) -> Result<Request, Box<Outcome>> {
+        let mut headers = config.headers.clone();
+        let body = config.body.as_ref().map(|body| body.bytes.clone());
+        let mut add = |name: &'static str, value: &str| match http::header(name, value) {
+            Ok((name, value)) => {
+                headers.entry(name).or_insert(value);
+                Ok(())
+            }
+            Err(error) => Err(Box::new(Outcome::not_done("invalid_configuration", error.to_string()))),
+        };
+        add("idempotency-key", attempt.idempotency_key)?;
+        if let Some(body) = &config.body {
+            add("content-type", body.content_type)?;
+        }
+        if !config.secrets.is_empty() {
+            let message = signature::Message {
+                id: attempt.idempotency_key,
+                seconds: self.client.now().as_millis().div_euclid(1_000),
+                body: body.as_deref().unwrap_or_default(),
+            };
+            for (name, value) in message.headers(&config.secrets) {
+                add(name, &value)?;
+            }
+        }
+        Ok(Request {
+            method: config.method.clone(),
+            url: config.url.clone(),
+            headers,
+            body,
+            timeout: attempt.timeout,
+        })
+    }
+
+    async fn ask(&self, attempt: Attempt<'_>) -> Probe {
+        let Ok(config) = read(attempt.config) else {
+            return Probe::Unclear;
+        };
+        let Some(lookup) = &config.lookup else {
+            return Probe::Unclear;
+        };
+        match self.client.send(lookup.request(attempt.timeout)).await {
+            Ok(reply) => lookup.answer(reply, |reply| done(&config, reply, attempt.action_id)),
+            Err(_) => Probe::Unclear,
+        }
+    }
+}
+
+impl Runner for Webhook {
+    fn types(&self) -> &[&str] {
+        &[TYPE]
+    }
+
+    fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        config::check(config)
+    }
+
+    fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
+        let lookup = config.get("lookup").unwrap_or(&Value::Null);
+        [config, lookup]
+            .into_iter()
+            .filter_map(|part| network(part.get("url")?.as_str()?))
+            .collect()
+    }
+
+    fn destination(&self, _kind: &str, config: &Value) -> Option<String> {
+        destination(config.get("url")?.as_str()?)
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move { self.call(attempt).await.map_or_else(|failed| *failed, Outcome::Done) })
+    }
+
+    fn probe<'a>(&'a self, attempt: Attempt<'a>) -> Option<BoxFuture<'a, Probe>> {
+        attempt.config.get("lookup").filter(|lookup| !lookup.is_null())?;
+        Some(Box::pin(self.ask(attempt)))
+    }
+}
+
+fn read(config: &Value) -> Result<Config, Box<Outcome>> {
+    config::read(config, Stage::Rendered).map_err(|problems| Box::new(refused(&problems)))
+}
+
+fn done(config: &Config, reply: &Reply, action_id: &str) -> Done {
+    let payload = json!({
+        "url": shown(&config.url),
+        "method": config.method.as_str(),
+        "statusCode": reply.status(),
+        "responseTime": reply.millis(),
+        "actionId": action_id,
+    });
+    let event = ResultEvent {
+        kind: "webhook_called".to_owned(),
+        payload,
+    };
+    Done {
+        result: reply.result(),
+        event: Some(event),
+        cost: None,
+        metadata: Map::new(),
+    }
+}
+
+/// The URL without the name and password it may carry.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Both fail only for URLs without a host, which `http` URLs are not.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
+}
+
+/// `host:port` of a rendered URL.
+pub(crate) fn destination(url: &str) -> Option<String> {
+    let url = http::url(url).ok()?;
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+}
+
+/// The permission that a URL asks for; one that is still a template is shown as it is written.
+pub(crate) fn network(url: &str) -> Option<Permission> {
+    let object = destination(url).or_else(|| url.contains("{{").then(|| url.to_owned()))?;
+    Some(Permission {
+        scope: "network".to_owned(),
+        object,
+    })
+}
