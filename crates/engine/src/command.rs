@@ -1,0 +1,327 @@
+//! What a lane is asked, and what it answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sprag_core::action::Outcome;
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::machine::Machine;
+use sprag_store::records::TimerKey;
+use tokio::sync::oneshot;
+
+use crate::view::{ActionView, ExecutionView};
+
+/// A request with the way back to whoever asked.
+#[derive(Debug)]
+pub struct Command {
+    /// What is asked.
+    pub request: Request,
+    /// Where the answer goes, once what it says is durable. The engine's own requests have nobody to answer.
+    pub reply: Option<oneshot::Sender<Reply>>,
+}
+
+/// The answer to a command.
+pub type Reply = Result<Answer, Refusal>;
+
+/// What can be asked of a lane.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Keep a machine version.
+    Apply(Arc<Machine>),
+    /// Start an execution.
+    Start(Start),
+    /// Send a message.
+    Send(SendMessage),
+    /// Hold decisions and starts.
+    Pause(ExecutionId),
+    /// Go on.
+    Resume(ExecutionId),
+    /// End it, and all its open actions.
+    Cancel(ExecutionId),
+    /// Move it to another version.
+    Migrate(Migrate),
+    /// Let a retrying or scheduled action be due now.
+    RetryNow(ActionId),
+    /// End an action.
+    CancelAction(ActionId),
+    /// Try a dead letter again.
+    RetryDead(RetryDead),
+    /// Put a dead letter away.
+    Archive(ActionId),
+    /// Say why an action does not move, as the dispatcher knows it.
+    Explain(ActionId),
+    /// Say what waits and what runs.
+    Queue,
+    /// The engine's own.
+    Internal(Internal),
+}
+
+/// What the engine asks of its own lane.
+#[derive(Clone, Debug)]
+pub enum Internal {
+    /// An attempt ended.
+    Outcome {
+        /// Which.
+        attempt: AttemptRef,
+        /// How.
+        outcome: Outcome,
+    },
+    /// An attempt wants a value committed with it.
+    Checkpoint {
+        /// Which.
+        attempt: AttemptRef,
+        /// What.
+        value: Value,
+    },
+    /// A timer or schedule may be due.
+    Timer(TimerKey),
+    /// A scheduled or retrying action may be due.
+    Due(ExecutionId, ActionId),
+    /// An action that the dispatcher chose, whose execution had to be loaded first.
+    Begin(ExecutionId, ActionId),
+    /// An action that an earlier process left running.
+    Lost(ExecutionId, ActionId),
+    /// An attempt was asked to stop and did not.
+    Overdue(AttemptRef),
+    /// Input waits in the inbox of a running execution.
+    Continue(ExecutionId),
+}
+
+/// An attempt, with where to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptRef {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its action.
+    pub action: ActionId,
+    /// Whose.
+    pub execution: ExecutionId,
+}
+
+/// How to start an execution.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Start {
+    /// The machine's name.
+    pub machine: String,
+    /// The newest, when not given.
+    pub version: Option<u32>,
+    /// Unique among the open executions of the machine.
+    pub key: Option<String>,
+    /// Over the machine's defaults.
+    pub variables: Map<String, Value>,
+    /// For filters.
+    pub tags: Vec<String>,
+}
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SendMessage {
+    /// To whom.
+    pub to: Target,
+    /// What it is.
+    pub kind: String,
+    /// What it carries.
+    pub payload: Value,
+    /// Unique for the execution's life; the same id again gives the first answer.
+    pub id: Option<String>,
+}
+
+/// How an execution is addressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// By id.
+    Id(ExecutionId),
+    /// By the machine and key of an open one.
+    Key {
+        /// The machine's name.
+        machine: String,
+        /// The key.
+        key: String,
+    },
+}
+
+/// A move to another version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migrate {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// The newest version, when not given.
+    pub version: Option<u32>,
+    /// Old state paths to new ones, where they differ.
+    pub states: BTreeMap<String, String>,
+}
+
+/// Another try at a dead letter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryDead {
+    /// Which.
+    pub action: ActionId,
+    /// Another configuration: raises the generation, so the idempotency key is a new one.
+    pub config: Option<Value>,
+    /// Take the definition of this version.
+    pub version: Option<u32>,
+}
+
+/// What a lane answers.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The machine version is kept.
+    Applied(Applied),
+    /// The execution as it is now.
+    Execution(Box<ExecutionView>),
+    /// The message was taken.
+    Sent(Sent),
+    /// The action as it is now.
+    Action(Box<ActionView>),
+    /// The value is committed.
+    Checkpointed,
+    /// What waits and what runs.
+    Queue(Vec<LineStatus>),
+}
+
+/// A machine version that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The machine's name.
+    pub id: String,
+    /// Its version.
+    pub version: u32,
+    /// Whether it is new, or was known by its digest.
+    pub created: bool,
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sent {
+    /// To whom.
+    pub execution: ExecutionId,
+    /// Whether a transition answered it.
+    pub handled: bool,
+    /// It waits in the inbox.
+    #[serde(default)]
+    pub queued: bool,
+    /// The active states afterwards.
+    pub configuration: Vec<String>,
+    /// The sequence of its history entry.
+    pub sequence: u64,
+}
+
+/// One line of the dispatcher.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LineStatus {
+    /// The action type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The keys it is limited by.
+    pub limits: Vec<String>,
+    /// Where it goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// How many wait in memory.
+    pub ready: usize,
+    /// Whether the store holds more.
+    pub more: bool,
+    /// How many attempts are under way.
+    pub running: usize,
+    /// What holds it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<crate::view::Waiting>,
+}
+
+/// Why something was refused. Codes are stable and have a page each.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{detail}")]
+pub struct Refusal {
+    /// The stable name.
+    pub code: Code,
+    /// What, with the value.
+    pub detail: String,
+    /// Where in what was sent, as JSON pointers, with what is wrong there.
+    pub errors: Vec<(String, String)>,
+}
+
+impl Refusal {
+    /// A refusal that points nowhere in particular.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
+        /// The stable names of refusals, with the HTTP status each is answered with.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name on the wire.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The HTTP status.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No machine of that name.
+    MachineUnknown = "machine-unknown", 404;
+    /// The machine has no such version.
+    VersionUnknown = "version-unknown", 404;
+    /// No execution with that id or key.
+    ExecutionUnknown = "execution-unknown", 404;
+    /// No action with that id.
+    ActionUnknown = "action-unknown", 404;
+    /// Another attempt is the action's current one.
+    AttemptSuperseded = "attempt-superseded", 409;
+    /// The definition has errors.
+    DefinitionInvalid = "definition-invalid", 422;
+    /// The start variables do not meet the machine's `input`.
+    InputInvalid = "input-invalid", 422;
+    /// An open execution of the machine holds the key.
+    KeyInUse = "key-in-use", 409;
+    /// The execution is closed.
+    ExecutionClosed = "execution-closed", 409;
+    /// The execution is not in a status that allows it.
+    StatusConflict = "status-conflict", 409;
+    /// The type is one only the engine sends.
+    ReservedType = "reserved-type", 422;
+    /// The decision on a start or a message failed; nothing changed.
+    DecisionFailed = "decision-failed", 422;
+    /// The inbox of the execution is full.
+    InboxFull = "inbox-full", 429;
+    /// An active state has no counterpart in the other version.
+    MigrationImpossible = "migration-impossible", 409;
+    /// A message or its payload is too large.
+    MessageTooLarge = "message-too-large", 413;
+    /// Variables and results are too large.
+    VariablesTooLarge = "variables-too-large", 422;
+    /// A key, id or tag holds something it must not.
+    NameInvalid = "name-invalid", 422;
+    /// Too much is under way; try again.
+    Overloaded = "overloaded", 503;
+    /// The engine is going down.
+    ShuttingDown = "shutting-down", 503;
+    /// The disk is full.
+    StoreFull = "store-full", 503;
+    /// The store is read-only.
+    StoreReadOnly = "store-read-only", 503;
+    /// The store refused a record: a bug.
+    StoreRefused = "store-refused", 500;
+    /// The store failed.
+    StoreFailed = "store-failed", 500;
+}

@@ -1,0 +1,401 @@
+//! Between what `core` decides with and what the store keeps.
+//!
+//! Conversions destructure fully, so a new field breaks the build here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sprag_core::action::{Action, Body, Origin, Status};
+use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
+use sprag_store::records::{self, ExecutionStatus};
+
+use crate::aggregate::{Aggregate, Head, Waiting};
+
+/// A record that this binary cannot read: written by a newer one, or damaged.
+#[derive(Debug, thiserror::Error)]
+#[error("the stored {what} `{id}` cannot be read")]
+pub struct Unreadable {
+    what: &'static str,
+    id: String,
+    #[source]
+    source: Option<serde_json::Error>,
+}
+
+/// The body of a stored execution.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecutionBody {
+    active: Vec<StateIndex>,
+    visits: Vec<Visit>,
+    next_visit: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    history: BTreeMap<StateIndex, Vec<StateIndex>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    triggered: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    results: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+}
+
+/// What one history entry says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Entry {
+    /// A macrostep.
+    Step {
+        /// What caused it.
+        cause: Cause,
+        /// Whether a transition answered.
+        handled: bool,
+        /// What was left and entered.
+        microsteps: Vec<Microstep>,
+        /// The variables that changed.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        variables: Map<String, Value>,
+        /// The variables it started with, in the first entry only.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        given: Map<String, Value>,
+    },
+    /// A message whose decision failed: refused, nothing changed.
+    Refused {
+        /// The message.
+        cause: Cause,
+        /// Why.
+        error: String,
+    },
+    /// An input whose decision failed and that waits in the inbox.
+    Stuck {
+        /// The input.
+        cause: Cause,
+        /// Why.
+        error: String,
+    },
+    /// Somebody paused it.
+    Paused,
+    /// Somebody resumed it.
+    Resumed,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Moved to another version.
+    Migrated {
+        /// From this version.
+        from: u32,
+        /// To this one.
+        to: u32,
+        /// Where it is in terms of the other version.
+        moved: Moved,
+    },
+}
+
+/// Where an execution is, after a move to another version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    active: Vec<StateIndex>,
+    visits: Vec<Visit>,
+    next_visit: u64,
+    history: BTreeMap<StateIndex, Vec<StateIndex>>,
+    version: u32,
+}
+
+impl Moved {
+    /// Where `execution` is.
+    pub(crate) fn of(execution: &Execution) -> Self {
+        Self {
+            active: execution.active.iter().collect(),
+            visits: execution.visits.clone(),
+            next_visit: execution.next_visit,
+            history: execution.history.clone(),
+            version: execution.facts.version,
+        }
+    }
+
+    /// Puts `execution` there.
+    pub(crate) fn put_into(self, execution: &mut Execution) {
+        let Self {
+            active,
+            visits,
+            next_visit,
+            history,
+            version,
+        } = self;
+        execution.active = StateSet::of(active);
+        execution.visits = visits;
+        execution.next_visit = next_visit;
+        execution.history = history;
+        execution.facts = Arc::new(Facts {
+            version,
+            ..Facts::clone(&execution.facts)
+        });
+    }
+}
+
+fn bytes(value: &impl Serialize) -> Vec<u8> {
+    // Serialising these types to memory cannot fail: no maps with odd keys, no fallible Serialize.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// The bytes of a history entry.
+pub(crate) fn entry_bytes(entry: &Entry) -> Vec<u8> {
+    bytes(entry)
+}
+
+/// Reads a history entry back.
+pub fn entry_from(row: &records::HistoryEntry) -> Result<Entry, Unreadable> {
+    serde_json::from_slice(&row.body).map_err(|source| Unreadable {
+        what: "history entry",
+        id: format!("{}/{}", row.execution, row.sequence),
+        source: Some(source),
+    })
+}
+
+/// The record of an execution.
+pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
+    let Aggregate {
+        head,
+        execution,
+        output,
+        failure,
+        actions: _,
+        timers: _,
+        inbox: _,
+        next_position: _,
+    } = aggregate;
+    let Head {
+        id,
+        machine,
+        version,
+        key,
+        status,
+        sequence,
+        created_at,
+        updated_at,
+        tags,
+    } = head;
+    let Execution {
+        facts: _,
+        active,
+        visits,
+        next_visit,
+        history,
+        triggered,
+        variables,
+        results,
+        message,
+    } = execution;
+    let body = ExecutionBody {
+        active: active.iter().collect(),
+        visits: visits.clone(),
+        next_visit: *next_visit,
+        history: history.clone(),
+        triggered: triggered.clone(),
+        results: Map::clone(results),
+        message: message.as_deref().cloned(),
+        output: output.clone(),
+        failure: failure.clone(),
+    };
+    records::Execution {
+        id: *id,
+        machine: machine.to_string(),
+        version: *version,
+        key: key.clone(),
+        status: *status,
+        sequence: *sequence,
+        created_at: *created_at,
+        updated_at: *updated_at,
+        body: bytes(&body),
+        variables: bytes(variables.as_ref()),
+        tags: tags.clone(),
+    }
+}
+
+/// An execution without what is open about it: enough to show it.
+pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreadable> {
+    let records::Execution {
+        id,
+        machine,
+        version,
+        key,
+        status,
+        sequence,
+        created_at,
+        updated_at,
+        body,
+        variables,
+        tags,
+    } = row;
+    let unreadable = |source| Unreadable {
+        what: "execution",
+        id: id.to_string(),
+        source: Some(source),
+    };
+    let body: ExecutionBody = serde_json::from_slice(&body).map_err(unreadable)?;
+    let variables: Map<String, Value> = serde_json::from_slice(&variables).map_err(unreadable)?;
+    let ExecutionBody {
+        active,
+        visits,
+        next_visit,
+        history,
+        triggered,
+        results,
+        message,
+        output,
+        failure,
+    } = body;
+    let execution = Execution {
+        facts: Arc::new(Facts {
+            id,
+            key: key.clone(),
+            version,
+            created_at,
+        }),
+        active: StateSet::of(active),
+        visits,
+        next_visit,
+        history,
+        triggered,
+        variables: Arc::new(variables),
+        results: Arc::new(results),
+        message: message.map(Arc::new),
+    };
+    let head = Head {
+        id,
+        machine: machine.into(),
+        version,
+        key,
+        status,
+        sequence,
+        created_at,
+        updated_at,
+        tags,
+    };
+    Ok(Aggregate {
+        output,
+        failure,
+        ..Aggregate::new(head, execution)
+    })
+}
+
+/// An execution with everything open about it.
+pub(crate) fn aggregate_from(loaded: sprag_store::traits::LoadedExecution) -> Result<Aggregate, Unreadable> {
+    let sprag_store::traits::LoadedExecution {
+        execution,
+        actions,
+        timers,
+        inbox,
+    } = loaded;
+    let mut aggregate = aggregate_of(execution)?;
+    for row in actions {
+        let action = action_from(row)?;
+        aggregate.actions.insert(action.id, action);
+    }
+    for timer in timers {
+        aggregate.timers.insert((timer.key.visit, timer.key.index), timer);
+    }
+    for entry in inbox {
+        let waiting: Waiting = serde_json::from_slice(&entry.body).map_err(|source| Unreadable {
+            what: "inbox entry",
+            id: format!("{}/{}", entry.execution, entry.position),
+            source: Some(source),
+        })?;
+        aggregate.next_position = aggregate.next_position.max(entry.position + 1);
+        aggregate.inbox.push_back((entry.position, waiting));
+    }
+    Ok(aggregate)
+}
+
+/// The record of input that waits.
+pub(crate) fn inbox_row(aggregate: &Aggregate, position: u64, waiting: &Waiting) -> records::InboxEntry {
+    records::InboxEntry {
+        execution: aggregate.head.id,
+        position,
+        body: bytes(waiting),
+    }
+}
+
+/// The record of an action. One that may not be served while its execution is held stands in no line.
+pub(crate) fn action_row(action: &Action, execution: ExecutionStatus) -> records::Action {
+    let Action {
+        id,
+        origin,
+        action_id,
+        kind,
+        status,
+        priority,
+        tags,
+        created_at,
+        run_at,
+        body,
+    } = action;
+    let Origin {
+        execution: owner,
+        machine,
+        version: _,
+    } = origin;
+    let held = matches!(execution, ExecutionStatus::Paused) || body.behind;
+    records::Action {
+        id: *id,
+        execution: *owner,
+        machine: machine.clone(),
+        action_id: action_id.clone(),
+        kind: kind.clone(),
+        status: status.number(),
+        line: if held { String::new() } else { action.line() },
+        priority: *priority,
+        run_at: *run_at,
+        created_at: *created_at,
+        error_kind: body.last_error.as_ref().map(|error| error.kind.clone()),
+        body: bytes(body),
+        tags: tags.clone(),
+    }
+}
+
+/// Reads an action back.
+pub fn action_from(row: records::Action) -> Result<Action, Unreadable> {
+    let records::Action {
+        id,
+        execution,
+        machine,
+        action_id,
+        kind,
+        status,
+        line: _,
+        priority,
+        run_at,
+        created_at,
+        error_kind: _,
+        body,
+        tags,
+    } = row;
+    let unreadable = |source| Unreadable {
+        what: "action",
+        id: id.to_string(),
+        source,
+    };
+    let body: Body = serde_json::from_slice(&body).map_err(|source| unreadable(Some(source)))?;
+    let status = Status::from_number(status).ok_or_else(|| unreadable(None))?;
+    let origin = Origin {
+        execution,
+        machine,
+        version: body.version,
+    };
+    Ok(Action {
+        id,
+        origin,
+        action_id,
+        kind,
+        status,
+        priority,
+        tags,
+        created_at,
+        run_at,
+        body,
+    })
+}

@@ -1,0 +1,302 @@
+//! Attempts: begun under a permit, settled by their outcome, found again after a crash.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sprag_core::action::error::kind;
+use sprag_core::action::progress::{Crashes, Rules};
+use sprag_core::action::{Action, ActionError, Definition, Failure, Next, Outcome, Status};
+use sprag_core::expression::template::Frozen;
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::machine::Machine;
+use sprag_store::Error;
+use sprag_store::records::ExecutionStatus;
+use sprag_store::traits::Variables;
+
+use crate::aggregate::Aggregate;
+use crate::command::{Answer, AttemptRef, Code, Refusal, Reply};
+use crate::hands::{Job, Task};
+use crate::lane::{Lane, Write};
+use crate::timers::Due;
+
+impl Lane {
+    /// Begins an attempt of an action that the dispatcher chose. Committed before its effect.
+    pub(crate) fn begin(&mut self, execution: ExecutionId, id: ActionId) -> Result<(), Error> {
+        let Ok(mut aggregate) = self.take(execution) else {
+            self.dispatcher.give_back(id);
+            return Ok(());
+        };
+        let begun = self.begin_one(&mut aggregate, id);
+        self.cache.put(aggregate);
+        begun
+    }
+
+    fn begin_one(&mut self, aggregate: &mut Aggregate, id: ActionId) -> Result<(), Error> {
+        let held = aggregate.head.status == ExecutionStatus::Paused;
+        let Some(mut action) = aggregate
+            .actions
+            .get(&id)
+            .filter(|action| action.status == Status::Queued)
+            .cloned()
+        else {
+            self.dispatcher.give_back(id);
+            return Ok(());
+        };
+        if held {
+            self.dispatcher.give_back(id);
+            return Ok(());
+        }
+        let Some(attempt) = self.dispatcher.begin(&action, self.now) else {
+            return Ok(());
+        };
+        let machine = self.machine_of_action(&action)?;
+        if action.body.deadline_at.is_some_and(|deadline| deadline <= self.now) {
+            self.dispatcher.end(attempt, None, self.now);
+            let error = ActionError::new(kind::TIMEOUT, "the deadline passed before an attempt could begin");
+            return self.give_up(aggregate, action, error);
+        }
+        if action.begin(attempt, self.now).is_err() {
+            self.dispatcher.end(attempt, None, self.now);
+            return Ok(());
+        }
+        self.batch.jobs.push(self.job(&action, &machine, attempt, Task::Run));
+        self.batch
+            .put_action(Write::Update(Variables::Unchanged), action.clone());
+        aggregate.actions.insert(id, action);
+        Ok(())
+    }
+
+    fn give_up(&mut self, aggregate: &mut Aggregate, mut action: Action, error: ActionError) -> Result<(), Error> {
+        let Ok(next) = action.give_up(error) else { return Ok(()) };
+        let own = self.machine_of(aggregate)?;
+        self.end_action(aggregate, &own, action, next)
+    }
+
+    /// The machine version whose definition an action follows: its own, even after its execution moved on.
+    fn machine_of_action(&mut self, action: &Action) -> Result<Arc<Machine>, Error> {
+        let (name, version) = (action.origin.machine.clone(), action.origin.version);
+        self.machine(&name, version)?.ok_or_else(|| Error::Corrupt {
+            detail: format!("machine `{name}` version {version} is not stored"),
+        })
+    }
+
+    fn job(&self, action: &Action, machine: &Machine, attempt: AttemptId, task: Task) -> Job {
+        let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+        let timeout = definition.map_or(sprag_core::action::definition::TIMEOUT_DEFAULT, |found| found.timeout);
+        let left = action
+            .body
+            .deadline_at
+            .map_or(u64::MAX, |deadline| deadline.since(self.now));
+        Job {
+            attempt: AttemptRef {
+                attempt,
+                action: action.id,
+                execution: action.origin.execution,
+            },
+            task,
+            action_id: action.action_id.clone(),
+            kind: action.kind.clone(),
+            number: action.attempts_made(),
+            config: config_of(action, definition),
+            idempotency_key: action.idempotency_key(),
+            timeout_millis: timeout.min(left),
+            checkpoint: action.body.checkpoint.clone(),
+        }
+    }
+
+    /// An attempt ended. The outcome of an attempt that is not the current one is counted and dropped.
+    pub(super) fn settle(&mut self, at: AttemptRef, outcome: Outcome) -> Result<(), Error> {
+        let error = match &outcome {
+            Outcome::Done(_) => None,
+            Outcome::NotDone(failure) | Outcome::Unknown(failure) => Some(failure.error.kind.clone()),
+        };
+        self.dispatcher.end(at.attempt, error.as_deref(), self.now);
+        let Ok(mut aggregate) = self.take(at.execution) else {
+            return Ok(());
+        };
+        let settled = self.settle_one(&mut aggregate, at, outcome);
+        self.cache.put(aggregate);
+        settled
+    }
+
+    fn settle_one(&mut self, aggregate: &mut Aggregate, at: AttemptRef, outcome: Outcome) -> Result<(), Error> {
+        let Some(mut action) = aggregate.actions.get(&at.action).cloned() else {
+            tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
+            return Ok(());
+        };
+        let machine = self.machine_of_action(&action)?;
+        let crashed = matches!(&outcome, Outcome::Unknown(failure) if failure.error.kind == kind::CRASHED);
+        let next = match settle_by(&mut action, &machine, at.attempt, outcome, self.now) {
+            Ok(next) => next,
+            Err(_) => {
+                tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
+                return Ok(());
+            }
+        };
+        if !crashed {
+            action.body.crashes = Crashes::default();
+        }
+        if next == Next::Again {
+            self.batch
+                .due
+                .push((action.run_at, Due::Action(at.execution, at.action)));
+            self.batch
+                .put_action(Write::Update(Variables::Unchanged), action.clone());
+            aggregate.actions.insert(at.action, action);
+            return Ok(());
+        }
+        let own = self.machine_of(aggregate)?;
+        self.end_action(aggregate, &own, action, next)
+    }
+
+    /// A running attempt wants a value committed with it.
+    pub(super) fn checkpoint(&mut self, at: AttemptRef, value: &Value) -> Result<Reply, Error> {
+        let superseded = || {
+            Refusal::new(
+                Code::AttemptSuperseded,
+                format!("attempt `{}` is not current", at.attempt),
+            )
+        };
+        let Ok(mut aggregate) = self.take(at.execution) else {
+            return Ok(Err(superseded()));
+        };
+        let reply = match aggregate.actions.get_mut(&at.action) {
+            Some(action) if action.current().is_some_and(|current| current.id == at.attempt) => {
+                action.body.checkpoint = Some(value.clone());
+                self.batch
+                    .put_action(Write::Update(Variables::Unchanged), action.clone());
+                Ok(Answer::Checkpointed)
+            }
+            _ => Err(superseded()),
+        };
+        self.cache.put(aggregate);
+        Ok(reply)
+    }
+
+    /// An attempt was asked to stop and did not: its action is cancelled, its outcome unknown.
+    pub(super) fn overdue(&mut self, at: AttemptRef) -> Result<(), Error> {
+        let is_current = self
+            .cache
+            .get(at.execution)
+            .and_then(|found| found.actions.get(&at.action))
+            .is_some_and(|action| {
+                action.body.cancel.is_some() && action.current().is_some_and(|current| current.id == at.attempt)
+            });
+        if !is_current {
+            return Ok(());
+        }
+        self.batch.abandons.push(at);
+        let message = "the attempt was cancelled and did not end within 10 s";
+        self.settle(at, Outcome::unknown(kind::TIMEOUT, message))
+    }
+
+    /// An attempt that an earlier process left running: it holds its permits until it is known what became of it.
+    pub(super) fn lost(&mut self, execution: ExecutionId, id: ActionId) -> Result<(), Error> {
+        let Ok(mut aggregate) = self.take(execution) else {
+            return Ok(());
+        };
+        let lost = self.lost_one(&mut aggregate, id);
+        self.cache.put(aggregate);
+        lost
+    }
+
+    fn lost_one(&mut self, aggregate: &mut Aggregate, id: ActionId) -> Result<(), Error> {
+        let Some(mut action) = aggregate.actions.get(&id).cloned() else {
+            return Ok(());
+        };
+        let Some(attempt) = action.current().map(|current| current.id) else {
+            return Ok(());
+        };
+        self.dispatcher.adopt(attempt, &action, self.now);
+        action.body.crashes = after_crash(action.body.crashes, self.after_short_life);
+        let at = AttemptRef {
+            attempt,
+            action: id,
+            execution: aggregate.head.id,
+        };
+        self.batch
+            .put_action(Write::Update(Variables::Unchanged), action.clone());
+        aggregate.actions.insert(id, action.clone());
+        if action.body.crashes.alone >= Crashes::DEAD_AFTER {
+            return self.dead_by_crash(aggregate, action, at);
+        }
+        if self.hands().can_settle(&action.kind) {
+            let machine = self.machine_of_action(&action)?;
+            self.batch.jobs.push(self.job(&action, &machine, attempt, Task::Settle));
+            return Ok(());
+        }
+        self.dispatcher.end(attempt, None, self.now);
+        self.settle_one(
+            aggregate,
+            at,
+            Outcome::unknown(kind::CRASHED, "the process that ran the attempt died"),
+        )
+    }
+
+    fn dead_by_crash(&mut self, aggregate: &mut Aggregate, mut action: Action, at: AttemptRef) -> Result<(), Error> {
+        self.dispatcher.end(at.attempt, None, self.now);
+        let error = ActionError::new(kind::CRASHED, "the process died three times while the action ran alone");
+        let failure = Failure {
+            hopeless: true,
+            ..Failure::new(error)
+        };
+        let machine = self.machine_of_action(&action)?;
+        match settle_by(&mut action, &machine, at.attempt, Outcome::Unknown(failure), self.now) {
+            Ok(next) => {
+                let own = self.machine_of(aggregate)?;
+                self.end_action(aggregate, &own, action, next)
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+fn settle_by(
+    action: &mut Action,
+    machine: &Machine,
+    attempt: AttemptId,
+    outcome: Outcome,
+    now: sprag_core::time::Timestamp,
+) -> Result<Next, sprag_core::action::progress::Stale> {
+    let policy = sprag_core::action::retry::Policy::default();
+    let found = machine.action(&action.action_id).map(|(_, definition)| definition);
+    let rules = found.map_or(
+        Rules {
+            policy: &policy,
+            on_unknown: Default::default(),
+        },
+        |definition| Rules {
+            policy: &definition.policy,
+            on_unknown: definition.on_unknown,
+        },
+    );
+    action.settle(attempt, outcome, rules, now)
+}
+
+/// What an attempt is given: the facts frozen at the trigger, or the definition's own constant.
+fn config_of(action: &Action, definition: Option<&Definition>) -> Frozen {
+    if let Some(frozen) = &action.body.frozen {
+        return frozen.clone();
+    }
+    let constant = definition.and_then(|definition| definition.config.constant().cloned());
+    Frozen {
+        config: constant.unwrap_or(Value::Null),
+        late: Vec::new(),
+        bindings: serde_json::Map::new(),
+    }
+}
+
+/// Three short lives make a suspect; a suspect ran alone, so its process's death is its own.
+fn after_crash(crashes: Crashes, after_short_life: bool) -> Crashes {
+    match (after_short_life, crashes.is_suspect()) {
+        (true, true) => Crashes {
+            alone: crashes.alone + 1,
+            ..crashes
+        },
+        (true, false) => Crashes {
+            in_company: crashes.in_company + 1,
+            ..crashes
+        },
+        (false, _) => Crashes::default(),
+    }
+}

@@ -1,0 +1,67 @@
+//! Decisions: one function per request, pure but for what it asks of the lane's memory.
+//!
+//! Each takes the present state and leaves changes in the batch; nothing is written and nothing acts until the batch
+//! is durable. A decision that fails fails alone.
+
+mod actions;
+mod apply;
+mod attempts;
+mod executions;
+mod feed;
+mod messages;
+mod migrate;
+mod start;
+mod timers;
+
+use sprag_core::ids::ExecutionId;
+use sprag_store::Error;
+
+use crate::aggregate::Aggregate;
+use crate::command::{Answer, Code, Internal, Refusal, Reply, Request};
+use crate::lane::Lane;
+
+/// What a decision comes to: the store's failure fails the batch, a refusal only the request.
+pub(crate) type Decision<T> = Result<Result<T, Refusal>, Error>;
+
+impl Lane {
+    /// Decides on one request.
+    pub(crate) fn decide(&mut self, request: &Request) -> Result<Reply, Error> {
+        match request {
+            Request::Apply(machine) => self.apply(machine),
+            Request::Start(start) => self.start(start),
+            Request::Send(send) => self.send(send),
+            Request::Pause(id) => self.pause(*id),
+            Request::Resume(id) => self.resume(*id),
+            Request::Cancel(id) => self.cancel(*id),
+            Request::Migrate(migrate) => self.migrate(migrate),
+            Request::RetryNow(action) => self.retry_now(*action),
+            Request::CancelAction(action) => self.cancel_action(*action),
+            Request::RetryDead(retry) => self.retry_dead(retry),
+            Request::Archive(action) => self.archive(*action),
+            Request::Explain(action) => self.explain(*action),
+            Request::Queue => Ok(Ok(Answer::Queue(self.dispatcher.status(self.now)))),
+            Request::Internal(internal) => self.decide_internal(internal),
+        }
+    }
+
+    fn decide_internal(&mut self, internal: &Internal) -> Result<Reply, Error> {
+        match internal {
+            Internal::Outcome { attempt, outcome } => self.settle(*attempt, outcome.clone())?,
+            Internal::Checkpoint { attempt, value } => return self.checkpoint(*attempt, value),
+            Internal::Timer(key) => self.timer_due(*key)?,
+            Internal::Due(execution, action) => self.action_due(*execution, *action)?,
+            Internal::Begin(execution, action) => self.begin(*execution, *action)?,
+            Internal::Lost(execution, action) => self.lost(*execution, *action)?,
+            Internal::Overdue(attempt) => self.overdue(*attempt)?,
+            Internal::Continue(execution) => self.go_on(*execution)?,
+        }
+        Ok(Ok(Answer::Checkpointed))
+    }
+
+    /// Takes an execution out of memory to decide on it; whoever does brings it back with `cache.put`.
+    pub(crate) fn take(&mut self, id: ExecutionId) -> Result<Aggregate, Refusal> {
+        self.cache
+            .take(id)
+            .ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+    }
+}

@@ -1,0 +1,189 @@
+//! Starting executions.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sprag_core::ids::{ExecutionId, Slot};
+use sprag_core::machine::{Cause, Execution, Facts, Machine, StepError};
+use sprag_store::Error;
+use sprag_store::records::ExecutionStatus;
+
+use crate::aggregate::{Aggregate, Head};
+use crate::command::{Answer, Code, Refusal, Reply, Start};
+use crate::lane::{Lane, Write};
+use crate::view::ExecutionView;
+
+/// The longest key, tag or id of a sender's, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 512;
+/// The most tags.
+const TAGS_MAX: usize = 64;
+
+impl Lane {
+    /// Starts an execution: its first macrostep, or nothing at all.
+    pub(super) fn start(&mut self, start: &Start) -> Result<Reply, Error> {
+        if let Err(refusal) = check_names(start) {
+            return Ok(Err(refusal));
+        }
+        let (machine, version) = match self.pick_version(start)? {
+            Ok(found) => found,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if let Some(refusal) = self.key_refusal(start) {
+            return Ok(Err(refusal));
+        }
+        let mut variables = machine.variables.clone();
+        variables.extend(start.variables.clone());
+        if let Err(refusal) = self.check_input(&machine, version, &variables) {
+            return Ok(Err(refusal));
+        }
+        let mut aggregate = self.new_execution(start, version, variables);
+        match self.step(&mut aggregate, &machine, Cause::Start) {
+            Err(error) => Ok(Err(start_failed(&error))),
+            Ok(stepped) => {
+                self.batch.touch(aggregate.head.id, Write::Insert);
+                self.hold_key(start, aggregate.head.id);
+                self.follow(&mut aggregate, &machine, stepped.ends);
+                let view = ExecutionView::of(&aggregate, &machine);
+                self.cache.put(aggregate);
+                Ok(Ok(Answer::Execution(Box::new(view))))
+            }
+        }
+    }
+
+    fn pick_version(&mut self, start: &Start) -> Result<Result<(Arc<Machine>, u32), Refusal>, Error> {
+        let Some(newest) = self.newest(&start.machine) else {
+            let detail = format!("there is no machine `{}`", start.machine);
+            return Ok(Err(Refusal::new(Code::MachineUnknown, detail)));
+        };
+        let version = start.version.unwrap_or(newest);
+        Ok(match self.machine(&start.machine, version)? {
+            Some(machine) => Ok((machine, version)),
+            None => {
+                let detail = format!(
+                    "machine `{}` has no version {version}; the newest is {newest}",
+                    start.machine
+                );
+                Err(Refusal::new(Code::VersionUnknown, detail))
+            }
+        })
+    }
+
+    fn key_refusal(&self, start: &Start) -> Option<Refusal> {
+        let key = start.key.as_ref()?;
+        let holder = self.holder(&start.machine, key)?;
+        let detail = format!(
+            "key `{key}` of machine `{}` is held by the open execution `{holder}`",
+            start.machine
+        );
+        Some(Refusal::new(Code::KeyInUse, detail))
+    }
+
+    /// Which open execution holds a key, as of this batch.
+    pub(super) fn holder(&self, machine: &str, key: &str) -> Option<ExecutionId> {
+        let name = (machine.to_owned(), key.to_owned());
+        match self.batch.keys.get(&name) {
+            Some(known) => *known,
+            None => self
+                .loaded
+                .keys
+                .iter()
+                .find(|(held, _)| *held == name)
+                .map(|(_, id)| *id),
+        }
+    }
+
+    fn check_input(&mut self, machine: &Machine, version: u32, variables: &Map<String, Value>) -> Result<(), Refusal> {
+        if machine.input.is_none() {
+            return Ok(());
+        }
+        let problems = self
+            .machines
+            .check_input(machine, version, &Value::Object(variables.clone()));
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let detail = format!("the variables do not meet the `input` of machine `{}`", machine.id);
+        let errors = problems
+            .into_iter()
+            .map(|(pointer, detail)| (format!("/variables{pointer}"), detail))
+            .collect();
+        Err(Refusal {
+            errors,
+            ..Refusal::new(Code::InputInvalid, detail)
+        })
+    }
+
+    fn hold_key(&mut self, start: &Start, id: ExecutionId) {
+        // A machine may complete in its first macrostep: its key is free again by then.
+        if let Some(key) = &start.key {
+            self.batch
+                .keys
+                .entry((start.machine.clone(), key.clone()))
+                .or_insert(Some(id));
+        }
+    }
+
+    fn new_execution(&mut self, start: &Start, version: u32, variables: Map<String, Value>) -> Aggregate {
+        let slot = start
+            .key
+            .as_ref()
+            .map_or_else(|| self.mint.slot(), |key| Slot::of_key(&start.machine, key));
+        let id = self.mint.execution(slot);
+        let facts = Facts {
+            id,
+            key: start.key.clone(),
+            version,
+            created_at: self.now,
+        };
+        let head = Head {
+            id,
+            machine: start.machine.as_str().into(),
+            version,
+            key: start.key.clone(),
+            status: ExecutionStatus::Running,
+            sequence: 0,
+            created_at: self.now,
+            updated_at: self.now,
+            tags: start.tags.clone(),
+        };
+        Aggregate::new(head, Execution::new(facts, variables))
+    }
+}
+
+fn check_names(start: &Start) -> Result<(), Refusal> {
+    let named = start
+        .key
+        .iter()
+        .map(|key| ("/key", key))
+        .chain(start.tags.iter().map(|tag| ("/tags", tag)));
+    for (pointer, name) in named {
+        if let Err(detail) = check_name(name) {
+            let mut refusal = Refusal::new(Code::NameInvalid, format!("`{pointer}` {detail}"));
+            refusal.errors.push((pointer.to_owned(), detail));
+            return Err(refusal);
+        }
+    }
+    if start.tags.len() > TAGS_MAX {
+        return Err(Refusal::new(Code::NameInvalid, format!("more than {TAGS_MAX} tags")));
+    }
+    Ok(())
+}
+
+/// Keys, tags and ids of senders: not empty, not endless, no NUL.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(format!("must have from 1 to {NAME_BYTES_MAX} bytes"));
+    }
+    if name.contains('\0') {
+        return Err("must not hold a NUL character".to_owned());
+    }
+    Ok(())
+}
+
+fn start_failed(error: &StepError) -> Refusal {
+    let code = match error {
+        StepError::VariablesTooLarge { .. } => Code::VariablesTooLarge,
+        _ => Code::DecisionFailed,
+    };
+    Refusal::new(code, error.to_string())
+}

@@ -1,0 +1,425 @@
+//! Lines, permits and circuits together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sprag_core::action::{Action, LimitUse};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Mint};
+use sprag_core::time::Timestamp;
+use sprag_store::traits::{ReadyKey, ReadyRef};
+
+use super::circuit::{CircuitOptions, Circuits};
+use super::line::{LINE_MAX, Line};
+use super::permits::{Caps, Lack, Need, Permits};
+use crate::command::LineStatus;
+use crate::view::{Waiting, WaitingFor};
+
+/// An action to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) action: ActionId,
+    pub(crate) execution: ExecutionId,
+}
+
+/// A line to refill from the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) line: String,
+    pub(crate) limit: usize,
+}
+
+/// A place held for an action that was chosen and has not begun.
+#[derive(Debug)]
+struct Reserved {
+    attempt: AttemptId,
+    /// The limits it was chosen under: those of its line, which may not be its own.
+    limits: Vec<LimitUse>,
+}
+
+/// Decides which queued action starts next.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    lines: BTreeMap<String, Line>,
+    /// Lines that may start: by rank of their head, then by turn.
+    eligible: BTreeMap<(u8, u64), String>,
+    place_of: BTreeMap<String, (u8, u64)>,
+    /// Lines that lack something, under what they lack.
+    parked: BTreeMap<Lack, BTreeSet<String>>,
+    lack_of: BTreeMap<String, Lack>,
+    turn: u64,
+    /// Chosen, but not begun yet: they hold their place among those under way.
+    reserved: BTreeMap<ActionId, Reserved>,
+    permits: Permits,
+    circuits: Circuits,
+    destinations: BTreeMap<AttemptId, String>,
+    /// Suspects run alone, after everything else.
+    suspects: BTreeMap<ActionId, ExecutionId>,
+    alone: Option<AttemptId>,
+    /// Nothing more starts: the engine is going down.
+    closed: bool,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(caps: Caps, circuits: CircuitOptions) -> Self {
+        Self {
+            lines: BTreeMap::new(),
+            eligible: BTreeMap::new(),
+            place_of: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            lack_of: BTreeMap::new(),
+            turn: 0,
+            reserved: BTreeMap::new(),
+            permits: Permits::new(caps),
+            circuits: Circuits::new(circuits),
+            destinations: BTreeMap::new(),
+            suspects: BTreeMap::new(),
+            alone: None,
+            closed: false,
+        }
+    }
+
+    /// Lets nothing more start.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// How many attempts are under way.
+    pub(crate) fn running(&self) -> usize {
+        self.permits.len()
+    }
+
+    /// A line the store knows of.
+    pub(crate) fn know(&mut self, name: String) {
+        self.lines.entry(name.clone()).or_insert_with(|| Line::named(&name));
+        self.requeue(&name);
+    }
+
+    /// A queued action joins its line.
+    pub(crate) fn join(&mut self, action: &Action) {
+        if action.body.crashes.is_suspect() {
+            self.suspects.insert(action.id, action.origin.execution);
+            return;
+        }
+        let name = action.line();
+        let line = self.lines.entry(name.clone()).or_insert_with(|| Line::of(action));
+        line.limits.clone_from(&action.body.limits);
+        let key = ReadyKey {
+            priority: action.priority,
+            run_at: action.run_at,
+            action: action.id,
+        };
+        line.add(ReadyRef {
+            key,
+            execution: action.origin.execution,
+        });
+        self.requeue(&name);
+    }
+
+    /// An action leaves its line without starting.
+    pub(crate) fn leave(&mut self, action: &Action) {
+        self.suspects.remove(&action.id);
+        let name = action.line();
+        if let Some(line) = self.lines.get_mut(&name) {
+            line.remove(action.id);
+            self.requeue(&name);
+        }
+    }
+
+    /// Lines that must be refilled before they can be served.
+    pub(crate) fn wants(&self) -> Vec<Load> {
+        let wanting = self
+            .lines
+            .iter()
+            .filter(|(name, line)| line.needs_refill() && !self.lack_of.contains_key(*name));
+        wanting
+            .map(|(name, _)| Load {
+                line: name.clone(),
+                limit: LINE_MAX,
+            })
+            .collect()
+    }
+
+    /// What the store holds of a line, from its front.
+    pub(crate) fn refill(&mut self, load: &Load, found: Vec<ReadyRef>) {
+        let Some(line) = self.lines.get_mut(&load.line) else {
+            return;
+        };
+        let full = found.len() >= load.limit;
+        line.more = false;
+        for ready in found {
+            if !self.reserved.contains_key(&ready.key.action) && !self.suspects.contains_key(&ready.key.action) {
+                line.add(ready);
+            }
+        }
+        line.more = full;
+        self.requeue(&load.line.clone());
+    }
+
+    /// The next action to begin, if any may. Its place is held until it begins or is given back.
+    pub(crate) fn choose(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
+        self.unpark_due(now);
+        if self.closed || self.alone.is_some() {
+            return None;
+        }
+        while let Some((_, name)) = self.eligible.pop_first() {
+            self.place_of.remove(&name);
+            let Some(line) = self.lines.get_mut(&name) else {
+                continue;
+            };
+            let Some((_, action, execution)) = line.head() else {
+                self.requeue(&name);
+                continue;
+            };
+            let need = Need {
+                kind: &line.kind,
+                limits: &line.limits,
+            };
+            if let Some(lack) = lacking(
+                &self.circuits,
+                &mut self.permits,
+                line.destination.as_deref(),
+                &need,
+                now,
+            ) {
+                self.park(name, lack);
+                continue;
+            }
+            let attempt = mint.attempt(execution.slot());
+            self.permits.take(attempt, &need, now);
+            if let Some(destination) = line.destination.clone() {
+                self.circuits.begin(&destination, attempt);
+                self.destinations.insert(attempt, destination);
+            }
+            line.pop();
+            self.reserved.insert(
+                action,
+                Reserved {
+                    attempt,
+                    limits: line.limits.clone(),
+                },
+            );
+            self.requeue(&name);
+            return Some(Chosen { action, execution });
+        }
+        self.choose_suspect(mint, now)
+    }
+
+    fn choose_suspect(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
+        if self.permits.len() > 0 || !self.wants().is_empty() {
+            return None;
+        }
+        let (action, execution) = self.suspects.pop_first()?;
+        let attempt = mint.attempt(execution.slot());
+        self.permits.take(
+            attempt,
+            &Need {
+                kind: "suspect",
+                limits: &[],
+            },
+            now,
+        );
+        self.alone = Some(attempt);
+        self.reserved.insert(
+            action,
+            Reserved {
+                attempt,
+                limits: Vec::new(),
+            },
+        );
+        Some(Chosen { action, execution })
+    }
+
+    /// The attempt a chosen action begins under. An action whose own limits are tighter than those its line was
+    /// thought to have goes back into the line, which knows them now; a suspect waits until it can run alone.
+    pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
+        let Reserved { attempt, limits } = self.reserved.remove(&action.id)?;
+        if self.alone == Some(attempt) {
+            return Some(attempt);
+        }
+        if action.body.crashes.is_suspect() {
+            self.release(attempt);
+            self.join(action);
+            return None;
+        }
+        if limits == action.body.limits {
+            return Some(attempt);
+        }
+        let destination = self.destinations.get(&attempt).cloned();
+        self.release(attempt);
+        let need = Need {
+            kind: &action.kind,
+            limits: &action.body.limits,
+        };
+        if self.permits.lacks(&need, now).is_some() {
+            self.join(action);
+            return None;
+        }
+        self.permits.take(attempt, &need, now);
+        self.destinations
+            .extend(destination.map(|destination| (attempt, destination)));
+        Some(attempt)
+    }
+
+    /// A chosen action does not begin after all.
+    pub(crate) fn give_back(&mut self, action: ActionId) {
+        if let Some(reserved) = self.reserved.remove(&action) {
+            self.release(reserved.attempt);
+        }
+    }
+
+    /// An attempt that was under way before this process: it holds its permits until it is settled.
+    pub(crate) fn adopt(&mut self, attempt: AttemptId, action: &Action, now: Timestamp) {
+        let need = Need {
+            kind: &action.kind,
+            limits: &action.body.limits,
+        };
+        self.permits.take(attempt, &need, now);
+        if action.body.crashes.is_suspect() {
+            self.alone = Some(attempt);
+        }
+    }
+
+    /// An attempt ended, with this error type or none.
+    pub(crate) fn end(&mut self, attempt: AttemptId, error: Option<&str>, now: Timestamp) {
+        if let Some(destination) = self.destinations.get(&attempt).cloned()
+            && self.circuits.end(&destination, attempt, error, now)
+        {
+            self.unpark_where(|lack| matches!(lack, Lack::Circuit(parked, _) if *parked == destination));
+        }
+        self.release(attempt);
+    }
+
+    fn release(&mut self, attempt: AttemptId) {
+        self.destinations.remove(&attempt);
+        if self.alone == Some(attempt) {
+            self.alone = None;
+        }
+        for freed in self.permits.release(attempt) {
+            self.unpark(&freed);
+        }
+    }
+
+    /// When something parked by time may start.
+    pub(crate) fn next_wake(&self) -> Option<Timestamp> {
+        let times = self.parked.keys().filter_map(|lack| match lack {
+            Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
+            Lack::Total | Lack::Type(_) | Lack::Key(_) => None,
+        });
+        times.min()
+    }
+
+    /// What a queued action waits for.
+    pub(crate) fn explain(&self, action: &Action) -> Waiting {
+        let waiting = |reason, object: String, until| Waiting::Waiting {
+            reason,
+            object,
+            since: action.run_at,
+            until,
+        };
+        match self.lack_of.get(&action.line()) {
+            Some(Lack::Key(key)) => waiting(WaitingFor::Permit, key.clone(), None),
+            Some(Lack::Type(kind)) => waiting(WaitingFor::Permit, kind.clone(), None),
+            Some(Lack::Rate(key, until)) => waiting(WaitingFor::Rate, key.clone(), Some(*until)),
+            Some(Lack::Circuit(destination, until)) => waiting(WaitingFor::Circuit, destination.clone(), Some(*until)),
+            Some(Lack::Total) | None => waiting(WaitingFor::Permit, "this node".to_owned(), None),
+        }
+    }
+
+    /// Every line with what it holds.
+    pub(crate) fn status(&self, now: Timestamp) -> Vec<LineStatus> {
+        let line = |(name, line): (&String, &Line)| LineStatus {
+            kind: line.kind.clone(),
+            limits: line.limits.iter().map(|LimitUse { key, .. }| key.clone()).collect(),
+            destination: line.destination.clone(),
+            ready: line.len(),
+            more: line.more,
+            running: self.permits.of_type(&line.kind),
+            waiting: self.lack_of.get(name).map(|lack| lack_waiting(lack, now)),
+        };
+        self.lines.iter().map(line).collect()
+    }
+
+    fn requeue(&mut self, name: &str) {
+        if let Some(place) = self.place_of.remove(name) {
+            self.eligible.remove(&place);
+        }
+        let Some(line) = self.lines.get(name) else { return };
+        if line.is_gone() {
+            self.lines.remove(name);
+            self.forget_lack(name);
+            return;
+        }
+        if self.lack_of.contains_key(name) {
+            return;
+        }
+        if let Some((place, _, _)) = line.head() {
+            self.turn += 1;
+            self.eligible.insert((place.rank, self.turn), name.to_owned());
+            self.place_of.insert(name.to_owned(), (place.rank, self.turn));
+        }
+    }
+
+    fn park(&mut self, name: String, lack: Lack) {
+        self.parked.entry(lack.clone()).or_default().insert(name.clone());
+        self.lack_of.insert(name, lack);
+    }
+
+    fn forget_lack(&mut self, name: &str) {
+        if let Some(lack) = self.lack_of.remove(name)
+            && let Some(names) = self.parked.get_mut(&lack)
+        {
+            names.remove(name);
+            if names.is_empty() {
+                self.parked.remove(&lack);
+            }
+        }
+    }
+
+    fn unpark(&mut self, lack: &Lack) {
+        for name in self.parked.remove(lack).unwrap_or_default() {
+            self.lack_of.remove(&name);
+            self.requeue(&name);
+        }
+    }
+
+    fn unpark_due(&mut self, now: Timestamp) {
+        self.unpark_where(|lack| matches!(lack, Lack::Rate(_, until) | Lack::Circuit(_, until) if *until <= now));
+    }
+
+    fn unpark_where(&mut self, free: impl Fn(&Lack) -> bool) {
+        let freed: Vec<Lack> = self.parked.keys().filter(|lack| free(lack)).cloned().collect();
+        for lack in freed {
+            self.unpark(&lack);
+        }
+    }
+}
+
+fn lacking(
+    circuits: &Circuits,
+    permits: &mut Permits,
+    destination: Option<&str>,
+    need: &Need<'_>,
+    now: Timestamp,
+) -> Option<Lack> {
+    if let Some(destination) = destination
+        && let Some(until) = circuits.holds(destination, now)
+    {
+        return Some(Lack::Circuit(destination.to_owned(), until));
+    }
+    permits.lacks(need, now)
+}
+
+fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
+    let waiting = |reason, object: &str, until| Waiting::Waiting {
+        reason,
+        object: object.to_owned(),
+        since: now,
+        until,
+    };
+    match lack {
+        Lack::Total => waiting(WaitingFor::Permit, "this node", None),
+        Lack::Type(kind) => waiting(WaitingFor::Permit, kind, None),
+        Lack::Key(key) => waiting(WaitingFor::Permit, key, None),
+        Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),
+        Lack::Circuit(destination, until) => waiting(WaitingFor::Circuit, destination, Some(*until)),
+    }
+}

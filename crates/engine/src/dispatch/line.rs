@@ -1,0 +1,118 @@
+//! A line: queued actions of one type, under the same keys, for the same destination, in the order they are served.
+
+use std::collections::BTreeMap;
+
+use sprag_core::action::{Action, LimitUse};
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+use sprag_store::traits::ReadyRef;
+
+/// How many actions of a line are kept in memory; the rest waits in the store.
+pub(super) const LINE_MAX: usize = 256;
+
+/// The order in which a line is served: priority, then due, then age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// 100 − priority, so that higher goes first.
+    pub(super) rank: u8,
+    run_at: Timestamp,
+    action: ActionId,
+}
+
+/// One line.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) kind: String,
+    pub(super) limits: Vec<LimitUse>,
+    pub(super) destination: Option<String>,
+    ready: BTreeMap<Place, ExecutionId>,
+    /// The store may hold actions of this line that are not in memory.
+    pub(super) more: bool,
+}
+
+impl Line {
+    /// The empty line an action belongs to.
+    pub(super) fn of(action: &Action) -> Self {
+        Self {
+            kind: action.kind.clone(),
+            limits: action.body.limits.clone(),
+            destination: action.body.destination.clone(),
+            ready: BTreeMap::new(),
+            more: false,
+        }
+    }
+
+    /// A line known by its stored name only: the limits' numbers come with its first action.
+    pub(super) fn named(name: &str) -> Self {
+        let (before, destination) = match name.split_once('\u{1e}') {
+            Some((before, destination)) => (before, Some(destination.to_owned())),
+            None => (name, None),
+        };
+        let mut parts = before.split('\u{1f}');
+        let kind = parts.next().unwrap_or_default().to_owned();
+        let limits = parts
+            .map(|key| LimitUse {
+                key: key.to_owned(),
+                concurrency: None,
+                rate: None,
+            })
+            .collect();
+        Self {
+            kind,
+            limits,
+            destination,
+            ready: BTreeMap::new(),
+            more: true,
+        }
+    }
+
+    /// Adds an action; where the line is full, the last one in order goes back to the store.
+    pub(super) fn add(&mut self, ready: ReadyRef) {
+        let place = Place {
+            rank: 100_u8.saturating_sub(ready.key.priority),
+            run_at: ready.key.run_at,
+            action: ready.key.action,
+        };
+        // While the store holds more, something there may come before what is added after the last in memory.
+        let beyond = self.ready.last_key_value().is_none_or(|(last, _)| place > *last);
+        if self.more && beyond && !self.ready.is_empty() {
+            return;
+        }
+        self.ready.insert(place, ready.execution);
+        if self.ready.len() > LINE_MAX {
+            self.ready.pop_last();
+            self.more = true;
+        }
+    }
+
+    /// The first in order.
+    pub(super) fn head(&self) -> Option<(Place, ActionId, ExecutionId)> {
+        self.ready
+            .first_key_value()
+            .map(|(place, &execution)| (*place, place.action, execution))
+    }
+
+    /// Takes the first in order away.
+    pub(super) fn pop(&mut self) {
+        self.ready.pop_first();
+    }
+
+    /// Takes an action away, wherever it stands.
+    pub(super) fn remove(&mut self, action: ActionId) {
+        self.ready.retain(|place, _| place.action != action);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether the store must be asked before the line can be served.
+    pub(super) fn needs_refill(&self) -> bool {
+        self.ready.is_empty() && self.more
+    }
+
+    /// Nothing in memory and nothing in the store: the line can go.
+    pub(super) fn is_gone(&self) -> bool {
+        self.ready.is_empty() && !self.more
+    }
+}

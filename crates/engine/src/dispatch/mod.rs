@@ -1,0 +1,17 @@
+//! The dispatcher: which queued action starts next.
+//!
+//! Ready work stands in lines; a line that lacks a permit is parked under what it lacks and costs nothing until that
+//! is freed. Of the lines that may start, the highest priority goes first, equals take turns. Everything here is
+//! derived from stored actions and running attempts: it is rebuilt on start and never written.
+
+mod circuit;
+mod dispatcher;
+mod line;
+mod permits;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+pub use circuit::CircuitOptions;
+pub(crate) use dispatcher::Dispatcher;
+pub use permits::Caps;

@@ -1,0 +1,236 @@
+//! The engine as a whole: one lane on a thread, attempts as tasks, readers beside them.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sprag_core::action::Runner;
+use sprag_core::clock::Clock;
+use sprag_store::LaneStore;
+use sprag_store::traits::Readers;
+use tokio::sync::{broadcast, watch};
+
+use crate::command::Command;
+use crate::handle::Handle;
+use crate::inbox::{Inbox, Wake};
+use crate::lane::{Change, Fatal, Lane, Parts};
+use crate::options::{BATCH_MAX, Options};
+use crate::tasks::{Runners, SecretSource, TaskHands};
+
+/// Changes that a slow listener may lag behind before it is told to look for itself.
+const CHANGES_MAX: usize = 4_096;
+/// The longest a lane sleeps without looking at the clock.
+const SLEEP_MAX: Duration = Duration::from_secs(5);
+
+/// What an engine is built from.
+pub struct Builder {
+    store: Box<dyn LaneStore>,
+    readers: Arc<dyn Readers>,
+    clock: Arc<dyn Clock>,
+    secrets: Arc<dyn SecretSource>,
+    entropy: Box<dyn FnMut() -> u64 + Send>,
+    runners: Runners,
+    options: Options,
+}
+
+/// A running engine. Dropping it without [`Engine::shutdown`] is a crash, which it survives.
+pub struct Engine {
+    handle: Handle,
+    inbox: Inbox,
+    thread: Option<JoinHandle<()>>,
+    ended: watch::Receiver<Option<String>>,
+    grace: watch::Sender<Option<Duration>>,
+}
+
+/// What the engine cannot do without.
+pub struct Requirements {
+    /// Writes, for the one lane.
+    pub store: Box<dyn LaneStore>,
+    /// Reads, for everybody else.
+    pub readers: Arc<dyn Readers>,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// What no two decisions share: must be unpredictable in production.
+    pub entropy: Box<dyn FnMut() -> u64 + Send>,
+    /// Where secrets come from.
+    pub secrets: Arc<dyn SecretSource>,
+}
+
+impl Builder {
+    /// Adds a runner for each of its types; a later one takes over from an earlier one.
+    #[must_use]
+    pub fn runner(mut self, runner: Arc<dyn Runner>) -> Self {
+        for kind in runner.types() {
+            self.runners.insert((*kind).to_owned(), Arc::clone(&runner));
+        }
+        self
+    }
+
+    /// Sets bounds.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Opens the lane and starts it. Must be called inside a tokio runtime, which carries the attempts.
+    pub fn start(self) -> Result<Engine, Fatal> {
+        let Self {
+            store,
+            readers,
+            clock,
+            secrets,
+            entropy,
+            runners,
+            options,
+        } = self;
+        let (sender, receiver) = mpsc::channel();
+        let inbox = Inbox::new(sender);
+        let runners = Arc::new(runners);
+        let hands = TaskHands {
+            runtime: tokio::runtime::Handle::current(),
+            runners: Arc::clone(&runners),
+            secrets,
+            inbox: inbox.clone(),
+            tasks: std::collections::BTreeMap::new(),
+        };
+        let (changes, _) = broadcast::channel(CHANGES_MAX);
+        let publisher = changes.clone();
+        let lane = Lane::open(Parts {
+            store,
+            hands: Box::new(hands),
+            clock: Arc::clone(&clock),
+            entropy,
+            publish: Box::new(move |batch: &[Change]| {
+                for change in batch {
+                    // Nobody may be listening.
+                    let _ = publisher.send(*change);
+                }
+            }),
+            options: options.clone(),
+        })?;
+        let (ended_sender, ended) = watch::channel(None);
+        let (grace, grace_receiver) = watch::channel(None);
+        let runtime = tokio::runtime::Handle::current();
+        let lane_clock = Arc::clone(&clock);
+        let thread = std::thread::Builder::new()
+            .name("lane".to_owned())
+            .spawn(move || {
+                let _inside = runtime.enter();
+                let end = run(lane, &receiver, lane_clock.as_ref(), &grace_receiver);
+                if let Err(error) = &end {
+                    tracing::error!(error = %error.0, "the lane stopped");
+                }
+                ended_sender.send_replace(Some(end.err().map(|error| error.0.to_string()).unwrap_or_default()));
+            })
+            .map_err(|error| sprag_store::Error::Failed {
+                detail: format!("no thread for the lane: {error}"),
+            })?;
+        let handle = Handle::new(inbox.clone(), readers, changes, runners, clock, options.limits);
+        Ok(Engine {
+            handle,
+            inbox,
+            thread: Some(thread),
+            ended,
+            grace,
+        })
+    }
+}
+
+impl Engine {
+    /// Begins to build an engine.
+    pub fn builder(requirements: Requirements) -> Builder {
+        let Requirements {
+            store,
+            readers,
+            clock,
+            entropy,
+            secrets,
+        } = requirements;
+        Builder {
+            store,
+            readers,
+            clock,
+            secrets,
+            entropy,
+            runners: Runners::new(),
+            options: Options::default(),
+        }
+    }
+
+    /// What callers use.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Waits until the lane has ended by itself: the reason, for the process to stop and recover by reading.
+    pub async fn failed(&self) -> String {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
+            Err(_) => "the lane's thread is gone".to_owned(),
+        }
+    }
+
+    /// Lets nothing new in and nothing new start, waits up to `grace` for what is under way, then ends. What is still
+    /// under way is `Unknown` to the next process.
+    pub async fn shutdown(mut self, grace: Duration) {
+        self.grace.send_replace(Some(grace));
+        self.inbox.stop();
+        let Some(thread) = self.thread.take() else { return };
+        // The lane's own bound ends it; joining is quick from there.
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    }
+}
+
+/// The lane's loop: gather what waits, decide it in one batch, sleep until the next thing is due.
+fn run(
+    mut lane: Lane,
+    receiver: &Receiver<Wake>,
+    clock: &dyn Clock,
+    grace: &watch::Receiver<Option<Duration>>,
+) -> Result<(), Fatal> {
+    let mut until = None;
+    loop {
+        let now = clock.now();
+        if until.is_some_and(|until| now >= until || lane.running() == 0) {
+            return Ok(());
+        }
+        let wake = lane.next_wake().min(until.unwrap_or(sprag_core::time::Timestamp::MAX));
+        let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
+        let mut batch = Vec::new();
+        match receiver.recv_timeout(sleep) {
+            Ok(Wake::Command(command)) => batch.push(command),
+            Ok(Wake::Stop) => {
+                lane.stop_starting();
+                let grace = grace.borrow().unwrap_or_default();
+                until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        fill(&mut batch, receiver, &mut lane, &mut until, now);
+        lane.tick(batch)?;
+    }
+}
+
+/// Takes whatever else waits, without waiting for it: the next batch gathers while this one is on its way to disk.
+fn fill(
+    batch: &mut Vec<Command>,
+    receiver: &Receiver<Wake>,
+    lane: &mut Lane,
+    until: &mut Option<sprag_core::time::Timestamp>,
+    now: sprag_core::time::Timestamp,
+) {
+    while batch.len() < BATCH_MAX {
+        match receiver.try_recv() {
+            Ok(Wake::Command(command)) => batch.push(command),
+            Ok(Wake::Stop) => {
+                lane.stop_starting();
+                until.get_or_insert(now.plus(10_000));
+            }
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! What callers use: everything that can be asked of a running engine.
+//!
+//! Writes go through the lane and are durable when answered. Reads go past it, to committed state.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use sprag_core::action::{ConfigProblem, Permission};
+use sprag_core::clock::Clock;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
+use sprag_core::source::{Format, nearest};
+use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader, Readers};
+use sprag_store::{Error, records};
+use tokio::sync::broadcast;
+
+use crate::aggregate::Aggregate;
+use crate::command::{
+    Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
+};
+use crate::convert::{self, Entry};
+use crate::inbox::Inbox;
+use crate::lane::{Change, compile};
+use crate::options::Limits;
+use crate::replay::{self, Replayed};
+use crate::tasks::Runners;
+use crate::view::{ActionView, ExecutionView};
+
+/// A way to a running engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    inbox: Inbox,
+    readers: Arc<dyn Readers>,
+    changes: broadcast::Sender<Change>,
+    runners: Arc<Runners>,
+    machines: Arc<Mutex<BTreeMap<(String, u32), Arc<Machine>>>>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+}
+
+/// How many compiled versions readers keep.
+const MACHINES_MAX: usize = 1_000;
+
+/// A history entry as callers see it.
+#[derive(Clone, Debug, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryView {
+    /// Dense, from 1.
+    pub sequence: u64,
+    /// When.
+    pub at: sprag_core::time::Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub entry: Value,
+}
+
+impl Handle {
+    pub(crate) fn new(
+        inbox: Inbox,
+        readers: Arc<dyn Readers>,
+        changes: broadcast::Sender<Change>,
+        runners: Arc<Runners>,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            inbox,
+            readers,
+            changes,
+            runners,
+            machines: Arc::default(),
+            clock,
+            limits,
+        }
+    }
+
+    /// The bounds in force.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Engine time.
+    pub fn now(&self) -> sprag_core::time::Timestamp {
+        self.clock.now()
+    }
+
+    /// Lints a definition against the runners of this engine.
+    pub fn lint(&self, text: &str, format: Format) -> Loaded {
+        let options = LoadOptions {
+            limits: DefinitionLimits::default(),
+            runners: self,
+        };
+        load_text(text, format, &options)
+    }
+
+    /// What an action of this machine may reach, for people who review it.
+    pub fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
+        self.runners
+            .get(kind)
+            .map(|runner| runner.permissions(kind, config))
+            .unwrap_or_default()
+    }
+
+    /// Keeps a machine version.
+    pub async fn apply(&self, machine: Machine) -> Result<Applied, Refusal> {
+        match self.inbox.ask(Request::Apply(Arc::new(machine))).await? {
+            Answer::Applied(applied) => Ok(applied),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Starts an execution.
+    pub async fn start(&self, start: Start) -> Result<ExecutionView, Refusal> {
+        execution(self.inbox.ask(Request::Start(start)).await)
+    }
+
+    /// Sends a message.
+    pub async fn send(&self, message: SendMessage) -> Result<Sent, Refusal> {
+        match self.inbox.ask(Request::Send(message)).await? {
+            Answer::Sent(sent) => Ok(sent),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Holds an execution.
+    pub async fn pause(&self, id: ExecutionId) -> Result<ExecutionView, Refusal> {
+        execution(self.inbox.ask(Request::Pause(id)).await)
+    }
+
+    /// Lets an execution go on.
+    pub async fn resume(&self, id: ExecutionId) -> Result<ExecutionView, Refusal> {
+        execution(self.inbox.ask(Request::Resume(id)).await)
+    }
+
+    /// Ends an execution.
+    pub async fn cancel(&self, id: ExecutionId) -> Result<ExecutionView, Refusal> {
+        execution(self.inbox.ask(Request::Cancel(id)).await)
+    }
+
+    /// Moves an execution to another version.
+    pub async fn migrate(&self, migrate: Migrate) -> Result<ExecutionView, Refusal> {
+        execution(self.inbox.ask(Request::Migrate(migrate)).await)
+    }
+
+    /// Lets a scheduled or retrying action be due now.
+    pub async fn retry_now(&self, id: ActionId) -> Result<ActionView, Refusal> {
+        action(self.inbox.ask(Request::RetryNow(id)).await)
+    }
+
+    /// Ends an action.
+    pub async fn cancel_action(&self, id: ActionId) -> Result<ActionView, Refusal> {
+        action(self.inbox.ask(Request::CancelAction(id)).await)
+    }
+
+    /// Tries a dead letter again.
+    pub async fn retry_dead(&self, retry: RetryDead) -> Result<ActionView, Refusal> {
+        action(self.inbox.ask(Request::RetryDead(retry)).await)
+    }
+
+    /// Puts a dead letter away.
+    pub async fn archive(&self, id: ActionId) -> Result<ActionView, Refusal> {
+        action(self.inbox.ask(Request::Archive(id)).await)
+    }
+
+    /// An action with why it does not move, as its owner knows it.
+    pub async fn explain_action(&self, id: ActionId) -> Result<ActionView, Refusal> {
+        action(self.inbox.ask(Request::Explain(id)).await)
+    }
+
+    /// What waits and what runs.
+    pub async fn queue(&self) -> Result<Vec<LineStatus>, Refusal> {
+        match self.inbox.ask(Request::Queue).await? {
+            Answer::Queue(lines) => Ok(lines),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Changes as they become durable. A listener that lags is told so and looks for itself.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// An execution once it is closed, or as it is when the time is up.
+    pub async fn wait_closed(&self, id: ExecutionId, most: Duration) -> Result<ExecutionView, Refusal> {
+        let mut changes = self.changes();
+        let closed = async {
+            loop {
+                let view = self.execution(id).await?;
+                if matches!(view.status, "completed" | "cancelled") {
+                    return Ok(view);
+                }
+                loop {
+                    match changes.recv().await {
+                        Ok(change) if change.execution == id => break,
+                        Ok(_) => {}
+                        Err(_) => break,
+                    }
+                }
+            }
+        };
+        match tokio::time::timeout(most, closed).await {
+            Ok(view) => view,
+            Err(_) => self.execution(id).await,
+        }
+    }
+
+    /// All machines with their newest version.
+    pub async fn machines(&self) -> Result<Vec<records::MachineVersion>, Refusal> {
+        self.read(|reader| reader.machines()).await
+    }
+
+    /// One version of a machine, or its newest.
+    pub async fn machine(&self, name: String, version: Option<u32>) -> Result<records::MachineVersion, Refusal> {
+        let wanted = name.clone();
+        let found = self.read(move |reader| reader.machine(&wanted, version)).await?;
+        found.ok_or_else(|| match version {
+            Some(version) => Refusal::new(
+                Code::VersionUnknown,
+                format!("machine `{name}` has no version {version}"),
+            ),
+            None => Refusal::new(Code::MachineUnknown, format!("there is no machine `{name}`")),
+        })
+    }
+
+    /// One execution with why it does not move.
+    pub async fn execution(&self, id: ExecutionId) -> Result<ExecutionView, Refusal> {
+        let handle = self.clone();
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.execution(id)? else {
+                    return Ok(None);
+                };
+                let aggregate = whole(reader, row)?;
+                let machine = handle.compiled(reader, &aggregate)?;
+                Ok(Some(ExecutionView::of(&aggregate, &machine)))
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+    }
+
+    /// The open execution that holds a key.
+    pub async fn execution_by_key(&self, machine: String, key: String) -> Result<Option<ExecutionId>, Refusal> {
+        self.read(move |reader| reader.execution_by_key(&machine, &key)).await
+    }
+
+    /// Executions, newest first.
+    pub async fn executions(&self, query: ExecutionQuery) -> Result<Vec<ExecutionView>, Refusal> {
+        let handle = self.clone();
+        self.read(move |reader| {
+            let mut views = Vec::new();
+            for row in reader.executions(&query)? {
+                let aggregate = whole(reader, row)?;
+                let machine = handle.compiled(reader, &aggregate)?;
+                views.push(ExecutionView::of(&aggregate, &machine));
+            }
+            Ok(views)
+        })
+        .await
+    }
+
+    /// A page of history, oldest first, after a sequence.
+    pub async fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryView>, Refusal> {
+        self.execution(id).await?;
+        let handle = self.clone();
+        let limit = limit.min(self.limits.history_page);
+        self.read(move |reader| {
+            let Some(row) = reader.execution(id)? else {
+                return Ok(Vec::new());
+            };
+            let machine = handle.compiled(reader, &convert::aggregate_of(row).map_err(damaged)?)?;
+            let rows = reader.history(id, after, limit)?;
+            rows.iter().map(|row| Ok(history_view(row, &machine)?)).collect()
+        })
+        .await
+    }
+
+    /// Steps through an execution's causes again and compares with what is stored.
+    pub async fn replay(&self, id: ExecutionId) -> Result<Replayed, Refusal> {
+        let handle = self.clone();
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.execution(id)? else {
+                    return Ok(None);
+                };
+                replay::replay(reader, row, &|machine, version| {
+                    handle.version(reader, machine, version)
+                })
+                .map(Some)
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+    }
+
+    /// One action.
+    pub async fn action(&self, id: ActionId) -> Result<ActionView, Refusal> {
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.action(id)? else { return Ok(None) };
+                action_view(reader, row).map(Some)
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+    }
+
+    /// Actions, newest first.
+    pub async fn actions(&self, query: ActionQuery) -> Result<Vec<ActionView>, Refusal> {
+        self.read(move |reader| {
+            reader
+                .actions(&query)?
+                .into_iter()
+                .map(|row| action_view(reader, row))
+                .collect()
+        })
+        .await
+    }
+
+    /// Reads committed state off the async threads.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Reader) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let readers = Arc::clone(&self.readers);
+        let task = tokio::task::spawn_blocking(move || {
+            let reader = readers.reader()?;
+            read(reader.as_ref())
+        });
+        match task.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
+            Err(_) => Err(Refusal::new(Code::StoreFailed, "a read did not come back")),
+        }
+    }
+
+    fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
+        self.version(reader, &aggregate.head.machine, aggregate.head.version)
+    }
+
+    fn version(&self, reader: &dyn Reader, machine: &str, version: u32) -> Result<Arc<Machine>, Error> {
+        let key = (machine.to_owned(), version);
+        if let Some(known) = self.machines.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let row = reader.machine(machine, Some(version))?;
+        let row = row.ok_or_else(|| Error::Corrupt {
+            detail: format!("machine `{machine}` version {version} is gone"),
+        })?;
+        let compiled = Arc::new(compile(&row.definition).map_err(|detail| Error::Corrupt { detail })?);
+        let mut machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner);
+        if machines.len() >= MACHINES_MAX {
+            machines.pop_first();
+        }
+        machines.insert(key, Arc::clone(&compiled));
+        Ok(compiled)
+    }
+}
+
+impl ConfigCheck for Handle {
+    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
+        match self.runners.get(kind) {
+            Some(runner) => Ok(runner.validate(kind, config)),
+            None => Err(UnknownType {
+                nearest: nearest(kind, self.runners.keys().map(String::as_str)).map(str::to_owned),
+            }),
+        }
+    }
+}
+
+/// An execution with its open actions and timers, for its view.
+fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
+    let mut aggregate = convert::aggregate_of(row).map_err(damaged)?;
+    if !aggregate.head.status.is_open() {
+        return Ok(aggregate);
+    }
+    let id = aggregate.head.id;
+    for timer in reader.timers(id)? {
+        aggregate.timers.insert((timer.key.visit, timer.key.index), timer);
+    }
+    for status in 0..=3 {
+        let query = ActionQuery {
+            execution: Some(id),
+            status: Some(status),
+            limit: OPEN_SHOWN,
+            ..ActionQuery::default()
+        };
+        for row in reader.actions(&query)? {
+            let action = convert::action_from(row).map_err(damaged)?;
+            aggregate.actions.insert(action.id, action);
+        }
+    }
+    Ok(aggregate)
+}
+
+/// Open actions that are looked at to say what an execution waits for.
+const OPEN_SHOWN: usize = 100;
+
+fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
+    let action = convert::action_from(row).map_err(damaged)?;
+    let execution = reader.execution(action.origin.execution)?;
+    let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
+    Ok(ActionView::of(&action, status))
+}
+
+/// A history entry with states named by their paths.
+fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
+    let entry = convert::entry_from(row).map_err(damaged)?;
+    let mut value = serde_json::to_value(&entry).map_err(|error| Error::Corrupt {
+        detail: error.to_string(),
+    })?;
+    if let Entry::Step { microsteps, .. } = &entry {
+        let named = microsteps.iter().map(|microstep| {
+            let paths = |states: &[sprag_core::machine::StateIndex]| -> Vec<&str> {
+                states
+                    .iter()
+                    .filter(|state| state.position() < machine.states.len())
+                    .map(|&state| machine.display_path(state))
+                    .collect()
+            };
+            serde_json::json!({
+                "event": microstep.event,
+                "exited": paths(&microstep.exited),
+                "entered": paths(&microstep.entered),
+            })
+        });
+        value["microsteps"] = named.collect();
+    }
+    Ok(HistoryView {
+        sequence: row.sequence,
+        at: row.at,
+        entry: value,
+    })
+}
+
+fn damaged(error: convert::Unreadable) -> Error {
+    crate::lane::damaged(&error)
+}
+
+fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
+    match reply? {
+        Answer::Execution(view) => Ok(*view),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn action(reply: Reply) -> Result<ActionView, Refusal> {
+    match reply? {
+        Answer::Action(view) => Ok(*view),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(answer: &Answer) -> Refusal {
+    Refusal::new(
+        Code::StoreFailed,
+        format!("the lane answered something else: {answer:?}"),
+    )
+}

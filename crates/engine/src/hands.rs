@@ -1,0 +1,56 @@
+//! What a lane hands work to: tasks in production, a script in the simulator.
+
+use serde_json::Value;
+use sprag_core::expression::template::Frozen;
+
+use crate::command::AttemptRef;
+
+/// Carries out attempts. Called after the attempt is durable, never before.
+pub trait Hands: Send {
+    /// Starts a job; its outcome comes back as a command.
+    fn start(&mut self, job: Job);
+
+    /// Asks the attempt to stop.
+    fn cancel(&mut self, attempt: AttemptRef);
+
+    /// The attempt's outcome no longer matters: stop it.
+    fn abandon(&mut self, attempt: AttemptRef);
+
+    /// The destination of an action with this configuration, where it can be known.
+    fn destination(&self, kind: &str, config: &Value) -> Option<String>;
+
+    /// Whether an attempt that an earlier process left running can be asked about or must be reaped.
+    fn can_settle(&self, kind: &str) -> bool;
+}
+
+/// One attempt to carry out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Which.
+    pub attempt: AttemptRef,
+    /// Run it, or find out what became of it.
+    pub task: Task,
+    /// What the machine calls the action.
+    pub action_id: String,
+    /// Its type.
+    pub kind: String,
+    /// From 1.
+    pub number: u32,
+    /// The configuration, secrets still to be bound.
+    pub config: Frozen,
+    /// The same for every attempt.
+    pub idempotency_key: String,
+    /// Milliseconds it may take.
+    pub timeout_millis: u64,
+    /// What an attempt checkpointed last.
+    pub checkpoint: Option<Value>,
+}
+
+/// What to do about an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Perform it.
+    Run,
+    /// An earlier process left it running: end its survivors, ask whether it happened.
+    Settle,
+}

@@ -1,0 +1,78 @@
+//! The way into a lane. Requests from outside are admitted up to a bound; the engine's own always fit, because what
+//! is under way is bounded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::command::{Code, Command, Refusal, Reply, Request};
+
+/// Requests from outside that may wait for a lane.
+const ADMITTED_MAX: usize = 10_000;
+
+/// What a lane's thread receives.
+#[derive(Debug)]
+pub(crate) enum Wake {
+    /// Somebody asks for something.
+    Command(Command),
+    /// Start nothing more, end when nothing is under way.
+    Stop,
+}
+
+/// The sending side of a lane's inbox.
+#[derive(Clone, Debug)]
+pub(crate) struct Inbox {
+    sender: Sender<Wake>,
+    admission: Arc<Semaphore>,
+    closing: Arc<AtomicBool>,
+}
+
+impl Inbox {
+    pub(crate) fn new(sender: Sender<Wake>) -> Self {
+        Self {
+            sender,
+            admission: Arc::new(Semaphore::new(ADMITTED_MAX)),
+            closing: Arc::default(),
+        }
+    }
+
+    /// Puts a request of the engine's own.
+    pub(crate) fn put(&self, request: Request) {
+        self.put_command(Command { request, reply: None });
+    }
+
+    /// Puts a request of the engine's own that wants an answer.
+    pub(crate) fn put_command(&self, command: Command) {
+        // A lane that has ended needs nothing any more: the next process recovers from the store.
+        let _ = self.sender.send(Wake::Command(command));
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) async fn ask(&self, request: Request) -> Reply {
+        if self.closing.load(Ordering::SeqCst) {
+            return Err(shutting_down());
+        }
+        let Ok(_admitted) = self.admission.try_acquire() else {
+            let detail = format!("{ADMITTED_MAX} requests are waiting already; try again in a moment");
+            return Err(Refusal::new(Code::Overloaded, detail));
+        };
+        let (reply, answer) = oneshot::channel();
+        let _ = self.sender.send(Wake::Command(Command {
+            request,
+            reply: Some(reply),
+        }));
+        answer.await.unwrap_or_else(|_| Err(shutting_down()))
+    }
+
+    /// Lets nothing more in from outside, and lets the lane end.
+    pub(crate) fn stop(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        let _ = self.sender.send(Wake::Stop);
+    }
+}
+
+fn shutting_down() -> Refusal {
+    Refusal::new(Code::ShuttingDown, "the engine is going down; try again in a moment")
+}

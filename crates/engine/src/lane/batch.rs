@@ -1,0 +1,155 @@
+//! What one batch of commands will write, and what follows once it is durable.
+//!
+//! Writes to one execution or action within a batch coalesce: the last state wins, and is serialised once.
+
+use std::collections::BTreeMap;
+
+use sprag_core::action::Action;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+use sprag_store::Mutation;
+use sprag_store::records::{ExecutionStatus, Timer, TimerKey};
+use sprag_store::traits::Variables;
+
+use crate::aggregate::Aggregate;
+use crate::command::{AttemptRef, Request, Sent};
+use crate::convert;
+use crate::hands::Job;
+use crate::timers::Due;
+
+/// Something changed about an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub execution: ExecutionId,
+    /// The sequence of its newest history entry.
+    pub sequence: u64,
+    /// Where it stands.
+    pub status: ExecutionStatus,
+}
+
+/// How a record is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// It is new in this batch.
+    Insert,
+    /// It was stored before.
+    Update(Variables),
+}
+
+impl Write {
+    /// Of two writes to one record, the weightier one does for both.
+    fn weight(self) -> u8 {
+        match self {
+            Self::Update(Variables::Unchanged) => 0,
+            Self::Update(Variables::Changed) => 1,
+            Self::Insert => 2,
+        }
+    }
+}
+
+/// The writes and consequences of one batch.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Writes that never coalesce, in order.
+    pub(crate) log: Vec<Mutation>,
+    executions: BTreeMap<ExecutionId, Write>,
+    actions: BTreeMap<ActionId, (Write, Action)>,
+    timers: BTreeMap<TimerKey, Option<Timer>>,
+    /// To start once durable.
+    pub(crate) jobs: Vec<Job>,
+    /// To ask to stop once durable.
+    pub(crate) cancels: Vec<AttemptRef>,
+    /// To stop outright once durable.
+    pub(crate) abandons: Vec<AttemptRef>,
+    /// Due times to remember once durable.
+    pub(crate) due: Vec<(Timestamp, Due)>,
+    /// Requests of the engine's own for the next batch.
+    pub(crate) next: Vec<Request>,
+    /// Who holds which key, as of this batch.
+    pub(crate) keys: BTreeMap<(String, String), Option<ExecutionId>>,
+    /// Answers to messages, as of this batch.
+    pub(crate) receipts: BTreeMap<(ExecutionId, String), Sent>,
+    /// The newest version of machines, as of this batch.
+    pub(crate) newest: BTreeMap<String, u32>,
+}
+
+impl Batch {
+    /// The execution changed.
+    pub(crate) fn touch(&mut self, id: ExecutionId, write: Write) {
+        let known = self.executions.entry(id).or_insert(write);
+        if known.weight() < write.weight() {
+            *known = write;
+        }
+    }
+
+    /// The action changed; `action` is how it stands now.
+    pub(crate) fn put_action(&mut self, write: Write, action: Action) {
+        let write = self.actions.get(&action.id).map_or(write, |(known, _)| *known);
+        self.actions.insert(action.id, (write, action));
+    }
+
+    /// An action as this batch left it.
+    pub(crate) fn action(&self, id: ActionId) -> Option<&Action> {
+        self.actions.get(&id).map(|(_, action)| action)
+    }
+
+    /// The timer begins or moves.
+    pub(crate) fn put_timer(&mut self, timer: Timer) {
+        self.due.push((timer.due_at, Due::Timer(timer.key)));
+        self.timers.insert(timer.key, Some(timer));
+    }
+
+    /// The timer is over.
+    pub(crate) fn delete_timer(&mut self, key: TimerKey) {
+        self.timers.insert(key, None);
+    }
+
+    /// Everything as mutations: executions and actions as they stand at the end of the batch.
+    pub(crate) fn mutations<'a>(&mut self, aggregate: impl Fn(ExecutionId) -> Option<&'a Aggregate>) -> Vec<Mutation> {
+        let mut mutations = Vec::with_capacity(self.log.len() + self.executions.len() + self.actions.len());
+        let log = std::mem::take(&mut self.log);
+        let (versions, rest): (Vec<_>, Vec<_>) = log
+            .into_iter()
+            .partition(|mutation| matches!(mutation, Mutation::InsertMachineVersion(_)));
+        mutations.extend(versions);
+        for (&id, &write) in &self.executions {
+            let Some(execution) = aggregate(id).map(convert::execution_row) else {
+                continue;
+            };
+            mutations.push(match write {
+                Write::Insert => Mutation::InsertExecution(execution),
+                Write::Update(variables) => Mutation::UpdateExecution { execution, variables },
+            });
+        }
+        mutations.extend(rest);
+        for (write, action) in self.actions.values() {
+            let status = aggregate(action.origin.execution).map_or(ExecutionStatus::Running, |found| found.head.status);
+            let row = convert::action_row(action, status);
+            mutations.push(match write {
+                Write::Insert => Mutation::InsertAction(row),
+                Write::Update(_) => Mutation::UpdateAction(row),
+            });
+        }
+        for (&key, timer) in &self.timers {
+            mutations.push(match timer {
+                Some(timer) => Mutation::PutTimer(timer.clone()),
+                None => Mutation::DeleteTimer(key),
+            });
+        }
+        mutations
+    }
+
+    /// What listeners hear.
+    pub(crate) fn changes<'a>(&self, aggregate: impl Fn(ExecutionId) -> Option<&'a Aggregate>) -> Vec<Change> {
+        let change = |&id: &ExecutionId| {
+            let head = &aggregate(id)?.head;
+            Some(Change {
+                execution: id,
+                sequence: head.sequence,
+                status: head.status,
+            })
+        };
+        self.executions.keys().filter_map(change).collect()
+    }
+}

@@ -1,0 +1,12 @@
+//! The lane: one writer that decides, remembers, and hands due work on. The heart of the engine.
+
+mod batch;
+mod cache;
+mod machines;
+mod tick;
+
+pub use batch::Change;
+pub(crate) use batch::Write;
+pub(crate) use machines::compile;
+pub(crate) use tick::damaged;
+pub use tick::{Fatal, Lane, Parts, Publish};

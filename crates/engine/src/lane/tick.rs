@@ -1,0 +1,514 @@
+//! One bounded step of a lane: load, decide, commit, and only then answer and act.
+//!
+//! Nothing is answered before it is durable, and no effect starts before its attempt is. No decision is taken on
+//! uncommitted state except inside its own batch. Time is read once per batch, so a batch is one instant.
+
+use std::sync::Arc;
+
+use sprag_core::clock::Clock;
+use sprag_core::ids::{ActionId, ExecutionId, Mint};
+use sprag_core::machine::Machine;
+use sprag_core::time::Timestamp;
+use sprag_store::records::Life;
+use sprag_store::traits::{DueAction, Loaded};
+use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
+
+use super::batch::{Batch, Change};
+use super::cache::Cache;
+use super::machines::Machines;
+use crate::aggregate::Aggregate;
+use crate::command::{Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
+use crate::convert;
+use crate::dispatch::Dispatcher;
+use crate::hands::Hands;
+use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
+use crate::timers::{Due, Timers};
+
+/// How many records are read at once on start.
+const PAGE: usize = 1_000;
+/// How long the engine's own work waits after the store refused to write, in milliseconds.
+const STORE_REST_MILLIS: u64 = 500;
+
+/// The lane cannot go on: the process must stop and recover by reading.
+#[derive(Debug, thiserror::Error)]
+#[error("the lane cannot go on")]
+pub struct Fatal(#[from] pub Error);
+
+/// What a lane is made of.
+pub struct Parts {
+    /// What remembers.
+    pub store: Box<dyn LaneStore>,
+    /// What acts.
+    pub hands: Box<dyn Hands>,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// What no two decisions share.
+    pub entropy: Box<dyn FnMut() -> u64 + Send>,
+    /// Who hears of changes, once they are durable.
+    pub publish: Publish,
+    /// Bounds.
+    pub options: Options,
+}
+
+/// Called with the changes of a batch once they are durable.
+pub type Publish = Box<dyn FnMut(&[Change]) + Send>;
+
+/// One writer.
+pub struct Lane {
+    pub(crate) store: Box<dyn LaneStore>,
+    hands: Box<dyn Hands>,
+    clock: Arc<dyn Clock>,
+    entropy: Box<dyn FnMut() -> u64 + Send>,
+    publish: Publish,
+    pub(crate) options: Options,
+    fence: Fence,
+    pub(crate) now: Timestamp,
+    pub(crate) mint: Mint,
+    pub(crate) cache: Cache,
+    pub(crate) machines: Machines,
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) timers: Timers,
+    pub(crate) batch: Batch,
+    /// What the batch's look-ups found that belongs to no execution in memory.
+    pub(crate) loaded: Loaded,
+    /// The engine's own requests that come next.
+    pending: Vec<Request>,
+    /// Set while the store refuses writes: when to try again.
+    store_rests_until: Option<Timestamp>,
+    started_at: Timestamp,
+    life_written_at: Timestamp,
+    /// Whether the process before this one lived only briefly.
+    pub(crate) after_short_life: bool,
+}
+
+impl Lane {
+    /// Takes ownership of the shard and gathers what an earlier process left: running attempts, lines, due times.
+    pub fn open(parts: Parts) -> Result<Self, Fatal> {
+        let Parts {
+            mut store,
+            hands,
+            clock,
+            mut entropy,
+            publish,
+            options,
+        } = parts;
+        let shard = ShardId(0);
+        let last = store.last_life()?;
+        let fence = store.acquire(shard)?;
+        let now = clock.now();
+        let mut lane = Self {
+            store,
+            hands,
+            mint: Mint::new(now, entropy()),
+            clock,
+            entropy,
+            publish,
+            cache: Cache::new(CACHE_MAX),
+            machines: Machines::default(),
+            dispatcher: Dispatcher::new(options.caps.clone(), options.circuits),
+            timers: Timers::new(),
+            batch: Batch::default(),
+            loaded: Loaded::default(),
+            pending: Vec::new(),
+            store_rests_until: None,
+            options,
+            fence,
+            now,
+            started_at: now,
+            life_written_at: now,
+            after_short_life: last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS),
+        };
+        lane.store.commit(
+            &[lane.fence],
+            &[Mutation::PutLife(Life {
+                started_at: now,
+                seen_at: now,
+            })],
+        )?;
+        lane.gather()?;
+        Ok(lane)
+    }
+
+    /// What an earlier process left.
+    fn gather(&mut self) -> Result<(), Error> {
+        let lost = self.all_running()?.into_iter();
+        self.pending
+            .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
+        for line in self.store.lines(self.fence.shard)? {
+            self.dispatcher.know(line);
+        }
+        let mut after = None;
+        loop {
+            let page = self.store.deferred(self.fence.shard, after, PAGE)?;
+            after = page.last().copied();
+            let full = page.len() == PAGE;
+            self.pending
+                .extend(page.into_iter().map(|id| Request::Internal(Internal::Continue(id))));
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The actions whose attempt is under way, as stored.
+    fn all_running(&mut self) -> Result<Vec<DueAction>, Error> {
+        let mut running = Vec::new();
+        loop {
+            let after = running.last().map(|found: &DueAction| found.action);
+            let page = self.store.running(self.fence.shard, after, PAGE)?;
+            let full = page.len() == PAGE;
+            running.extend(page);
+            if !full {
+                return Ok(running);
+            }
+        }
+    }
+
+    /// When the lane wants to be woken, if nobody asks for anything.
+    pub fn next_wake(&self) -> Timestamp {
+        if let Some(until) = self.store_rests_until {
+            return until;
+        }
+        if !self.pending.is_empty() || !self.dispatcher.wants().is_empty() {
+            return self.now;
+        }
+        let wakes = [
+            Some(self.timers.next_wake()),
+            self.next_sign_of_life(),
+            self.dispatcher.next_wake(),
+        ];
+        wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// When to write down that the process lives: only until it has lived long enough to be above suspicion.
+    fn next_sign_of_life(&self) -> Option<Timestamp> {
+        let young = self.life_written_at.since(self.started_at) < SHORT_LIFE_MILLIS;
+        young.then(|| self.life_written_at.plus(LIFE_EVERY_MILLIS))
+    }
+
+    /// How many attempts are under way.
+    pub fn running(&self) -> usize {
+        self.dispatcher.running()
+    }
+
+    /// Lets no further attempt start.
+    pub fn stop_starting(&mut self) {
+        self.dispatcher.close();
+    }
+
+    /// Decides on a batch of commands, commits it, then answers and acts.
+    pub fn tick(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+        self.now = self.now.max(self.clock.now());
+        self.mint = Mint::new(self.now, (self.entropy)());
+        let commands = self.gather_batch(commands)?;
+        match self.decide_all(&commands) {
+            Ok(replies) => self.commit(commands, replies),
+            Err(error) => self.fail(commands, error),
+        }
+    }
+
+    /// The commands with the engine's own: what was pending and what is due.
+    fn gather_batch(&mut self, mut commands: Vec<Command>) -> Result<Vec<Command>, Error> {
+        if self.store_rests_until.is_some_and(|until| self.now < until) {
+            return Ok(commands);
+        }
+        self.timers.refill(self.store.as_mut(), self.fence.shard, self.now)?;
+        for load in self.dispatcher.wants() {
+            let found = self.store.ready(self.fence.shard, &load.line, None, load.limit)?;
+            self.dispatcher.refill(&load, found);
+        }
+        let own = |request| Command { request, reply: None };
+        let room = self.pending.len().min(BATCH_MAX);
+        commands.extend(self.pending.drain(..room).map(own));
+        let due = self.timers.take_due(self.now, BATCH_MAX);
+        commands.extend(due.into_iter().map(|due| {
+            own(Request::Internal(match due {
+                Due::Timer(key) => Internal::Timer(key),
+                Due::Action(execution, action) => Internal::Due(execution, action),
+                Due::Overdue(attempt) => Internal::Overdue(attempt),
+            }))
+        }));
+        Ok(commands)
+    }
+
+    fn decide_all(&mut self, commands: &[Command]) -> Result<Vec<Reply>, Error> {
+        self.load(commands)?;
+        let mut replies = Vec::with_capacity(commands.len());
+        for command in commands {
+            replies.push(self.decide(&command.request)?);
+        }
+        self.begin_ready()?;
+        Ok(replies)
+    }
+
+    /// Starts what may start, in the same commit.
+    fn begin_ready(&mut self) -> Result<(), Error> {
+        for _ in 0..BEGIN_MAX {
+            let Some(chosen) = self.dispatcher.choose(&mut self.mint, self.now) else {
+                break;
+            };
+            if self.cache.contains(chosen.execution) {
+                self.begin(chosen.execution, chosen.action)?;
+            } else {
+                self.batch
+                    .next
+                    .push(Request::Internal(Internal::Begin(chosen.execution, chosen.action)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what the commands need and memory does not hold.
+    fn load(&mut self, commands: &[Command]) -> Result<(), Error> {
+        let mut wanted = Wanted::default();
+        for command in commands {
+            want(&command.request, &mut wanted);
+        }
+        let by_key = self.store.load(&Wanted {
+            keys: std::mem::take(&mut wanted.keys),
+            actions: std::mem::take(&mut wanted.actions),
+            receipts: std::mem::take(&mut wanted.receipts),
+            newest: std::mem::take(&mut wanted.newest),
+            executions: Vec::new(),
+        })?;
+        wanted.executions.extend(by_key.keys.iter().map(|(_, id)| *id));
+        wanted
+            .executions
+            .extend(by_key.actions.iter().map(|action| action.execution));
+        wanted.executions.sort_unstable();
+        wanted.executions.dedup();
+        wanted.executions.retain(|&id| !self.cache.contains(id));
+        wanted.receipts = receipts_by_key(commands, &by_key);
+        self.loaded = by_key;
+        if wanted != Wanted::default() {
+            let found = self.store.load(&wanted)?;
+            self.loaded.receipts.extend(found.receipts);
+            for loaded in found.executions {
+                self.cache
+                    .put(convert::aggregate_from(loaded).map_err(|error| damaged(&error))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the batch; only when it is durable do answers and effects follow.
+    fn commit(&mut self, commands: Vec<Command>, replies: Vec<Reply>) -> Result<(), Fatal> {
+        let mut mutations = self.batch.mutations(|id| self.cache.get(id));
+        if self.next_sign_of_life().is_some_and(|due| due <= self.now) {
+            mutations.push(Mutation::PutLife(Life {
+                started_at: self.started_at,
+                seen_at: self.now,
+            }));
+            self.life_written_at = self.now;
+        }
+        if !mutations.is_empty() {
+            match self.store.commit(&[self.fence], &mutations) {
+                Ok(()) => {}
+                Err(Error::Refused { detail }) if commands.len() > 1 => return self.one_by_one(commands, &detail),
+                Err(error) => return self.fail(commands, error),
+            }
+        }
+        self.store_rests_until = None;
+        self.act();
+        for (command, reply) in commands.into_iter().zip(replies) {
+            if let Some(sender) = command.reply {
+                // Whoever asked may have gone; what was decided stands.
+                let _ = sender.send(reply);
+            }
+        }
+        self.cache.shrink();
+        Ok(())
+    }
+
+    /// What follows once the batch is durable.
+    fn act(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let changes = batch.changes(|id| self.cache.get(id));
+        for (at, due) in batch.due {
+            self.timers.add(at, due);
+        }
+        self.pending.extend(batch.next);
+        for job in batch.jobs {
+            self.hands.start(job);
+        }
+        for attempt in batch.cancels {
+            self.hands.cancel(attempt);
+        }
+        for attempt in batch.abandons {
+            self.hands.abandon(attempt);
+        }
+        if !changes.is_empty() {
+            (self.publish)(&changes);
+        }
+    }
+
+    /// The store refused a record, which is a bug: each command is committed alone, and only the guilty one fails.
+    fn one_by_one(&mut self, commands: Vec<Command>, detail: &str) -> Result<(), Fatal> {
+        tracing::error!(
+            detail,
+            "the store refused a batch: committing its commands one at a time"
+        );
+        self.forget()?;
+        for command in commands {
+            let commands = vec![command];
+            match self.decide_all(&commands) {
+                Ok(replies) => self.commit(commands, replies)?,
+                Err(error) => self.fail(commands, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing of the batch was written: memory is read anew, whoever asked is told, the engine's own work waits.
+    fn fail(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
+        let code = match &error {
+            Error::Full => Code::StoreFull,
+            Error::ReadOnly => Code::StoreReadOnly,
+            Error::Refused { .. } => Code::StoreRefused,
+            Error::Failed { .. } => Code::StoreFailed,
+            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. } => Code::StoreFailed,
+        };
+        tracing::error!(%error, code = code.text(), "a batch was not written");
+        let is_fatal = matches!(
+            error,
+            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
+        );
+        let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
+        for Command { request, reply } in commands {
+            match reply {
+                Some(sender) => {
+                    let _ = sender.send(Err(Refusal::new(code, error.to_string())));
+                }
+                None if waits && is_kept(&request) => self.pending.push(request),
+                None => {}
+            }
+        }
+        if is_fatal {
+            return Err(Fatal(error));
+        }
+        self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
+        self.forget()?;
+        Ok(())
+    }
+
+    /// Drops everything derived from the failed batch and derives it again from what is stored.
+    fn forget(&mut self) -> Result<(), Error> {
+        self.batch = Batch::default();
+        self.loaded = Loaded::default();
+        self.cache.clear();
+        self.timers = Timers::new();
+        self.dispatcher = Dispatcher::new(self.options.caps.clone(), self.options.circuits);
+        let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
+        for found in self.all_running()? {
+            self.readopt(found.action)?;
+        }
+        for line in self.store.lines(self.fence.shard)? {
+            self.dispatcher.know(line);
+        }
+        self.pending = kept;
+        Ok(())
+    }
+
+    /// An attempt that this process has under way keeps its permits.
+    fn readopt(&mut self, action: ActionId) -> Result<(), Error> {
+        let found = self.store.load(&Wanted {
+            actions: vec![action],
+            ..Wanted::default()
+        })?;
+        for row in found.actions {
+            let action = convert::action_from(row).map_err(|error| damaged(&error))?;
+            if let Some(attempt) = action.current().map(|attempt| attempt.id) {
+                self.dispatcher.adopt(attempt, &action, self.now);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn hands(&self) -> &dyn Hands {
+        self.hands.as_ref()
+    }
+
+    /// The machine version an execution or action refers to.
+    pub(crate) fn machine(&mut self, machine: &str, version: u32) -> Result<Option<Arc<Machine>>, Error> {
+        self.machines.get(self.store.as_mut(), machine, version)
+    }
+
+    /// The machine version an execution is pinned to: stored with it, so it is always there.
+    pub(crate) fn machine_of(&mut self, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
+        let (name, version) = (Arc::clone(&aggregate.head.machine), aggregate.head.version);
+        self.machine(&name, version)?.ok_or_else(|| Error::Corrupt {
+            detail: format!("machine `{name}` version {version} is not stored"),
+        })
+    }
+}
+
+/// The engine's own requests that must not be lost while the store rests: everything the store cannot bring back.
+fn is_kept(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Internal(Internal::Outcome { .. } | Internal::Lost(..) | Internal::Overdue(_) | Internal::Continue(_))
+    )
+}
+
+pub(crate) fn damaged(error: &convert::Unreadable) -> Error {
+    Error::Corrupt {
+        detail: error.to_string(),
+    }
+}
+
+/// Answers to look for once it is known who holds the keys that messages were addressed to.
+fn receipts_by_key(commands: &[Command], loaded: &Loaded) -> Vec<(ExecutionId, String)> {
+    let by_key = commands.iter().filter_map(|command| match &command.request {
+        Request::Send(SendMessage {
+            to: Target::Key { machine, key },
+            id: Some(message),
+            ..
+        }) => {
+            let holder = loaded
+                .keys
+                .iter()
+                .find(|((of, held), _)| of == machine && held == key)?;
+            Some((holder.1, message.clone()))
+        }
+        _ => None,
+    });
+    by_key.collect()
+}
+
+/// What a request needs to be loaded.
+fn want(request: &Request, wanted: &mut Wanted) {
+    match request {
+        Request::Apply(machine) => wanted.newest.push(machine.id.clone()),
+        Request::Start(start) => {
+            wanted.newest.push(start.machine.clone());
+            if let Some(key) = &start.key {
+                wanted.keys.push((start.machine.clone(), key.clone()));
+            }
+        }
+        Request::Send(send) => match &send.to {
+            Target::Id(id) => {
+                wanted.executions.push(*id);
+                wanted.receipts.extend(send.id.clone().map(|message| (*id, message)));
+            }
+            Target::Key { machine, key } => wanted.keys.push((machine.clone(), key.clone())),
+        },
+        Request::Pause(id) | Request::Resume(id) | Request::Cancel(id) => wanted.executions.push(*id),
+        Request::Migrate(migrate) => wanted.executions.push(migrate.execution),
+        Request::RetryNow(action)
+        | Request::CancelAction(action)
+        | Request::Archive(action)
+        | Request::Explain(action) => wanted.actions.push(*action),
+        Request::RetryDead(retry) => wanted.actions.push(retry.action),
+        Request::Queue => {}
+        Request::Internal(internal) => wanted.executions.push(match internal {
+            Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt) => {
+                attempt.execution
+            }
+            Internal::Timer(key) => key.execution,
+            Internal::Due(execution, _)
+            | Internal::Begin(execution, _)
+            | Internal::Lost(execution, _)
+            | Internal::Continue(execution) => *execution,
+        }),
+    }
+}

@@ -1,0 +1,27 @@
+//! The engine of Sprag: state machines that act on the world and never lose a step.
+//!
+//! A [`lane`] decides and remembers: commands in, one transaction per batch, answers and effects only once it is
+//! durable. The [`dispatch`]er says which queued action starts next. [`hands`] carry attempts out. [`Engine`] wires
+//! them to threads and tasks; the simulator wires the same lane to simulated ones.
+
+mod aggregate;
+pub mod command;
+pub mod convert;
+mod decide;
+pub mod dispatch;
+mod engine;
+mod handle;
+pub mod hands;
+mod inbox;
+pub mod lane;
+pub mod options;
+mod replay;
+mod tasks;
+mod timers;
+pub mod view;
+
+pub use engine::{Builder, Engine, Requirements};
+pub use handle::{Handle, HistoryView};
+pub use options::{Limits, Options};
+pub use replay::{Replayed, replay_stored as replay};
+pub use tasks::SecretSource;

@@ -1,0 +1,59 @@
+//! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
+
+use crate::dispatch::{Caps, CircuitOptions};
+
+/// How an engine runs.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How many attempts at once.
+    pub caps: Caps,
+    /// When failing destinations are left alone.
+    pub circuits: CircuitOptions,
+    /// Sizes.
+    pub limits: Limits,
+}
+
+/// The sizes of engine.md, in bytes unless they say otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A message: type, id and payload.
+    pub message_bytes: usize,
+    /// Variables and results of an execution.
+    pub variables_bytes: usize,
+    /// Levels of JSON.
+    pub json_depth: usize,
+    /// Microsteps in a macrostep.
+    pub microsteps: u32,
+    /// Inputs that wait for an execution.
+    pub inbox: usize,
+    /// Entries of a page of history.
+    pub history_page: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: 256 * 1024,
+            variables_bytes: 256 * 1024,
+            json_depth: 32,
+            microsteps: 1_000,
+            inbox: 1_000,
+            history_page: 1_000,
+        }
+    }
+}
+
+/// How many commands a lane decides on in one batch.
+pub(crate) const BATCH_MAX: usize = 1_024;
+/// How many attempts begin in one batch.
+pub(crate) const BEGIN_MAX: usize = 1_024;
+/// Macrosteps one command may cause by ends of actions that were dead or skipped at once; the rest waits its turn.
+pub(crate) const FOLLOW_UPS_MAX: usize = 64;
+/// Milliseconds a cancelled attempt has to end.
+pub(crate) const CANCEL_GRACE_MILLIS: u64 = 10_000;
+/// Executions kept in memory.
+pub(crate) const CACHE_MAX: usize = 20_000;
+/// A life shorter than this, in milliseconds, makes suspects of what ran at its end.
+pub(crate) const SHORT_LIFE_MILLIS: u64 = 60_000;
+/// How often a life is written down, in milliseconds.
+pub(crate) const LIFE_EVERY_MILLIS: u64 = 5_000;

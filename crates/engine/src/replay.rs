@@ -1,0 +1,185 @@
+//! Replay: `step` over the stored causes must lead to the stored state.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sprag_core::ids::ExecutionId;
+use sprag_core::machine::{Execution, Facts, Input, Limits, Machine, step};
+use sprag_store::traits::Reader;
+use sprag_store::{Error, records};
+
+use crate::aggregate::Aggregate;
+use crate::convert::{self, Entry};
+
+/// Entries read at once.
+const PAGE: usize = 500;
+
+/// What a replay found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Replayed {
+    /// Macrosteps taken again.
+    pub steps: u64,
+    /// Whether the end is what is stored.
+    pub agrees: bool,
+    /// Where it first differed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+}
+
+/// Takes every macrostep of an execution again, with machine versions read from the store.
+pub fn replay_stored(reader: &dyn Reader, id: ExecutionId) -> Result<Option<Replayed>, Error> {
+    let Some(row) = reader.execution(id)? else {
+        return Ok(None);
+    };
+    let machine = |name: &str, version: u32| {
+        let stored = reader.machine(name, Some(version))?;
+        let stored = stored.ok_or_else(|| Error::Corrupt {
+            detail: format!("machine `{name}` {version} is gone"),
+        })?;
+        crate::lane::compile(&stored.definition)
+            .map(Arc::new)
+            .map_err(|detail| Error::Corrupt { detail })
+    };
+    replay(reader, row, &machine).map(Some)
+}
+
+/// Takes every macrostep of an execution again.
+pub(crate) fn replay(
+    reader: &dyn Reader,
+    row: records::Execution,
+    machine: &dyn Fn(&str, u32) -> Result<Arc<Machine>, Error>,
+) -> Result<Replayed, Error> {
+    let stored = convert::aggregate_of(row).map_err(|error| crate::lane::damaged(&error))?;
+    let mut replay = Replay {
+        execution: None,
+        version: first_version(reader, &stored)?,
+        steps: 0,
+    };
+    let mut after = 0;
+    loop {
+        let page = reader.history(stored.head.id, after, PAGE)?;
+        for entry in &page {
+            after = entry.sequence;
+            let what = convert::entry_from(entry).map_err(|error| crate::lane::damaged(&error))?;
+            if let Some(difference) = replay.take(&stored, entry, &what, machine)? {
+                return Ok(Replayed {
+                    steps: replay.steps,
+                    agrees: false,
+                    difference: Some(difference),
+                });
+            }
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    let difference = replay.compare(&stored);
+    Ok(Replayed {
+        steps: replay.steps,
+        agrees: difference.is_none(),
+        difference,
+    })
+}
+
+struct Replay {
+    execution: Option<Execution>,
+    version: u32,
+    steps: u64,
+}
+
+impl Replay {
+    fn take(
+        &mut self,
+        stored: &Aggregate,
+        row: &records::HistoryEntry,
+        entry: &Entry,
+        machine: &dyn Fn(&str, u32) -> Result<Arc<Machine>, Error>,
+    ) -> Result<Option<String>, Error> {
+        match entry {
+            Entry::Step {
+                cause,
+                handled,
+                microsteps,
+                given,
+                variables: _,
+            } => {
+                let compiled = machine(&stored.head.machine, self.version)?;
+                let at = self
+                    .execution
+                    .take()
+                    .unwrap_or_else(|| begin(stored, self.version, given.clone()));
+                let input = Input {
+                    now: row.at,
+                    cause: cause.clone(),
+                    limits: Limits::default(),
+                };
+                match step(&compiled, &at, &input) {
+                    Ok(step) if step.handled == *handled && step.microsteps == *microsteps => {
+                        self.execution = Some(step.execution);
+                        self.steps += 1;
+                        Ok(None)
+                    }
+                    Ok(_) => Ok(Some(format!("entry {} took other transitions", row.sequence))),
+                    Err(error) => Ok(Some(format!("entry {}: {error}", row.sequence))),
+                }
+            }
+            Entry::Migrated { to, moved, .. } => {
+                // The move is not a step: from here on the other version decides, from the states it was moved to.
+                self.version = *to;
+                let Some(execution) = self.execution.as_mut() else {
+                    return Ok(None);
+                };
+                moved.clone().put_into(execution);
+                Ok(None)
+            }
+            Entry::Refused { .. } | Entry::Stuck { .. } | Entry::Paused | Entry::Resumed | Entry::Cancelled => Ok(None),
+        }
+    }
+
+    fn compare(&self, stored: &Aggregate) -> Option<String> {
+        let Some(replayed) = &self.execution else {
+            return Some("there is no step to replay".to_owned());
+        };
+        let (mine, theirs) = (replayed, &stored.execution);
+        if mine.active != theirs.active {
+            return Some("other states are active".to_owned());
+        }
+        if mine.variables != theirs.variables {
+            return Some("variables have other values".to_owned());
+        }
+        if mine.visits != theirs.visits || mine.history != theirs.history {
+            return Some("visits or history differ".to_owned());
+        }
+        (mine.results != theirs.results).then(|| "results differ".to_owned())
+    }
+}
+
+/// The version an execution started with: the one its first migration left, or the present one.
+fn first_version(reader: &dyn Reader, stored: &Aggregate) -> Result<u32, Error> {
+    let mut after = 0;
+    loop {
+        let page = reader.history(stored.head.id, after, PAGE)?;
+        for row in &page {
+            after = row.sequence;
+            if let Ok(Entry::Migrated { from, .. }) = convert::entry_from(row) {
+                return Ok(from);
+            }
+        }
+        if page.len() < PAGE {
+            return Ok(stored.head.version);
+        }
+    }
+}
+
+fn begin(stored: &Aggregate, version: u32, variables: Map<String, Value>) -> Execution {
+    let head = &stored.head;
+    let facts = Facts {
+        id: head.id,
+        key: head.key.clone(),
+        version,
+        created_at: head.created_at,
+    };
+    Execution::new(facts, variables)
+}

@@ -1,0 +1,332 @@
+//! Attempts as tasks: secrets bound, deadline and cancellation applied, panics caught, outcomes sent back.
+//!
+//! A task never decides anything: it performs the attempt it was given and reports. Secrets live in the task's memory
+//! only, and are masked in whatever leaves it.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::{Map, Value, json};
+use sprag_core::action::error::kind;
+use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Done, Failure, Outcome, Probe, Runner, Superseded};
+use sprag_core::expression::template;
+use sprag_core::ids::AttemptId;
+use sprag_core::redact::Redactor;
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::command::{AttemptRef, Command, Internal, Request};
+use crate::hands::{Hands, Job, Task};
+use crate::inbox::Inbox;
+
+/// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
+/// attempt is dropped.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// Where secrets come from, asked at attempt time.
+pub trait SecretSource: Send + Sync {
+    /// The secret of that name; `None` when nobody has it.
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>>;
+}
+
+/// The runners of this process by action type.
+pub(crate) type Runners = BTreeMap<String, Arc<dyn Runner>>;
+
+/// Carries out attempts as tasks of a runtime.
+pub(crate) struct TaskHands {
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) runners: Arc<Runners>,
+    pub(crate) secrets: Arc<dyn SecretSource>,
+    pub(crate) inbox: Inbox,
+    pub(crate) tasks: BTreeMap<AttemptId, Running>,
+}
+
+/// A task under way.
+pub(crate) struct Running {
+    cancel: watch::Sender<bool>,
+    abort: AbortHandle,
+}
+
+impl Hands for TaskHands {
+    fn start(&mut self, job: Job) {
+        self.tasks.retain(|_, running| !running.abort.is_finished());
+        let (cancel, cancelled) = watch::channel(false);
+        let attempt = job.attempt;
+        let work = Work {
+            runner: self.runners.get(&job.kind).cloned(),
+            secrets: Arc::clone(&self.secrets),
+            link: Link {
+                attempt,
+                inbox: self.inbox.clone(),
+                cancelled,
+            },
+        };
+        let inbox = self.inbox.clone();
+        let task = self.runtime.spawn(async move {
+            let outcome = perform(&work, &job).await;
+            inbox.put(Request::Internal(Internal::Outcome { attempt, outcome }));
+        });
+        self.tasks.insert(
+            attempt.attempt,
+            Running {
+                cancel,
+                abort: task.abort_handle(),
+            },
+        );
+    }
+
+    fn cancel(&mut self, attempt: AttemptRef) {
+        if let Some(running) = self.tasks.get(&attempt.attempt) {
+            running.cancel.send_replace(true);
+        }
+    }
+
+    fn abandon(&mut self, attempt: AttemptRef) {
+        if let Some(running) = self.tasks.remove(&attempt.attempt) {
+            running.abort.abort();
+        }
+    }
+
+    fn destination(&self, kind: &str, config: &Value) -> Option<String> {
+        self.runners.get(kind)?.destination(kind, config)
+    }
+
+    fn can_settle(&self, kind: &str) -> bool {
+        self.runners.contains_key(kind)
+    }
+}
+
+impl Drop for TaskHands {
+    fn drop(&mut self) {
+        for running in self.tasks.values() {
+            running.abort.abort();
+        }
+    }
+}
+
+struct Work {
+    runner: Option<Arc<dyn Runner>>,
+    secrets: Arc<dyn SecretSource>,
+    link: Link,
+}
+
+/// An attempt's line to the engine.
+struct Link {
+    attempt: AttemptRef,
+    inbox: Inbox,
+    cancelled: watch::Receiver<bool>,
+}
+
+impl Control for Link {
+    fn checkpoint(&self, value: Value) -> BoxFuture<'_, Result<(), Superseded>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let request = Request::Internal(Internal::Checkpoint {
+                attempt: self.attempt,
+                value,
+            });
+            self.inbox.put_command(Command {
+                request,
+                reply: Some(reply),
+            });
+            match answer.await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(_)) | Err(_) => Err(Superseded),
+            }
+        })
+    }
+
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        let mut cancelled = self.cancelled.clone();
+        Box::pin(async move {
+            if cancelled.wait_for(|&asked| asked).await.is_err() {
+                // The engine let go of the task: it is about to be aborted.
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}
+
+async fn perform(work: &Work, job: &Job) -> Outcome {
+    let Some(runner) = &work.runner else {
+        let message = format!("no runner serves the type `{}`", job.kind);
+        return Outcome::not_done(kind::INVALID_CONFIGURATION, message);
+    };
+    let secrets = match resolve(work.secrets.as_ref(), job).await {
+        Ok(secrets) => secrets,
+        Err(outcome) => return lost_or(job, outcome),
+    };
+    let redactor = Redactor::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let config = match bind(job, &secrets) {
+        Ok(config) => config,
+        Err(outcome) => return lost_or(job, outcome),
+    };
+    let attempt = Attempt {
+        id: job.attempt.attempt,
+        action: job.attempt.action,
+        action_id: &job.action_id,
+        kind: &job.kind,
+        number: job.number,
+        config: &config,
+        idempotency_key: &job.idempotency_key,
+        timeout: Duration::from_millis(job.timeout_millis),
+        checkpoint: job.checkpoint.as_ref(),
+        control: &work.link,
+    };
+    let outcome = match job.task {
+        Task::Run => run(runner.as_ref(), attempt).await,
+        Task::Settle => settle(runner.as_ref(), attempt).await,
+    };
+    masked(outcome, &redactor)
+}
+
+/// An attempt that was already under way is never "not done" because we could not look.
+fn lost_or(job: &Job, outcome: Outcome) -> Outcome {
+    match job.task {
+        Task::Run => outcome,
+        Task::Settle => died(),
+    }
+}
+
+fn died() -> Outcome {
+    Outcome::unknown(kind::CRASHED, "the process that ran the attempt died")
+}
+
+async fn run(runner: &dyn Runner, attempt: Attempt<'_>) -> Outcome {
+    let guarded = AssertUnwindSafe(runner.run(attempt)).catch_unwind();
+    let outcome = match tokio::time::timeout(attempt.timeout.saturating_add(SLACK), guarded).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(panic)) => Outcome::unknown(kind::PANIC, panic_text(panic.as_ref())),
+        Err(_) => {
+            let message = format!("no outcome within {} ms", attempt.timeout.as_millis());
+            Outcome::unknown(kind::TIMEOUT, message)
+        }
+    };
+    match outcome {
+        Outcome::Unknown(failure) => probe(runner, attempt, failure).await,
+        known => known,
+    }
+}
+
+/// Asks the world about an outcome nobody knows.
+async fn probe(runner: &dyn Runner, attempt: Attempt<'_>, failure: Failure) -> Outcome {
+    let Some(question) = runner.probe(attempt) else {
+        return Outcome::Unknown(failure);
+    };
+    let guarded = AssertUnwindSafe(question).catch_unwind();
+    match tokio::time::timeout(attempt.timeout, guarded).await {
+        Ok(Ok(Probe::Happened(done))) => Outcome::Done(done),
+        Ok(Ok(Probe::DidNotHappen)) => Outcome::NotDone(failure),
+        Ok(Ok(Probe::Unclear) | Err(_)) | Err(_) => Outcome::Unknown(failure),
+    }
+}
+
+/// Finds out what became of an attempt of an earlier process.
+async fn settle(runner: &dyn Runner, attempt: Attempt<'_>) -> Outcome {
+    if let Some(checkpoint) = attempt.checkpoint
+        && let Some(reap) = runner.reap(attempt.kind, checkpoint)
+    {
+        // A survivor that cannot be ended in time stays unknown, which is what the outcome says.
+        let _ = tokio::time::timeout(attempt.timeout, reap).await;
+    }
+    probe(
+        runner,
+        attempt,
+        Failure::new(ActionError::new(kind::CRASHED, "the process that ran the attempt died")),
+    )
+    .await
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "the runner panicked".to_owned())
+}
+
+/// The secrets that the configuration names, and no others.
+async fn resolve(source: &dyn SecretSource, job: &Job) -> Result<BTreeMap<String, String>, Outcome> {
+    let paths = job.config.late_paths().map_err(|error| invalid(error.to_string()))?;
+    let mut secrets = BTreeMap::new();
+    for path in paths.iter().filter(|path| path.root() == Some("secrets")) {
+        let Some(name) = path.segments().get(1) else {
+            return Err(invalid("name one secret, as in `secrets.crm_token`".to_owned()));
+        };
+        match source.get(name).await {
+            Ok(Some(value)) => {
+                secrets.insert(name.to_string(), value);
+            }
+            Ok(None) => return Err(invalid(format!("secret `{name}` is not set"))),
+            Err(error) => {
+                return Err(Outcome::not_done(
+                    kind::TEMPORARY_FAILURE,
+                    format!("secret `{name}`: {error}"),
+                ));
+            }
+        }
+    }
+    Ok(secrets)
+}
+
+fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Outcome> {
+    let secrets: Map<String, Value> = secrets
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
+        .collect();
+    let late = json!({
+        "secrets": secrets,
+        "attempt": {
+            "id": job.attempt.attempt,
+            "number": job.number,
+            "idempotencyKey": job.idempotency_key,
+        },
+    });
+    job.config
+        .bind(&late, template::Limits::default())
+        .map_err(|error| invalid(error.to_string()))
+}
+
+fn invalid(message: String) -> Outcome {
+    Outcome::not_done(kind::INVALID_CONFIGURATION, message)
+}
+
+/// Masks every secret of the attempt in what leaves it.
+fn masked(outcome: Outcome, redactor: &Redactor) -> Outcome {
+    let failure = |mut failure: Failure| {
+        failure.error.message = redactor.text(&failure.error.message).into_owned();
+        failure.error.code = failure.error.code.map(|code| redactor.text(&code).into_owned());
+        if let Some(details) = failure.error.details.as_mut() {
+            redactor.value(details);
+        }
+        failure
+    };
+    match outcome {
+        Outcome::Done(Done {
+            mut result,
+            mut event,
+            cost,
+            metadata,
+        }) => {
+            redactor.value(&mut result);
+            if let Some(event) = event.as_mut() {
+                redactor.value(&mut event.payload);
+            }
+            let mut metadata = Value::Object(metadata);
+            redactor.value(&mut metadata);
+            let metadata = match metadata {
+                Value::Object(metadata) => metadata,
+                _ => Map::new(),
+            };
+            Outcome::Done(Done {
+                result,
+                event,
+                cost,
+                metadata,
+            })
+        }
+        Outcome::NotDone(found) => Outcome::NotDone(failure(found)),
+        Outcome::Unknown(found) => Outcome::Unknown(failure(found)),
+    }
+}

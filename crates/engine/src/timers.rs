@@ -1,0 +1,134 @@
+//! Due times in memory: the near future only.
+//!
+//! The store holds every due time; memory holds those up to a horizon, a page at a time, so a million sleepers cost
+//! nothing. An entry is a hint: the decision is taken from stored state, so one that no longer stands is ignored.
+
+use std::collections::BTreeSet;
+
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+use sprag_store::records::TimerKey;
+use sprag_store::traits::{DueAction, Error, LaneStore, ShardId, Window};
+
+use crate::command::AttemptRef;
+
+/// How far ahead memory looks, in milliseconds.
+const HORIZON_MILLIS: u64 = 30_000;
+/// How many due times are read from the store at once, of either kind.
+const PAGE: usize = 10_000;
+
+/// Something that happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A timer or schedule.
+    Timer(TimerKey),
+    /// A scheduled or retrying action.
+    Action(ExecutionId, ActionId),
+    /// A cancelled attempt has had its time to end.
+    Overdue(AttemptRef),
+}
+
+/// The due times up to a horizon.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    near: BTreeSet<(Timestamp, Due)>,
+    timers: Stretch<TimerKey>,
+    actions: Stretch<ActionId>,
+}
+
+/// How far one kind of due time has been read from the store.
+#[derive(Debug)]
+struct Stretch<K> {
+    /// Where the last page ended: reading goes on from there, so what was read is never read again.
+    after: Option<(Timestamp, K)>,
+    /// Everything due up to here has been read.
+    horizon: Timestamp,
+}
+
+impl<K: Copy> Stretch<K> {
+    const fn new() -> Self {
+        Self {
+            after: None,
+            horizon: Timestamp::from_millis(i64::MIN),
+        }
+    }
+
+    fn window(&self, until: Timestamp) -> Window<K> {
+        Window {
+            until,
+            after: self.after,
+            limit: PAGE,
+        }
+    }
+
+    /// A full page moves the horizon only as far as the page goes.
+    fn advance(&mut self, until: Timestamp, read: usize, last: Option<(Timestamp, K)>) {
+        self.after = last.or(self.after);
+        self.horizon = if read == PAGE {
+            last.map_or(until, |(at, _)| at)
+        } else {
+            until
+        };
+    }
+}
+
+impl Timers {
+    pub(crate) fn new() -> Self {
+        Self {
+            near: BTreeSet::new(),
+            timers: Stretch::new(),
+            actions: Stretch::new(),
+        }
+    }
+
+    fn horizon(&self) -> Timestamp {
+        self.timers.horizon.min(self.actions.horizon)
+    }
+
+    /// Adds a due time that has just been stored. Beyond the horizon it will be read when its time comes near.
+    pub(crate) fn add(&mut self, at: Timestamp, due: Due) {
+        let near = match due {
+            Due::Timer(_) => at <= self.timers.horizon,
+            Due::Action(..) => at <= self.actions.horizon,
+            Due::Overdue(_) => true,
+        };
+        if near {
+            self.near.insert((at, due));
+        }
+    }
+
+    /// When to look next.
+    pub(crate) fn next_wake(&self) -> Timestamp {
+        let first = self.near.first().map_or(Timestamp::MAX, |(at, _)| *at);
+        first.min(self.horizon())
+    }
+
+    /// Takes up to `most` of what is due.
+    pub(crate) fn take_due(&mut self, now: Timestamp, most: usize) -> Vec<Due> {
+        let mut due = Vec::new();
+        while due.len() < most && self.near.first().is_some_and(|(at, _)| *at <= now) {
+            due.extend(self.near.pop_first().map(|(_, due)| due));
+        }
+        due
+    }
+
+    /// Reads the next stretch from the store once the horizon has been reached.
+    pub(crate) fn refill(&mut self, store: &mut dyn LaneStore, shard: ShardId, now: Timestamp) -> Result<(), Error> {
+        let until = now.plus(HORIZON_MILLIS);
+        if now >= self.timers.horizon {
+            let found = store.due_timers(shard, &self.timers.window(until))?;
+            let last = found.last().map(|timer| (timer.due_at, timer.key));
+            self.timers.advance(until, found.len(), last);
+            self.near
+                .extend(found.into_iter().map(|timer| (timer.due_at, Due::Timer(timer.key))));
+        }
+        if now >= self.actions.horizon {
+            let found = store.due_actions(shard, &self.actions.window(until))?;
+            let last = found.last().map(|action| (action.run_at, action.action));
+            self.actions.advance(until, found.len(), last);
+            let due = |found: DueAction| (found.run_at, Due::Action(found.execution, found.action));
+            self.near.extend(found.into_iter().map(due));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+//! Executions and actions as callers see them: the shapes scripts rely on.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sprag_core::action::{Action, ActionError, AttemptRecord, Remark, Status, Verdict};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::machine::{Machine, SkipReason};
+use sprag_core::time::Timestamp;
+use sprag_store::records::ExecutionStatus;
+
+use crate::aggregate::Aggregate;
+
+/// An execution as callers see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionView {
+    /// Its id.
+    pub id: ExecutionId,
+    /// Its key.
+    pub key: Option<String>,
+    /// The machine's name.
+    pub machine: String,
+    /// The version it is pinned to.
+    pub version: u32,
+    /// Where it stands.
+    pub status: &'static str,
+    /// The active atomic and final states as dotted paths, sorted.
+    pub configuration: Vec<String>,
+    /// The variables.
+    pub variables: Map<String, Value>,
+    /// For filters.
+    pub tags: Vec<String>,
+    /// Why it does not move.
+    pub waiting: Waiting,
+    /// The sequence of its newest history entry.
+    pub sequence: u64,
+    /// When it started.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// What it gave, once completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// Why its last decision failed, while its status is `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// An action as callers see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionView {
+    /// Its id.
+    pub id: ActionId,
+    /// What the machine calls it.
+    pub action_id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Where it stands.
+    pub status: Status,
+    /// Why it does not move.
+    pub waiting: Waiting,
+    /// Its attempts, oldest first.
+    pub attempts: Vec<AttemptView>,
+    /// What came back.
+    pub result: Option<Value>,
+    /// Why it last failed.
+    pub last_error: Option<ActionError>,
+    /// Whose.
+    pub execution_id: ExecutionId,
+    /// The machine's name.
+    pub machine: String,
+    /// The version whose definition holds.
+    pub version: u32,
+    /// Which runner performs it.
+    pub runner: String,
+    /// For filters.
+    pub tags: Vec<String>,
+    /// 0–100, higher first.
+    pub priority: u8,
+    /// When it was triggered.
+    pub created_at: Timestamp,
+    /// When it is due, or was last made ready.
+    pub run_at: Timestamp,
+    /// The same for every attempt until somebody edits the configuration.
+    pub idempotency_key: String,
+    /// The configuration as it was frozen: templates that name secrets stay templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<Value>,
+    /// Somebody asked for it to end.
+    pub cancel_requested: bool,
+    /// Why it was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<SkipReason>,
+    /// Something to know about how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<Remark>,
+}
+
+/// An attempt as callers see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    /// Its id.
+    pub id: AttemptId,
+    /// From 1.
+    pub number: u32,
+    /// When it was committed, before its effect began.
+    pub start_time: Timestamp,
+    /// When its outcome was committed.
+    pub end_time: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Option<Verdict>,
+    /// Why it did not succeed.
+    pub error: Option<ActionError>,
+    /// What it cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// Why something is not moving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Waiting {
+    /// An attempt is under way.
+    Running {
+        /// Which.
+        attempt: AttemptId,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// An attempt failed and the next one has its time.
+    Retrying {
+        /// How many were made.
+        attempt: u32,
+        /// When the next one is due.
+        next_at: Timestamp,
+        /// Why the last one failed.
+        error: String,
+    },
+    /// Something must happen first.
+    Waiting {
+        /// What kind of thing.
+        #[serde(rename = "for")]
+        reason: WaitingFor,
+        /// Which one.
+        object: String,
+        /// Since when.
+        since: Timestamp,
+        /// Until when, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// Nothing is left to happen.
+    Done,
+}
+
+/// What something waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WaitingFor {
+    /// A due time.
+    Timer,
+    /// Somebody to send one.
+    Message,
+    /// A place among those at work.
+    Permit,
+    /// Its turn under a rate.
+    Rate,
+    /// A program that serves its type.
+    Runner,
+    /// Something else to end first.
+    Dependency,
+    /// Somebody to resume it.
+    Pause,
+    /// A destination to recover.
+    Circuit,
+    /// Somebody to mend what failed.
+    Decision,
+}
+
+impl From<&AttemptRecord> for AttemptView {
+    fn from(record: &AttemptRecord) -> Self {
+        let AttemptRecord {
+            id,
+            number,
+            start_time,
+            end_time,
+            outcome,
+            error,
+            cost,
+        } = record.clone();
+        Self {
+            id,
+            number,
+            start_time,
+            end_time,
+            outcome,
+            error,
+            cost,
+        }
+    }
+}
+
+impl ActionView {
+    /// The action as far as the store knows; what the dispatcher knows about a queued one comes on top.
+    pub fn of(action: &Action, execution: ExecutionStatus) -> Self {
+        let body = &action.body;
+        Self {
+            id: action.id,
+            action_id: action.action_id.clone(),
+            kind: action.kind.clone(),
+            status: action.status,
+            waiting: action_waiting(action, execution),
+            attempts: body.attempts.iter().map(AttemptView::from).collect(),
+            result: body.result.clone(),
+            last_error: body.last_error.clone(),
+            execution_id: action.origin.execution,
+            machine: action.origin.machine.clone(),
+            version: action.origin.version,
+            runner: action.kind.clone(),
+            tags: action.tags.clone(),
+            priority: action.priority,
+            created_at: action.created_at,
+            run_at: action.run_at,
+            idempotency_key: action.idempotency_key(),
+            config: body.frozen.as_ref().map(|frozen| frozen.config.clone()),
+            cancel_requested: body.cancel.is_some(),
+            skipped: body.skipped,
+            remark: body.remark,
+        }
+    }
+}
+
+fn action_waiting(action: &Action, execution: ExecutionStatus) -> Waiting {
+    let waiting = |reason, object: String, until| Waiting::Waiting {
+        reason,
+        object,
+        since: action.run_at,
+        until,
+    };
+    let paused = execution == ExecutionStatus::Paused;
+    match action.status {
+        Status::Running => action.current().map_or(Waiting::Done, |attempt| Waiting::Running {
+            attempt: attempt.id,
+            since: attempt.start_time,
+        }),
+        Status::Queued if paused => waiting(WaitingFor::Pause, action.origin.execution.to_string(), None),
+        Status::Scheduled if action.body.behind => waiting(
+            WaitingFor::Dependency,
+            format!("the running occurrence of {}", action.action_id),
+            None,
+        ),
+        Status::Scheduled => Waiting::Waiting {
+            reason: WaitingFor::Timer,
+            object: action.id.to_string(),
+            since: action.created_at,
+            until: Some(action.run_at),
+        },
+        Status::Queued => waiting(WaitingFor::Permit, action.kind.clone(), None),
+        Status::Retrying => Waiting::Retrying {
+            attempt: action.attempts_made(),
+            next_at: action.run_at,
+            error: action
+                .body
+                .last_error
+                .as_ref()
+                .map(|error| error.kind.clone())
+                .unwrap_or_default(),
+        },
+        Status::Succeeded | Status::Dead | Status::Cancelled | Status::Skipped | Status::Archived => Waiting::Done,
+    }
+}
+
+impl ExecutionView {
+    /// The execution with what is open about it.
+    pub(crate) fn of(aggregate: &Aggregate, machine: &Machine) -> Self {
+        let head = &aggregate.head;
+        Self {
+            id: head.id,
+            key: head.key.clone(),
+            machine: head.machine.to_string(),
+            version: head.version,
+            status: head.status.word(),
+            configuration: machine.configuration(&aggregate.execution.active),
+            variables: Map::clone(&aggregate.execution.variables),
+            tags: head.tags.clone(),
+            waiting: execution_waiting(aggregate),
+            sequence: head.sequence,
+            created_at: head.created_at,
+            updated_at: head.updated_at,
+            output: aggregate.output.clone(),
+            failure: aggregate.failure.clone(),
+        }
+    }
+}
+
+/// The nearest thing that could move an execution: an attempt under way, a retry, a due action, a timer, a message.
+fn execution_waiting(aggregate: &Aggregate) -> Waiting {
+    let head = &aggregate.head;
+    let waiting = |reason, object: String| Waiting::Waiting {
+        reason,
+        object,
+        since: head.updated_at,
+        until: None,
+    };
+    match head.status {
+        ExecutionStatus::Completed | ExecutionStatus::Cancelled => return Waiting::Done,
+        ExecutionStatus::Paused => return waiting(WaitingFor::Pause, head.id.to_string()),
+        ExecutionStatus::Failed => return waiting(WaitingFor::Decision, head.id.to_string()),
+        ExecutionStatus::Running => {}
+    }
+    let rank = |action: &&Action| match action.status {
+        Status::Running => 0,
+        Status::Queued => 1,
+        Status::Retrying => 2,
+        _ => 3,
+    };
+    if let Some(action) = aggregate
+        .actions
+        .values()
+        .min_by_key(rank)
+        .filter(|action| action.status != Status::Scheduled)
+    {
+        return action_waiting(action, head.status);
+    }
+    let timers = aggregate.timers.values().map(|timer| timer.due_at);
+    let delayed = aggregate
+        .actions
+        .values()
+        .filter(|action| !action.body.behind)
+        .map(|action| action.run_at);
+    match timers.chain(delayed).min() {
+        Some(until) => Waiting::Waiting {
+            reason: WaitingFor::Timer,
+            object: head.id.to_string(),
+            since: head.updated_at,
+            until: Some(until),
+        },
+        None => waiting(WaitingFor::Message, head.id.to_string()),
+    }
+}

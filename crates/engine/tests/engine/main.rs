@@ -1,0 +1,12 @@
+//! The engine on simulated time: the production lane, a store in memory, hands that do what the test says.
+//!
+//! One test per sentence of the design, by subject.
+
+mod actions;
+mod control;
+mod dispatch;
+mod messages;
+mod recovery;
+mod rig;
+mod schedules;
+mod timers;
