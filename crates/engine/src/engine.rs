@@ -60,6 +60,7 @@ pub struct Requirements {
 impl Builder {
     /// Adds a runner for each of its types; a later one takes over from an earlier one.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "a builder takes what it is given")]
     pub fn runner(mut self, runner: Arc<dyn Runner>) -> Self {
         for kind in runner.types() {
             self.runners.insert((*kind).to_owned(), Arc::clone(&runner));

@@ -22,7 +22,7 @@ use crate::command::{
 };
 use crate::convert::{self, Entry};
 use crate::inbox::Inbox;
-use crate::lane::{Change, compile};
+use crate::lane::{Change, compile, damaged};
 use crate::options::Limits;
 use crate::replay::{self, Replayed};
 use crate::tasks::Runners;
@@ -35,10 +35,13 @@ pub struct Handle {
     readers: Arc<dyn Readers>,
     changes: broadcast::Sender<Change>,
     runners: Arc<Runners>,
-    machines: Arc<Mutex<BTreeMap<(String, u32), Arc<Machine>>>>,
+    machines: Arc<Mutex<Compiled>>,
     clock: Arc<dyn Clock>,
     limits: Limits,
 }
+
+/// Compiled versions by machine and version.
+type Compiled = BTreeMap<(String, u32), Arc<Machine>>;
 
 /// How many compiled versions readers keep.
 const MACHINES_MAX: usize = 1_000;
@@ -269,9 +272,9 @@ impl Handle {
             let Some(row) = reader.execution(id)? else {
                 return Ok(Vec::new());
             };
-            let machine = handle.compiled(reader, &convert::aggregate_of(row).map_err(damaged)?)?;
+            let machine = handle.compiled(reader, &convert::aggregate_of(row).map_err(|error| damaged(&error))?)?;
             let rows = reader.history(id, after, limit)?;
-            rows.iter().map(|row| Ok(history_view(row, &machine)?)).collect()
+            rows.iter().map(|row| history_view(row, &machine)).collect()
         })
         .await
     }
@@ -369,7 +372,7 @@ impl ConfigCheck for Handle {
 
 /// An execution with its open actions and timers, for its view.
 fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
-    let mut aggregate = convert::aggregate_of(row).map_err(damaged)?;
+    let mut aggregate = convert::aggregate_of(row).map_err(|error| damaged(&error))?;
     if !aggregate.head.status.is_open() {
         return Ok(aggregate);
     }
@@ -385,7 +388,7 @@ fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Erro
             ..ActionQuery::default()
         };
         for row in reader.actions(&query)? {
-            let action = convert::action_from(row).map_err(damaged)?;
+            let action = convert::action_from(row).map_err(|error| damaged(&error))?;
             aggregate.actions.insert(action.id, action);
         }
     }
@@ -396,7 +399,7 @@ fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Erro
 const OPEN_SHOWN: usize = 100;
 
 fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
-    let action = convert::action_from(row).map_err(damaged)?;
+    let action = convert::action_from(row).map_err(|error| damaged(&error))?;
     let execution = reader.execution(action.origin.execution)?;
     let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
     Ok(ActionView::of(&action, status))
@@ -404,7 +407,7 @@ fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, 
 
 /// A history entry with states named by their paths.
 fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
-    let entry = convert::entry_from(row).map_err(damaged)?;
+    let entry = convert::entry_from(row).map_err(|error| damaged(&error))?;
     let mut value = serde_json::to_value(&entry).map_err(|error| Error::Corrupt {
         detail: error.to_string(),
     })?;
@@ -430,10 +433,6 @@ fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<Histor
         at: row.at,
         entry: value,
     })
-}
-
-fn damaged(error: convert::Unreadable) -> Error {
-    crate::lane::damaged(&error)
 }
 
 fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {

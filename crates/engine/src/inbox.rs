@@ -14,6 +14,7 @@ const ADMITTED_MAX: usize = 10_000;
 
 /// What a lane's thread receives.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
 pub(crate) enum Wake {
     /// Somebody asks for something.
     Command(Command),

@@ -15,6 +15,9 @@ use crate::convert::{self, Entry};
 /// Entries read at once.
 const PAGE: usize = 500;
 
+/// Where compiled machine versions come from.
+type Versions<'a> = dyn Fn(&str, u32) -> Result<Arc<Machine>, Error> + 'a;
+
 /// What a replay found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,7 +52,7 @@ pub fn replay_stored(reader: &dyn Reader, id: ExecutionId) -> Result<Option<Repl
 pub(crate) fn replay(
     reader: &dyn Reader,
     row: records::Execution,
-    machine: &dyn Fn(&str, u32) -> Result<Arc<Machine>, Error>,
+    machine: &Versions<'_>,
 ) -> Result<Replayed, Error> {
     let stored = convert::aggregate_of(row).map_err(|error| crate::lane::damaged(&error))?;
     let mut replay = Replay {
@@ -95,7 +98,7 @@ impl Replay {
         stored: &Aggregate,
         row: &records::HistoryEntry,
         entry: &Entry,
-        machine: &dyn Fn(&str, u32) -> Result<Arc<Machine>, Error>,
+        machine: &Versions<'_>,
     ) -> Result<Option<String>, Error> {
         match entry {
             Entry::Step {

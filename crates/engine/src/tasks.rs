@@ -157,12 +157,12 @@ async fn perform(work: &Work, job: &Job) -> Outcome {
     };
     let secrets = match resolve(work.secrets.as_ref(), job).await {
         Ok(secrets) => secrets,
-        Err(outcome) => return lost_or(job, outcome),
+        Err(outcome) => return lost_or(job, *outcome),
     };
     let redactor = Redactor::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let config = match bind(job, &secrets) {
         Ok(config) => config,
-        Err(outcome) => return lost_or(job, outcome),
+        Err(outcome) => return lost_or(job, *outcome),
     };
     let attempt = Attempt {
         id: job.attempt.attempt,
@@ -247,7 +247,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// The secrets that the configuration names, and no others.
-async fn resolve(source: &dyn SecretSource, job: &Job) -> Result<BTreeMap<String, String>, Outcome> {
+async fn resolve(source: &dyn SecretSource, job: &Job) -> Result<BTreeMap<String, String>, Box<Outcome>> {
     let paths = job.config.late_paths().map_err(|error| invalid(error.to_string()))?;
     let mut secrets = BTreeMap::new();
     for path in paths.iter().filter(|path| path.root() == Some("secrets")) {
@@ -260,17 +260,15 @@ async fn resolve(source: &dyn SecretSource, job: &Job) -> Result<BTreeMap<String
             }
             Ok(None) => return Err(invalid(format!("secret `{name}` is not set"))),
             Err(error) => {
-                return Err(Outcome::not_done(
-                    kind::TEMPORARY_FAILURE,
-                    format!("secret `{name}`: {error}"),
-                ));
+                let message = format!("secret `{name}`: {error}");
+                return Err(Box::new(Outcome::not_done(kind::TEMPORARY_FAILURE, message)));
             }
         }
     }
     Ok(secrets)
 }
 
-fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Outcome> {
+fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Box<Outcome>> {
     let secrets: Map<String, Value> = secrets
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
@@ -288,8 +286,8 @@ fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Outcome>
         .map_err(|error| invalid(error.to_string()))
 }
 
-fn invalid(message: String) -> Outcome {
-    Outcome::not_done(kind::INVALID_CONFIGURATION, message)
+fn invalid(message: String) -> Box<Outcome> {
+    Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, message))
 }
 
 /// Masks every secret of the attempt in what leaves it.

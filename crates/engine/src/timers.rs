@@ -32,7 +32,7 @@ pub(crate) enum Due {
 #[derive(Debug)]
 pub(crate) struct Timers {
     near: BTreeSet<(Timestamp, Due)>,
-    timers: Stretch<TimerKey>,
+    visits: Stretch<TimerKey>,
     actions: Stretch<ActionId>,
 }
 
@@ -76,19 +76,19 @@ impl Timers {
     pub(crate) fn new() -> Self {
         Self {
             near: BTreeSet::new(),
-            timers: Stretch::new(),
+            visits: Stretch::new(),
             actions: Stretch::new(),
         }
     }
 
     fn horizon(&self) -> Timestamp {
-        self.timers.horizon.min(self.actions.horizon)
+        self.visits.horizon.min(self.actions.horizon)
     }
 
     /// Adds a due time that has just been stored. Beyond the horizon it will be read when its time comes near.
     pub(crate) fn add(&mut self, at: Timestamp, due: Due) {
         let near = match due {
-            Due::Timer(_) => at <= self.timers.horizon,
+            Due::Timer(_) => at <= self.visits.horizon,
             Due::Action(..) => at <= self.actions.horizon,
             Due::Overdue(_) => true,
         };
@@ -115,10 +115,10 @@ impl Timers {
     /// Reads the next stretch from the store once the horizon has been reached.
     pub(crate) fn refill(&mut self, store: &mut dyn LaneStore, shard: ShardId, now: Timestamp) -> Result<(), Error> {
         let until = now.plus(HORIZON_MILLIS);
-        if now >= self.timers.horizon {
-            let found = store.due_timers(shard, &self.timers.window(until))?;
+        if now >= self.visits.horizon {
+            let found = store.due_timers(shard, &self.visits.window(until))?;
             let last = found.last().map(|timer| (timer.due_at, timer.key));
-            self.timers.advance(until, found.len(), last);
+            self.visits.advance(until, found.len(), last);
             self.near
                 .extend(found.into_iter().map(|timer| (timer.due_at, Due::Timer(timer.key))));
         }

@@ -22,7 +22,8 @@ const CALLS: [(&str, Call); 5] = [
     ("ready", Call::Ready),
 ];
 
-/// Where to die: `before-commit:3` is right before the third commit, `after-commit:3` right after it.
+/// Where to die: `before-commit:3` is right before the third commit, `after-commit:3` right after it. With
+/// `disk-commit:3` nobody dies: the disk is said to have failed instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failpoint {
     side: Side,
@@ -30,11 +31,12 @@ pub struct Failpoint {
     number: u64,
 }
 
-/// Before the call does anything, or after it has done everything.
+/// Before the call does anything, after it has done everything, or an error in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Before,
     After,
+    Disk,
 }
 
 /// A call to the store.
@@ -50,8 +52,8 @@ enum Call {
 /// A text that names no failpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no failpoint: write `before-CALL:N` or `after-CALL:N`, N from 1, CALL one of acquire, commit, load, \
-     machine-version, ready"
+    "`{text}` is no failpoint: write `before-CALL:N`, `after-CALL:N` or `disk-CALL:N`, N from 1, CALL one of acquire, \
+     commit, load, machine-version, ready"
 )]
 pub struct ParseFailpointError {
     text: String,
@@ -71,6 +73,7 @@ fn parse(text: &str) -> Option<Failpoint> {
     let side = match side {
         "before" => Side::Before,
         "after" => Side::After,
+        "disk" => Side::Disk,
         _ => return None,
     };
     let (_, call) = CALLS.into_iter().find(|(known, _)| *known == name)?;
@@ -101,21 +104,27 @@ impl<S> Failing<S> {
         }
     }
 
-    /// Makes a call, counted, with death on the chosen side of the chosen one.
-    fn call<T>(&mut self, call: Call, make: impl FnOnce(&mut S) -> T) -> T {
+    /// Makes a call, counted; the chosen one meets what was chosen for it.
+    fn call<T>(&mut self, call: Call, make: impl FnOnce(&mut S) -> Result<T, Error>) -> Result<T, Error> {
         if call != self.failpoint.call {
             return make(&mut self.store);
         }
         self.calls += 1;
-        let is_the_one = self.calls == self.failpoint.number;
-        if is_the_one && self.failpoint.side == Side::Before {
-            (self.die)();
+        if self.calls != self.failpoint.number {
+            return make(&mut self.store);
         }
-        let made = make(&mut self.store);
-        if is_the_one && self.failpoint.side == Side::After {
-            (self.die)();
+        match self.failpoint.side {
+            Side::Before => {
+                (self.die)();
+                make(&mut self.store)
+            }
+            Side::After => {
+                let answer = make(&mut self.store);
+                (self.die)();
+                answer
+            }
+            Side::Disk => Err(Error::Disk { detail: "a failpoint says so".to_owned() }),
         }
-        made
     }
 }
 
@@ -220,6 +229,14 @@ mod tests {
     fn death_before_a_commit_leaves_it_undone_and_after_it_done() {
         assert_eq!(commits_until_death("before-commit:3"), (2, Some(2)));
         assert_eq!(commits_until_death("after-commit:3"), (2, Some(3)));
+    }
+
+    #[test]
+    fn a_disk_that_fails_writes_nothing_and_nobody_dies() {
+        let mut store = Failing::new(Memory::default(), "disk-commit:2".parse().unwrap());
+        let fence = store.acquire(ShardId(0)).unwrap();
+        let answers: Vec<bool> = (1..=3).map(|number| store.commit(&[fence], &[life(number)]).is_ok()).collect();
+        assert_eq!(answers, [true, false, true]);
     }
 
     #[test]

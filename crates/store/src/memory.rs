@@ -16,7 +16,7 @@ use crate::checks;
 use crate::records::{Action, Execution, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
     ActionQuery, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation, Reader,
-    ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window,
 };
 
 /// The shard that holds everything.
@@ -176,6 +176,12 @@ impl LaneStore for Memory {
             waiting.retain(|id| state.executions.get(id).is_some_and(is_running));
             page(waiting.into_iter(), |id| *id, after.as_ref(), limit)
         }))
+    }
+}
+
+impl Readers for Memory {
+    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
+        Ok(Box::new(self.clone()))
     }
 }
 

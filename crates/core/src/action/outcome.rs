@@ -104,6 +104,7 @@ pub enum Verdict {
 
 /// The answer to "did it happen?".
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "moved once, never kept in numbers")]
 pub enum Probe {
     /// It did.
     Happened(Done),

@@ -216,6 +216,7 @@ impl Crashes {
     /// After this many deaths alone it is dead.
     pub const DEAD_AFTER: u32 = 3;
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -228,6 +229,7 @@ impl Crashes {
 
 /// What a move leads to.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "moved once, never kept in numbers")]
 pub enum Next {
     /// Another attempt at `run_at`.
     Again,
@@ -470,6 +472,7 @@ impl Action {
 
 /// How a cancellation went.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "moved once, never kept in numbers")]
 pub enum Cancelled {
     /// Nothing was under way.
     AtOnce(Next),

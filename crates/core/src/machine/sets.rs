@@ -84,9 +84,9 @@ impl Sets<'_> {
         }
     }
 
-    /// `computeEntrySet` for one transition, added to what others enter.
-    pub(super) fn add_entry_set(&self, transition: &Transition, entered: &mut StateSet) {
-        let domain = self.domain(transition);
+    /// `computeEntrySet` for one transition, added to what others enter. The domain is the one it was left by: leaving
+    /// a state may change what history means, but not how far the transition reaches.
+    pub(super) fn add_entry_set(&self, transition: &Transition, domain: Domain, entered: &mut StateSet) {
         for &target in &transition.targets {
             if target == transition.source && domain == Domain::Within(target) {
                 self.add_inside(target, entered);

@@ -15,7 +15,7 @@ use super::execution::{
     Cause, Effect, End, Execution, How, Input, Message, Microstep, Step, StepError, TimerKey, Visit,
 };
 use super::model::{Kind, Machine, Operation, StateIndex, TransitionIndex};
-use super::sets::Sets;
+use super::sets::{Domain, Sets};
 use super::state_set::StateSet;
 use super::{select, trigger};
 use crate::expression::template::{Limits, Template};
@@ -164,6 +164,10 @@ impl<'a> Run<'a> {
             });
         }
         let machine = self.machine;
+        let domains: Vec<Domain> = enabled
+            .iter()
+            .map(|&index| self.sets().domain(machine.transition(index)))
+            .collect();
         let exited = self.exit_set(enabled);
         self.exit(&exited)?;
         for &index in enabled {
@@ -171,8 +175,9 @@ impl<'a> Run<'a> {
             self.operate(&transition.operations, transition.source, None)?;
         }
         let mut entered = StateSet::default();
-        for &index in enabled {
-            self.sets().add_entry_set(machine.transition(index), &mut entered);
+        for (&index, &domain) in enabled.iter().zip(&domains) {
+            self.sets()
+                .add_entry_set(machine.transition(index), domain, &mut entered);
         }
         self.microsteps.push(Microstep {
             event,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::action::error::kind;
 use sprag_core::action::progress::{Crashes, Rules};
-use sprag_core::action::{Action, ActionError, Definition, Failure, Next, Outcome, Status};
+use sprag_core::action::{Action, ActionError, Definition, Failure, Next, OnUnknown, Outcome, Status};
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 use sprag_core::machine::Machine;
@@ -69,7 +69,8 @@ impl Lane {
     fn give_up(&mut self, aggregate: &mut Aggregate, mut action: Action, error: ActionError) -> Result<(), Error> {
         let Ok(next) = action.give_up(error) else { return Ok(()) };
         let own = self.machine_of(aggregate)?;
-        self.end_action(aggregate, &own, action, next)
+        self.end_action(aggregate, &own, action, next);
+        Ok(())
     }
 
     /// The machine version whose definition an action follows: its own, even after its execution moved on.
@@ -126,12 +127,9 @@ impl Lane {
         };
         let machine = self.machine_of_action(&action)?;
         let crashed = matches!(&outcome, Outcome::Unknown(failure) if failure.error.kind == kind::CRASHED);
-        let next = match settle_by(&mut action, &machine, at.attempt, outcome, self.now) {
-            Ok(next) => next,
-            Err(_) => {
-                tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
-                return Ok(());
-            }
+        let Ok(next) = settle_by(&mut action, &machine, at.attempt, outcome, self.now) else {
+            tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
+            return Ok(());
         };
         if !crashed {
             action.body.crashes = Crashes::default();
@@ -146,11 +144,12 @@ impl Lane {
             return Ok(());
         }
         let own = self.machine_of(aggregate)?;
-        self.end_action(aggregate, &own, action, next)
+        self.end_action(aggregate, &own, action, next);
+        Ok(())
     }
 
     /// A running attempt wants a value committed with it.
-    pub(super) fn checkpoint(&mut self, at: AttemptRef, value: &Value) -> Result<Reply, Error> {
+    pub(super) fn checkpoint(&mut self, at: AttemptRef, value: &Value) -> Reply {
         let superseded = || {
             Refusal::new(
                 Code::AttemptSuperseded,
@@ -158,7 +157,7 @@ impl Lane {
             )
         };
         let Ok(mut aggregate) = self.take(at.execution) else {
-            return Ok(Err(superseded()));
+            return Err(superseded());
         };
         let reply = match aggregate.actions.get_mut(&at.action) {
             Some(action) if action.current().is_some_and(|current| current.id == at.attempt) => {
@@ -170,7 +169,7 @@ impl Lane {
             _ => Err(superseded()),
         };
         self.cache.put(aggregate);
-        Ok(reply)
+        reply
     }
 
     /// An attempt was asked to stop and did not: its action is cancelled, its outcome unknown.
@@ -244,7 +243,8 @@ impl Lane {
         match settle_by(&mut action, &machine, at.attempt, Outcome::Unknown(failure), self.now) {
             Ok(next) => {
                 let own = self.machine_of(aggregate)?;
-                self.end_action(aggregate, &own, action, next)
+                self.end_action(aggregate, &own, action, next);
+        Ok(())
             }
             Err(_) => Ok(()),
         }
@@ -263,7 +263,7 @@ fn settle_by(
     let rules = found.map_or(
         Rules {
             policy: &policy,
-            on_unknown: Default::default(),
+            on_unknown: OnUnknown::default(),
         },
         |definition| Rules {
             policy: &definition.policy,

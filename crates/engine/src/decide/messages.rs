@@ -33,7 +33,7 @@ impl Lane {
         let taken = self.take_message(&mut aggregate, &machine, send);
         self.cache.put(aggregate);
         Ok(taken.map(|sent| {
-            self.keep_receipt(send, &sent);
+            self.keep_receipt(send.id.as_ref(), &sent);
             Answer::Sent(sent)
         }))
     }
@@ -82,8 +82,8 @@ impl Lane {
         serde_json::from_slice(&stored.answer).ok()
     }
 
-    fn keep_receipt(&mut self, send: &SendMessage, sent: &Sent) {
-        let Some(id) = &send.id else { return };
+    fn keep_receipt(&mut self, id: Option<&String>, sent: &Sent) {
+        let Some(id) = id else { return };
         self.batch.receipts.insert((sent.execution, id.clone()), sent.clone());
         self.batch.log.push(Mutation::InsertReceipt(Receipt {
             execution: sent.execution,
@@ -98,12 +98,12 @@ impl Lane {
         machine: &Machine,
         send: &SendMessage,
     ) -> Result<Sent, Refusal> {
-        self.refuse_closed(aggregate)?;
+        Self::refuse_closed(aggregate)?;
         if aggregate.is_deciding() {
             self.fire_due(aggregate, machine);
             self.drain(aggregate, machine);
             // A timer or a deferred input may have closed it, or failed.
-            self.refuse_closed(aggregate)?;
+            Self::refuse_closed(aggregate)?;
         }
         let cause = Cause::Message(Message {
             id: send
@@ -120,7 +120,7 @@ impl Lane {
         }
     }
 
-    fn refuse_closed(&self, aggregate: &Aggregate) -> Result<(), Refusal> {
+    fn refuse_closed(aggregate: &Aggregate) -> Result<(), Refusal> {
         if aggregate.head.status.is_open() {
             return Ok(());
         }

@@ -6,12 +6,14 @@
 mod actions;
 mod apply;
 mod attempts;
+mod ends;
 mod executions;
 mod feed;
 mod messages;
 mod migrate;
 mod start;
 mod timers;
+mod triggers;
 
 use sprag_core::ids::ExecutionId;
 use sprag_store::Error;
@@ -47,9 +49,9 @@ impl Lane {
     fn decide_internal(&mut self, internal: &Internal) -> Result<Reply, Error> {
         match internal {
             Internal::Outcome { attempt, outcome } => self.settle(*attempt, outcome.clone())?,
-            Internal::Checkpoint { attempt, value } => return self.checkpoint(*attempt, value),
+            Internal::Checkpoint { attempt, value } => return Ok(self.checkpoint(*attempt, value)),
             Internal::Timer(key) => self.timer_due(*key)?,
-            Internal::Due(execution, action) => self.action_due(*execution, *action)?,
+            Internal::Due(execution, action) => self.action_due(*execution, *action),
             Internal::Begin(execution, action) => self.begin(*execution, *action)?,
             Internal::Lost(execution, action) => self.lost(*execution, *action)?,
             Internal::Overdue(attempt) => self.overdue(*attempt)?,

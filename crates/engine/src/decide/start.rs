@@ -56,16 +56,11 @@ impl Lane {
             return Ok(Err(Refusal::new(Code::MachineUnknown, detail)));
         };
         let version = start.version.unwrap_or(newest);
-        Ok(match self.machine(&start.machine, version)? {
-            Some(machine) => Ok((machine, version)),
-            None => {
-                let detail = format!(
-                    "machine `{}` has no version {version}; the newest is {newest}",
-                    start.machine
-                );
-                Err(Refusal::new(Code::VersionUnknown, detail))
-            }
-        })
+        let Some(machine) = self.machine(&start.machine, version)? else {
+            let detail = format!("machine `{}` has no version {version}; the newest is {newest}", start.machine);
+            return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
+        };
+        Ok(Ok((machine, version)))
     }
 
     fn key_refusal(&self, start: &Start) -> Option<Refusal> {

@@ -110,9 +110,9 @@ impl Lane {
     }
 
     /// A scheduled or retrying action is due: it joins its line.
-    pub(super) fn action_due(&mut self, execution: ExecutionId, id: ActionId) -> Result<(), Error> {
+    pub(super) fn action_due(&mut self, execution: ExecutionId, id: ActionId) {
         let Ok(mut aggregate) = self.take(execution) else {
-            return Ok(());
+            return;
         };
         let paused = aggregate.head.status == ExecutionStatus::Paused;
         if let Some(action) = aggregate.actions.get_mut(&id)
@@ -127,6 +127,5 @@ impl Lane {
             self.batch.put_action(Write::Update(Variables::Unchanged), action);
         }
         self.cache.put(aggregate);
-        Ok(())
     }
 }

@@ -114,7 +114,6 @@ impl Circuit {
                 recovering.trial = None;
                 recovering.successes = 0;
             }
-            Some(_) => {}
             None if self.failures >= options.failures => {
                 let rest = options.rest_millis;
                 self.recovering = Some(Recovering {
@@ -124,7 +123,7 @@ impl Circuit {
                     trial: None,
                 });
             }
-            None => {}
+            Some(_) | None => {}
         }
     }
 }

@@ -88,9 +88,9 @@ impl Dispatcher {
     }
 
     /// A line the store knows of.
-    pub(crate) fn know(&mut self, name: String) {
-        self.lines.entry(name.clone()).or_insert_with(|| Line::named(&name));
-        self.requeue(&name);
+    pub(crate) fn know(&mut self, name: &str) {
+        self.lines.entry(name.to_owned()).or_insert_with(|| Line::named(name));
+        self.requeue(name);
     }
 
     /// A queued action joins its line.

@@ -135,7 +135,7 @@ impl Lane {
         self.pending
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
         for line in self.store.lines(self.fence.shard)? {
-            self.dispatcher.know(line);
+            self.dispatcher.know(&line);
         }
         let mut after = None;
         loop {
@@ -365,8 +365,9 @@ impl Lane {
             Error::Full => Code::StoreFull,
             Error::ReadOnly => Code::StoreReadOnly,
             Error::Refused { .. } => Code::StoreRefused,
-            Error::Failed { .. } => Code::StoreFailed,
-            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. } => Code::StoreFailed,
+            Error::Failed { .. } | Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. } => {
+                Code::StoreFailed
+            }
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
         let is_fatal = matches!(
@@ -403,7 +404,7 @@ impl Lane {
             self.readopt(found.action)?;
         }
         for line in self.store.lines(self.fence.shard)? {
-            self.dispatcher.know(line);
+            self.dispatcher.know(&line);
         }
         self.pending = kept;
         Ok(())

@@ -2,6 +2,8 @@
 //!
 //! One test per sentence of the design, by subject.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 mod actions;
 mod control;
 mod dispatch;

@@ -240,7 +240,7 @@ actions: [{ actionId: work, type: noop, triggerState: a, config: {} }]
     let migrate = sprag_engine::command::Migrate {
         execution: id,
         version: Some(2),
-        states: Default::default(),
+        states: std::collections::BTreeMap::new(),
     };
     rig.control(Request::Migrate(migrate)).unwrap();
     rig.control(Request::Resume(id)).unwrap();

@@ -19,6 +19,9 @@ pub(crate) const RETRYING: u8 = 3;
 pub(crate) const SUCCEEDED: u8 = 4;
 pub(crate) const DEAD: u8 = 5;
 
+/// More than any test stores of one kind.
+const ITEMS_MAX: usize = 1_000;
+
 /// A store, opened and owned.
 pub(crate) struct Opened {
     pub(crate) lane: Box<dyn LaneStore>,
@@ -166,4 +169,21 @@ pub(crate) fn inserts(executions: &[&Execution]) -> Vec<Mutation> {
         .iter()
         .map(|&execution| Mutation::InsertExecution(execution.clone()))
         .collect()
+}
+
+/// All that `next` gives in pages of `limit`, each asked for with the last item of the one before.
+pub(crate) fn pages<T: Clone>(
+    limit: usize,
+    mut next: impl FnMut(Option<&T>) -> Result<Vec<T>, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut all: Vec<T> = Vec::new();
+    loop {
+        let page = next(all.last())?;
+        assert!(page.len() <= limit, "a page holds no more than it may");
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+        assert!(all.len() <= ITEMS_MAX, "the pages come to an end");
+    }
 }

@@ -4,7 +4,8 @@ use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
 
 use super::fixtures::{
-    DEAD, Opened, QUEUED, RETRYING, RUNNING, SCHEDULED, SHARD, SUCCEEDED, action, at, execution, input, inserts, timer,
+    DEAD, Opened, QUEUED, RETRYING, RUNNING, SCHEDULED, SHARD, SUCCEEDED, action, at, execution, input, inserts, pages,
+    timer,
 };
 use super::{Check, Subject, checks};
 use crate::records::{Action, Execution, ExecutionStatus, Timer, TimerKey};
@@ -23,19 +24,6 @@ pub const QUEUES: &[Check] = checks![
     other_shards_are_empty,
     a_limit_of_none_gives_nothing,
 ];
-
-/// All that `next` gives in pages of `limit`, each asked for with the last item of the one before.
-fn pages<T: Clone>(limit: usize, mut next: impl FnMut(Option<&T>) -> Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
-    let mut all: Vec<T> = Vec::new();
-    loop {
-        let page = next(all.last())?;
-        assert!(page.len() <= limit, "a page holds no more than it may");
-        if page.is_empty() {
-            return Ok(all);
-        }
-        all.extend(page);
-    }
-}
 
 fn queued(execution: &Execution, number: u64, priority: u8, run_at: Timestamp) -> Action {
     Action {

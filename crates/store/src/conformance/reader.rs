@@ -1,7 +1,7 @@
 //! What readers see: committed state, filtered, newest first, page by page.
 
 use super::fixtures::{
-    DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, entry, execution, input, inserts, keyed, timer,
+    DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, entry, execution, input, inserts, keyed, pages, timer,
 };
 use super::{Check, Subject, checks};
 use crate::records::{Action, Execution, ExecutionStatus};
@@ -102,21 +102,16 @@ fn pages_of_executions_meet(subject: &dyn Subject) -> Result<(), Error> {
             .filter(|one| machine.as_ref().is_none_or(|machine| one.machine == *machine))
             .cloned()
             .collect();
-        let mut found: Vec<Execution> = Vec::new();
-        loop {
-            let before = found.last().map(|last| last.id);
+        let found = pages(7, |last: Option<&Execution>| {
+            let before = last.map(|last| last.id);
             let query = ExecutionQuery {
                 machine: machine.clone(),
                 before,
                 limit: 7,
                 ..ExecutionQuery::default()
             };
-            let page = store.reader.executions(&query)?;
-            if page.is_empty() {
-                break;
-            }
-            found.extend(page);
-        }
+            store.reader.executions(&query)
+        })?;
         assert_eq!(found, expected);
     }
     Ok(())
@@ -167,19 +162,14 @@ fn actions_are_listed_newest_first(subject: &dyn Subject) -> Result<(), Error> {
         })?,
         expected
     );
-    let mut found: Vec<Action> = Vec::new();
-    loop {
-        let before = found.last().map(|last| last.id);
-        let page = store.reader.actions(&ActionQuery {
+    let found = pages(5, |last: Option<&Action>| {
+        let before = last.map(|last| last.id);
+        store.reader.actions(&ActionQuery {
             before,
             limit: 5,
             ..ActionQuery::default()
-        })?;
-        if page.is_empty() {
-            break;
-        }
-        found.extend(page);
-    }
+        })
+    })?;
     assert_eq!(found, expected);
     Ok(())
 }

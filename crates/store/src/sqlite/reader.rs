@@ -11,7 +11,7 @@ use super::errors::classify;
 use super::lock::Lock;
 use super::{actions, executions, history, inbox, machines, timers};
 use crate::records::{Action, Execution, HistoryEntry, MachineVersion, Timer};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Reader};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Reader, Readers};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -59,6 +59,12 @@ impl ReadPool {
             }
             idle = self.shared.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+impl Readers for ReadPool {
+    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
+        Ok(Box::new(self.get()))
     }
 }
 

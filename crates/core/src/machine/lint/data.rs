@@ -123,7 +123,8 @@ fn entered_without_message(machine: &Machine) -> StateSet {
         let by_end = state.on.iter().filter(|(descriptor, _)| is_never_a_message(descriptor));
         let transitions: Vec<TransitionIndex> = by_time.chain(by_end.flat_map(|(_, taken)| taken)).copied().collect();
         for index in transitions {
-            sets.add_entry_set(machine.transition(index), &mut entered);
+            let transition = machine.transition(index);
+            sets.add_entry_set(transition, sets.domain(transition), &mut entered);
         }
     }
     entered

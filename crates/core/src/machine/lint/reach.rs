@@ -43,7 +43,7 @@ fn reached(machine: &Machine) -> StateSet {
             return reached;
         }
         for transition in ready {
-            sets.add_entry_set(transition, &mut reached);
+            sets.add_entry_set(transition, sets.domain(transition), &mut reached);
             transition.targets.iter().for_each(|&target| reached.insert(target));
         }
         waiting = rest;

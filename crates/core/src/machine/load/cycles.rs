@@ -67,11 +67,11 @@ fn certain_leaf(machine: &Machine, leaf: StateIndex, transition: TransitionIndex
     }
     let history = History::new();
     let mut entered = StateSet::default();
-    Sets {
+    let sets = Sets {
         machine,
         history: &history,
-    }
-    .add_entry_set(transition, &mut entered);
+    };
+    sets.add_entry_set(transition, sets.domain(transition), &mut entered);
     if entered.is_empty() {
         // The target is the atomic source itself: it stays where it is.
         return Some(leaf);

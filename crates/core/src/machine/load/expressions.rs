@@ -31,7 +31,7 @@ impl<'n> Loader<'n> {
     pub(super) fn guard(&mut self, spot: &Spot<'n>, site: Site) -> Option<Logic> {
         if let Some(name) = guard_name(spot) {
             let detail = format!("guard `{}` is only a name", shown(name));
-            let remedy = "write the condition itself, as a JSONLogic rule such as `{\">\": [{\"var\": \"variables.count\"}, 3]}`";
+            let remedy = r#"write the rule itself, such as `{">": [{"var": "variables.count"}, 3]}`, in JSONLogic"#;
             self.findings.error(&spot.place(), "named-guard", detail, remedy);
             return None;
         }

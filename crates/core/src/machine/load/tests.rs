@@ -70,8 +70,9 @@ fn machine(text: &str) -> Machine {
 
 /// Checks that each case has exactly this one finding of that severity.
 ///
-/// Cases are divided by `---`. The first line of one is the code, the pointer (`-` is that of the whole file), a piece of
-/// the detail and perhaps one of the remedy; what follows is the rest of a file begun with `start`, in which `«` marks where the finding must point.
+/// Cases are divided by `---`. The first line of one is the code, the pointer (`-` for the whole file), a piece of the
+/// detail and perhaps one of the remedy; what follows is the rest of a file begun with `start`, in which `«` marks where
+/// the finding must point.
 fn check(start: &str, cases: &str, severity: Severity) {
     for case in cases.trim_start().split("---\n") {
         let (head, rest) = case.split_once('\n').expect("a head and a file");

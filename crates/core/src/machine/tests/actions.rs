@@ -52,6 +52,17 @@ fn a_constant_config_is_not_copied() {
 }
 
 #[test]
+fn a_config_whose_expressions_name_nothing_is_rendered_all_the_same() {
+    let Fate::Ready {
+        frozen: Some(frozen), ..
+    } = fate("config: { n: '{{ 1 + 1 }}' }", json!({}))
+    else {
+        panic!("not frozen")
+    };
+    assert_eq!(frozen.config, json!({ "n": 2 }));
+}
+
+#[test]
 fn a_false_condition_or_a_disabled_action_is_skipped() {
     let condition = "condition: { '==': [ { var: message.payload.n }, 1 ] }";
     assert_eq!(fate(condition, json!({"n": 2})), Fate::Skipped(SkipReason::Condition));

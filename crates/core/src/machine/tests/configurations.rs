@@ -130,6 +130,25 @@ states:
 }
 
 #[test]
+fn a_transition_to_the_history_of_a_parallel_state_around_it_restores_what_it_leaves() {
+    let machine = "
+id: m
+initial: p
+states:
+  p:
+    type: parallel
+    states:
+      l: { initial: a, states: { a: { on: { X: b } }, b: { on: { BACK: '#h' } } } }
+      r: { initial: c, states: { c: { on: { Y: d } }, d: {} } }
+      h: { id: h, type: history, history: deep }
+";
+    check(
+        machine,
+        "p.l.a p.r.c\nX: p.l.b p.r.c\nY: p.l.b p.r.d\nBACK: p.l.b p.r.d",
+    );
+}
+
+#[test]
 fn a_history_state_may_be_where_a_state_begins() {
     let machine = "
 id: m
