@@ -1,0 +1,57 @@
+//! What every handler has at hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::ids::ExecutionId;
+use sprag_core::source::Limits;
+use sprag_engine::Handle;
+use sprag_engine::command::Refusal;
+use sprag_engine::view::ExecutionView;
+use tokio::sync::watch;
+
+use crate::guard::Hosts;
+
+/// The state that handlers share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) engine: Handle,
+    pub(crate) settings: Arc<Settings>,
+    /// Becomes true when the server goes down.
+    pub(crate) closing: watch::Receiver<bool>,
+}
+
+/// What was set when the server began.
+pub(crate) struct Settings {
+    pub(crate) hosts: Hosts,
+    pub(crate) body_bytes: usize,
+    pub(crate) store: String,
+}
+
+impl App {
+    /// The bounds of a request body.
+    pub(crate) fn body_limits(&self) -> Limits {
+        Limits {
+            depth: self.engine.limits().json_depth,
+            ..Limits::body(self.settings.body_bytes)
+        }
+    }
+
+    /// An execution, once it is closed if there is something to wait for. A server that goes down waits no longer.
+    pub(crate) async fn execution(&self, id: ExecutionId, wait: Option<Duration>) -> Result<ExecutionView, Refusal> {
+        let Some(wait) = wait else {
+            return self.engine.execution(id).await;
+        };
+        tokio::select! {
+            biased;
+            view = self.engine.wait_closed(id, wait) => view,
+            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+        }
+    }
+}
+
+/// Waits until the server goes down.
+pub(crate) async fn closed(mut closing: watch::Receiver<bool>) {
+    // A sender that is gone means the same: nobody will say so any more.
+    let _ = closing.wait_for(|&is_closing| is_closing).await;
+}

@@ -1,0 +1,133 @@
+//! Request bodies: of a known media type, bounded, whole, and with the fields that the route takes and no others.
+
+mod collect;
+mod fields;
+mod media;
+
+#[cfg(test)]
+mod tests;
+
+use axum::body::HttpBody;
+use axum::extract::{FromRequest, Request};
+use serde_json::{Map, Value};
+use sprag_core::json::{self, parse_bounded};
+use sprag_core::source::{Format, Limits};
+
+use self::collect::collect;
+pub(crate) use self::fields::Fields;
+use self::media::Media;
+use crate::app::App;
+use crate::problem::{Code, Problem};
+
+/// What a route reads from a JSON body.
+pub(crate) trait FromFields: Sized {
+    /// The fields there may be.
+    const KNOWN: &'static [&'static str];
+    /// What a request without a body means.
+    const EMPTY: Empty;
+
+    /// Reads them. What is wrong is noted in `fields`, so the value counts only when nothing was.
+    fn read(fields: &mut Fields) -> Self;
+}
+
+/// What a request without a body means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Empty {
+    /// The same as `{}`.
+    Object,
+    /// A mistake.
+    Refused,
+}
+
+/// A JSON body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: FromFields> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        if body.is_end_stream() {
+            return match T::EMPTY {
+                Empty::Object => decode(Map::new()).map(Self),
+                Empty::Refused => Err(missing()),
+            };
+        }
+        media::of(&parts.headers, &[Media::Json])?;
+        let bytes = collect(body, &parts.headers, app.settings.body_bytes).await?;
+        decode(object(&bytes, &app.body_limits())?).map(Self)
+    }
+}
+
+/// A machine's definition as it was sent.
+pub(crate) struct Definition {
+    /// The text.
+    pub(crate) text: String,
+    /// What it is written in.
+    pub(crate) format: Format,
+}
+
+impl FromRequest<App> for Definition {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        if body.is_end_stream() {
+            return Err(missing());
+        }
+        let format = match media::of(&parts.headers, &[Media::Json, Media::Yaml])? {
+            Media::Json => Format::Json,
+            Media::Yaml => Format::Yaml,
+        };
+        let bytes = collect(body, &parts.headers, app.settings.body_bytes).await?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            Problem::new(
+                Code::BodyUnreadable,
+                format!("the definition is not UTF-8 from byte {offset} on"),
+            )
+        })?;
+        Ok(Self { text, format })
+    }
+}
+
+/// A body without fields.
+pub(crate) struct NoFields;
+
+impl FromFields for NoFields {
+    const KNOWN: &'static [&'static str] = &[];
+    const EMPTY: Empty = Empty::Object;
+
+    fn read(_fields: &mut Fields) -> Self {
+        Self
+    }
+}
+
+fn missing() -> Problem {
+    Problem::new(Code::BodyUnreadable, "the request has no body")
+}
+
+/// The members of a body that must be an object.
+fn object(bytes: &[u8], limits: &Limits) -> Result<Map<String, Value>, Problem> {
+    match parse_bounded(bytes, limits) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(other) => {
+            let detail = format!("the body must be an object, not {}", fields::described(&other));
+            Err(Problem::new(Code::BodyInvalid, detail))
+        }
+        Err(problem) => {
+            let code = match &problem {
+                json::Problem::TooDeep { .. } => Code::BodyTooDeep,
+                json::Problem::TooLarge { .. } => Code::BodyTooLarge,
+                json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => Code::BodyUnreadable,
+            };
+            Err(Problem::new(code, problem.to_string()))
+        }
+    }
+}
+
+fn decode<T: FromFields>(members: Map<String, Value>) -> Result<T, Problem> {
+    let mut fields = Fields::new(members, T::KNOWN);
+    let read = T::read(&mut fields);
+    fields.finish().map(|()| read)
+}

@@ -1,0 +1,198 @@
+//! Executions: start, show, and what people do to them.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use sprag_core::ids::ExecutionId;
+use sprag_engine::HistoryView;
+use sprag_engine::command::{Migrate, Start};
+use sprag_store::records::ExecutionStatus;
+use sprag_store::traits::ExecutionQuery;
+
+use super::explain;
+use crate::app::App;
+use crate::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::path::Id;
+use crate::query::{FromParams, Nothing, Page, Params, Query, Wait};
+use crate::reply::{Answer, created, ok};
+
+impl FromFields for Start {
+    const KNOWN: &'static [&'static str] = &["machine", "version", "key", "variables", "tags"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            machine: fields.required_text("machine"),
+            version: fields.version("version"),
+            key: fields.text("key"),
+            variables: fields.object("variables").unwrap_or_default(),
+            tags: fields.texts("tags"),
+        }
+    }
+}
+
+/// `POST /v1/executions`, with `?wait=30s` until it is closed.
+pub(crate) async fn start(State(app): State<App>, Query(Wait(wait)): Query<Wait>, Body(start): Body<Start>) -> Answer {
+    let mut view = app.engine.start(start).await?;
+    let location = format!("/v1/executions/{}", view.id);
+    if wait.is_some() {
+        // It is started, whatever becomes of the waiting: an error here would make the client start another one.
+        view = app.execution(view.id, wait).await.unwrap_or(view);
+    }
+    Ok(created(location, &view))
+}
+
+pub(crate) struct ListParams {
+    machine: Option<String>,
+    status: Option<ExecutionStatus>,
+    key: Option<String>,
+    page: Page,
+}
+
+impl FromParams for ListParams {
+    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            machine: params.text("machine"),
+            status: params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word),
+            key: params.text("key"),
+            page: params.page("executions"),
+        }
+    }
+}
+
+/// `GET /v1/executions`: newest first.
+pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
+    let ListParams {
+        machine,
+        status,
+        key,
+        page,
+    } = params;
+    let query = ExecutionQuery {
+        machine,
+        status,
+        key,
+        before: page.after()?,
+        limit: page.wanted(),
+    };
+    let views = app.engine.executions(query).await?;
+    Ok(ok(&page.list(views, |view| view.id.to_string())))
+}
+
+/// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
+pub(crate) async fn show(State(app): State<App>, Id(id): Id<ExecutionId>, Query(Wait(wait)): Query<Wait>) -> Answer {
+    Ok(ok(&app.execution(id, wait).await?))
+}
+
+pub(crate) struct HistoryParams {
+    after: Option<u64>,
+    page: Page,
+}
+
+impl FromParams for HistoryParams {
+    const KNOWN: &'static [&'static str] = &["after", "limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            after: params.whole("after", 0, u64::MAX),
+            page: params.page("history"),
+        }
+    }
+}
+
+/// `GET /v1/executions/{id}/history`: oldest first, after a sequence or a cursor.
+pub(crate) async fn history(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(HistoryParams { after, page }): Query<HistoryParams>,
+) -> Answer {
+    let after = page.after::<u64>()?.or(after).unwrap_or(0);
+    let mut entries = app.engine.history(id, after, page.limit()).await?;
+    // The engine gives at most a page at a time, so whether more follow has to be asked separately.
+    if let Some(last) = entries.last().filter(|_| entries.len() == page.limit()) {
+        entries.extend(app.engine.history(id, last.sequence, 1).await?);
+    }
+    Ok(ok(&page.list(entries, |entry: &HistoryView| entry.sequence.to_string())))
+}
+
+/// `GET /v1/executions/{id}/explain`: why it does not move.
+pub(crate) async fn explain(State(app): State<App>, Id(id): Id<ExecutionId>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(ok(&explain::explain(&app.engine, id).await?))
+}
+
+/// `POST /v1/executions/{id}/replay`: steps through its causes again and compares.
+pub(crate) async fn replay(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.replay(id).await?))
+}
+
+/// `POST /v1/executions/{id}/cancel`
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.cancel(id).await?))
+}
+
+/// `POST /v1/executions/{id}/pause`
+pub(crate) async fn pause(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.pause(id).await?))
+}
+
+/// `POST /v1/executions/{id}/resume`
+pub(crate) async fn resume(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.resume(id).await?))
+}
+
+/// To which version, and which states become which.
+pub(crate) struct Destination {
+    version: Option<u32>,
+    states: BTreeMap<String, String>,
+}
+
+impl FromFields for Destination {
+    const KNOWN: &'static [&'static str] = &["version", "states"];
+    const EMPTY: Empty = Empty::Object;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            version: fields.version("version"),
+            states: fields.text_map("states"),
+        }
+    }
+}
+
+/// `POST /v1/executions/{id}/migrate`: to the newest version unless one is named.
+pub(crate) async fn migrate(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    Body(Destination { version, states }): Body<Destination>,
+) -> Answer {
+    Ok(ok(&app
+        .engine
+        .migrate(Migrate {
+            execution: id,
+            version,
+            states,
+        })
+        .await?))
+}

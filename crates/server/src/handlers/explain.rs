@@ -1,0 +1,112 @@
+//! Why an execution does not move, with what only the dispatcher knows about its actions.
+
+use serde::Serialize;
+use sprag_core::action::Status;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_engine::Handle;
+use sprag_engine::command::{Code, Refusal};
+use sprag_engine::view::{ActionView, ExecutionView, Waiting, WaitingFor};
+use sprag_store::traits::ActionQuery;
+
+/// Open actions that are explained, per status.
+const EXPLAINED_MAX: usize = 20;
+
+/// An execution with what holds it and each of its open actions.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Explanation {
+    id: ExecutionId,
+    status: &'static str,
+    waiting: Waiting,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+    actions: Vec<ExplainedAction>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExplainedAction {
+    id: ActionId,
+    action_id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    status: Status,
+    waiting: Waiting,
+}
+
+/// Explains an execution and its open actions.
+pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanation, Refusal> {
+    let ExecutionView {
+        status,
+        mut waiting,
+        failure,
+        ..
+    } = engine.execution(id).await?;
+    let mut actions = Vec::new();
+    for open in Status::ALL.into_iter().filter(|status| status.is_open()) {
+        let query = ActionQuery {
+            execution: Some(id),
+            status: Some(open.number()),
+            limit: EXPLAINED_MAX,
+            ..ActionQuery::default()
+        };
+        for view in engine.actions(query).await? {
+            actions.push(ExplainedAction::of(explained(engine, view).await?));
+        }
+    }
+    // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
+    if is_for_permit(&waiting)
+        && let Some(queued) = actions.iter().find(|action| action.status == Status::Queued)
+    {
+        waiting = queued.waiting.clone();
+    }
+    Ok(Explanation {
+        id,
+        status,
+        waiting,
+        failure,
+        actions,
+    })
+}
+
+/// An action with what its owner knows, while it is queued.
+pub(super) async fn explained(engine: &Handle, view: ActionView) -> Result<ActionView, Refusal> {
+    if view.status != Status::Queued {
+        return Ok(view);
+    }
+    match engine.explain_action(view.id).await {
+        // It was deleted with its execution meanwhile: what was read is still what it was.
+        Err(refusal) if refusal.code == Code::ActionUnknown => Ok(view),
+        explained => explained,
+    }
+}
+
+fn is_for_permit(waiting: &Waiting) -> bool {
+    matches!(
+        waiting,
+        Waiting::Waiting {
+            reason: WaitingFor::Permit,
+            ..
+        }
+    )
+}
+
+impl ExplainedAction {
+    fn of(view: ActionView) -> Self {
+        let ActionView {
+            id,
+            action_id,
+            kind,
+            status,
+            waiting,
+            ..
+        } = view;
+        Self {
+            id,
+            action_id,
+            kind,
+            status,
+            waiting,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Machines: apply, lint, show.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::Value;
+use sprag_core::json::hex;
+use sprag_core::machine::{Finding, Loaded};
+use sprag_core::time::Timestamp;
+use sprag_engine::command::{self, Applied, Refusal};
+use sprag_store::records::MachineVersion;
+
+use crate::app::App;
+use crate::body::Definition;
+use crate::path::Path;
+use crate::problem::{Code, LISTED_MAX, Problem};
+use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::reply::{Answer, created, ok};
+use crate::shown::shown;
+
+/// A machine version as lists show it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    id: String,
+    version: u32,
+    digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    created_at: Timestamp,
+}
+
+/// A machine version with its definition.
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    summary: Summary,
+    definition: Value,
+}
+
+/// What is answered to an apply.
+#[derive(Serialize)]
+struct AppliedView {
+    id: String,
+    version: u32,
+}
+
+/// What lint says.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Linted {
+    valid: bool,
+    findings: Vec<Finding>,
+    /// Whether there were more findings than are listed.
+    truncated: bool,
+}
+
+impl Whole {
+    fn of(row: MachineVersion) -> Result<Self, Problem> {
+        let MachineVersion {
+            machine,
+            version,
+            digest,
+            definition,
+            created_at,
+        } = row;
+        let definition: Value = serde_json::from_slice(&definition).map_err(|_| {
+            let detail = format!("version {version} of machine `{machine}` cannot be read");
+            Refusal::new(command::Code::StoreFailed, detail)
+        })?;
+        let description = definition.get("description").and_then(Value::as_str).map(str::to_owned);
+        let summary = Summary {
+            id: machine,
+            version,
+            digest: hex(&digest),
+            description,
+            created_at,
+        };
+        Ok(Self { summary, definition })
+    }
+}
+
+pub(crate) struct ListParams {
+    page: Page,
+}
+
+impl FromParams for ListParams {
+    const KNOWN: &'static [&'static str] = &["limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            page: params.page("machines"),
+        }
+    }
+}
+
+/// `GET /v1/machines`: every machine with its newest version, by name.
+pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Query<ListParams>) -> Answer {
+    let after = page.after::<String>()?;
+    let rows = app.engine.machines().await?.into_iter();
+    let rows = rows
+        .filter(|row| after.as_ref().is_none_or(|after| row.machine > *after))
+        .take(page.wanted());
+    let rows = rows
+        .map(|row| Whole::of(row).map(|whole| whole.summary))
+        .collect::<Result<_, _>>()?;
+    Ok(ok(&page.list(rows, |row: &Summary| row.id.clone())))
+}
+
+/// `POST /v1/machines`: keeps a new version, unless a version with the same digest is there already.
+pub(crate) async fn apply(State(app): State<App>, Query(Nothing): Query<Nothing>, definition: Definition) -> Answer {
+    let loaded = load(&app, definition).await?;
+    let Some(machine) = loaded.machine else {
+        return Err(Problem::of_findings(loaded.findings));
+    };
+    let Applied {
+        id,
+        version,
+        created: is_new,
+    } = app.engine.apply(machine).await?;
+    let location = format!("/v1/machines/{id}/versions/{version}");
+    let view = AppliedView { id, version };
+    Ok(if is_new { created(location, &view) } else { ok(&view) })
+}
+
+/// `POST /v1/machines/lint`: everything wrong or doubtful; nothing is kept.
+pub(crate) async fn lint(State(app): State<App>, Query(Nothing): Query<Nothing>, definition: Definition) -> Answer {
+    let Loaded { machine, mut findings } = load(&app, definition).await?;
+    let truncated = findings.len() > LISTED_MAX;
+    findings.truncate(LISTED_MAX);
+    Ok(ok(&Linted {
+        valid: machine.is_some(),
+        findings,
+        truncated,
+    }))
+}
+
+/// Loads a definition where it may take its time.
+async fn load(app: &App, definition: Definition) -> Result<Loaded, Problem> {
+    let engine = app.engine.clone();
+    let task = tokio::task::spawn_blocking(move || engine.lint(&definition.text, definition.format));
+    task.await.map_err(|_| {
+        Problem::new(
+            Code::InternalError,
+            "the definition could not be judged; the log says more",
+        )
+    })
+}
+
+/// `GET /v1/machines/{id}`: the newest version.
+pub(crate) async fn show(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
+    whole(app.engine.machine(id, None).await?)
+}
+
+/// `GET /v1/machines/{id}/versions/{version}`
+pub(crate) async fn show_version(
+    State(app): State<App>,
+    Path((id, version)): Path<(String, String)>,
+    Query(Nothing): Query<Nothing>,
+) -> Answer {
+    let Ok(version) = version.parse() else {
+        let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
+        return Err(Refusal::new(command::Code::VersionUnknown, detail).into());
+    };
+    whole(app.engine.machine(id, Some(version)).await?)
+}
+
+fn whole(row: MachineVersion) -> Result<Response, Problem> {
+    Ok(ok(&Whole::of(row)?))
+}

@@ -1,0 +1,114 @@
+//! Messages to executions, addressed by id or by machine and key.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::Value;
+use sprag_core::ids::ExecutionId;
+use sprag_engine::command::{SendMessage, Sent, Target};
+
+use crate::app::App;
+use crate::body::{Body, Empty, Fields, FromFields};
+use crate::path::Id;
+use crate::query::{Nothing, Query};
+use crate::reply::{Answer, ok};
+
+/// A message as it is sent to an execution.
+pub(crate) struct Message {
+    kind: String,
+    payload: Value,
+    id: Option<String>,
+}
+
+impl FromFields for Message {
+    const KNOWN: &'static [&'static str] = &["type", "payload", "id"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            kind: fields.required_text("type"),
+            payload: fields.value("payload").unwrap_or_default(),
+            id: fields.text("id"),
+        }
+    }
+}
+
+impl Message {
+    fn to(self, to: Target) -> SendMessage {
+        let Self { kind, payload, id } = self;
+        SendMessage { to, kind, payload, id }
+    }
+}
+
+/// A message to whoever holds a key.
+pub(crate) struct Addressed {
+    machine: String,
+    key: String,
+    message: Message,
+}
+
+impl FromFields for Addressed {
+    const KNOWN: &'static [&'static str] = &["machine", "key", "type", "payload", "id"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            machine: fields.required_text("machine"),
+            key: fields.required_text("key"),
+            message: Message::read(fields),
+        }
+    }
+}
+
+/// What became of a message.
+#[derive(Serialize)]
+struct SentView {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    queued: bool,
+    handled: bool,
+    configuration: Vec<String>,
+    sequence: u64,
+}
+
+/// `POST /v1/executions/{id}/messages`
+pub(crate) async fn send(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    Body(message): Body<Message>,
+) -> Answer {
+    Ok(sent(app.engine.send(message.to(Target::Id(id))).await?))
+}
+
+/// `POST /v1/messages`
+pub(crate) async fn send_by_key(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(addressed): Body<Addressed>,
+) -> Answer {
+    let Addressed { machine, key, message } = addressed;
+    Ok(sent(app.engine.send(message.to(Target::Key { machine, key })).await?))
+}
+
+/// A message that waits in the inbox is accepted; nothing can be said yet about what it does.
+fn sent(sent: Sent) -> Response {
+    let Sent {
+        execution: _,
+        handled,
+        queued,
+        configuration,
+        sequence,
+    } = sent;
+    let view = SentView {
+        queued,
+        handled,
+        configuration,
+        sequence,
+    };
+    if queued {
+        (StatusCode::ACCEPTED, axum::Json(view)).into_response()
+    } else {
+        ok(&view)
+    }
+}

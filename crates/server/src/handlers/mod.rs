@@ -1,0 +1,9 @@
+//! Handlers, by resource: extract, call the engine, map.
+
+pub(crate) mod actions;
+pub(crate) mod dead_letters;
+pub(crate) mod executions;
+mod explain;
+pub(crate) mod machines;
+pub(crate) mod messages;
+pub(crate) mod system;

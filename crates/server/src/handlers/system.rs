@@ -1,0 +1,124 @@
+//! The server itself: is it there, is it ready, what are its bounds.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use sprag_core::machine::schema;
+use sprag_core::source::DEFINITION_BYTES_MAX;
+use sprag_engine::Limits;
+
+use crate::app::App;
+use crate::path::Path;
+use crate::problem::{Code, Problem, page};
+use crate::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
+use crate::reply::{Answer, ok};
+use crate::shown::shown;
+
+/// How a server answers that it is well.
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+}
+
+/// The server as `GET /v1/system` shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SystemView<'a> {
+    version: &'static str,
+    store: &'a str,
+    limits: LimitsView,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LimitsView {
+    body_bytes: usize,
+    definition_bytes: usize,
+    message_bytes: usize,
+    variables_bytes: usize,
+    json_depth: usize,
+    microsteps: u32,
+    inbox: usize,
+    history_page: usize,
+    list_page: usize,
+    #[serde(serialize_with = "millis")]
+    wait: Duration,
+}
+
+fn millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl LimitsView {
+    fn of(limits: Limits, body_bytes: usize) -> Self {
+        let Limits {
+            message_bytes,
+            variables_bytes,
+            json_depth,
+            microsteps,
+            inbox,
+            history_page,
+        } = limits;
+        Self {
+            body_bytes,
+            definition_bytes: DEFINITION_BYTES_MAX,
+            message_bytes,
+            variables_bytes,
+            json_depth,
+            microsteps,
+            inbox,
+            history_page,
+            list_page: LIMIT_MAX,
+            wait: WAIT_MAX,
+        }
+    }
+}
+
+/// `GET /healthz`: the process answers.
+pub(crate) async fn healthy() -> Response {
+    ok(&Health { status: "ok" })
+}
+
+/// `GET /readyz`: the lane answers and the store can be read.
+pub(crate) async fn ready(State(app): State<App>) -> Answer {
+    let not_ready = |refusal: sprag_engine::command::Refusal| Problem::new(Code::NotReady, refusal.detail);
+    app.engine.queue().await.map_err(not_ready)?;
+    app.engine
+        .execution_by_key(String::new(), String::new())
+        .await
+        .map_err(not_ready)?;
+    Ok(ok(&Health { status: "ready" }))
+}
+
+/// `GET /errors/{code}`: the page that a problem's `type` leads to.
+pub(crate) async fn error_page(Path(code): Path<String>) -> Answer {
+    match page(&code) {
+        Some(page) => Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response()),
+        None => Err(Problem::new(
+            Code::RouteUnknown,
+            format!("there is no error code `{}`", shown(&code)),
+        )),
+    }
+}
+
+/// `GET /v1/system`
+pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {
+    let limits = LimitsView::of(app.engine.limits(), app.settings.body_bytes);
+    ok(&SystemView {
+        version: env!("CARGO_PKG_VERSION"),
+        store: &app.settings.store,
+        limits,
+    })
+}
+
+/// `GET /v1/schemas/machine`: for editors.
+pub(crate) async fn machine_schema(Query(Nothing): Query<Nothing>) -> Response {
+    (
+        [(header::CONTENT_TYPE, "application/schema+json")],
+        schema().to_string(),
+    )
+        .into_response()
+}

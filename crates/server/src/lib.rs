@@ -1,0 +1,27 @@
+//! The HTTP API of Sprag: what people, scripts and the web interface use.
+//!
+//! Handlers are thin: extract, call the engine, map. Two things always hold: nothing is answered before the engine
+//! says it is durable, and whatever goes wrong is answered as a problem with a stable code (RFC 9457), never as bare
+//! text. No web page of another origin can drive a local server: see the guard.
+
+mod app;
+mod body;
+mod cursor;
+mod guard;
+mod handlers;
+mod observe;
+mod options;
+mod path;
+mod problem;
+mod query;
+mod reply;
+mod routes;
+mod server;
+mod shown;
+
+#[cfg(test)]
+mod tests;
+
+pub use options::{BODY_BYTES_MAX, Error, Options};
+pub use problem::Code;
+pub use server::Server;

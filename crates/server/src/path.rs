@@ -1,0 +1,56 @@
+//! What a path names. An id that cannot be one names nothing, which is what the client is told.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_engine::command::{self, Refusal};
+
+use crate::app::App;
+use crate::problem::{Code, Problem};
+
+/// The parameters of a path, as text.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        match axum::extract::Path::<T>::from_request_parts(parts, app).await {
+            Ok(axum::extract::Path(parameters)) => Ok(Self(parameters)),
+            Err(rejection) => Err(Problem::new(Code::PathInvalid, rejection.body_text())),
+        }
+    }
+}
+
+/// The id in a path.
+pub(crate) struct Id<T>(pub(crate) T);
+
+/// Ids that paths name things by.
+pub(crate) trait Named: FromStr<Err: Display> {
+    /// What is said of an id that names nothing.
+    const UNKNOWN: command::Code;
+}
+
+impl Named for ExecutionId {
+    const UNKNOWN: command::Code = command::Code::ExecutionUnknown;
+}
+
+impl Named for ActionId {
+    const UNKNOWN: command::Code = command::Code::ActionUnknown;
+}
+
+impl<T: Named> FromRequestParts<App> for Id<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Path(text) = Path::<String>::from_request_parts(parts, app).await?;
+        let id = text
+            .parse()
+            .map_err(|error: T::Err| Refusal::new(T::UNKNOWN, error.to_string()))?;
+        Ok(Self(id))
+    }
+}

@@ -1,0 +1,160 @@
+//! What a client is told when a request is refused: problem details (RFC 9457), always with a stable code.
+//!
+//! `type` is `/errors/<code>`, relative to the server, which answers it with the code's page. `retryable` says whether
+//! the same request may succeed later as it is.
+
+mod codes;
+mod pages;
+
+#[cfg(test)]
+mod tests;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use sprag_core::machine::{Finding, Severity};
+use sprag_engine::command::{self, Refusal};
+
+pub use codes::Code;
+pub(crate) use pages::page;
+
+/// Errors and findings that one problem lists at most.
+pub(crate) const LISTED_MAX: usize = 500;
+/// The media type of a problem.
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// Seconds after which a refused request may be tried again.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// Why a request was refused.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    code: &'static str,
+    status: u16,
+    detail: String,
+    errors: Vec<FieldError>,
+    findings: Vec<Finding>,
+}
+
+/// What is wrong at one place of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FieldError {
+    /// A JSON pointer into the body, or `?name` for a query parameter.
+    pub(crate) pointer: String,
+    /// What is wrong there, with the value.
+    pub(crate) detail: String,
+}
+
+/// A problem on the wire.
+#[derive(Serialize)]
+struct Wire {
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+    status: u16,
+    detail: String,
+    code: &'static str,
+    retryable: bool,
+    errors: Vec<FieldError>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Finding>,
+}
+
+impl Problem {
+    /// A refusal of the server's own.
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self::named(code.text(), code.status(), detail.into())
+    }
+
+    /// The same, with everything that is wrong by its place.
+    pub(crate) fn with_errors(self, mut errors: Vec<FieldError>) -> Self {
+        errors.truncate(LISTED_MAX);
+        Self { errors, ..self }
+    }
+
+    /// A definition that lint refuses. Warnings are among the findings, not among the errors.
+    pub(crate) fn of_findings(mut findings: Vec<Finding>) -> Self {
+        let code = command::Code::DefinitionInvalid;
+        let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+        let count = findings.iter().filter(is_error).count();
+        let noun = if count == 1 { "error" } else { "errors" };
+        let detail = format!("the definition has {count} {noun}");
+        let errors = findings.iter().filter(is_error).map(|finding| FieldError {
+            pointer: finding.pointer.clone(),
+            detail: format!("line {}, column {}: {}", finding.line, finding.column, finding.detail),
+        });
+        let errors = errors.take(LISTED_MAX).collect();
+        findings.truncate(LISTED_MAX);
+        Self {
+            errors,
+            findings,
+            ..Self::named(code.text(), code.status(), detail)
+        }
+    }
+
+    fn named(code: &'static str, status: u16, detail: String) -> Self {
+        Self {
+            code,
+            status,
+            detail,
+            errors: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    fn is_retryable(&self) -> bool {
+        matches!(self.status, 408 | 429 | 503)
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { code, detail, errors } = refusal;
+        let errors = errors
+            .into_iter()
+            .map(|(pointer, detail)| FieldError { pointer, detail })
+            .collect();
+        Self::named(code.text(), code.status(), detail).with_errors(errors)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let retryable = self.is_retryable();
+        let Self {
+            code,
+            status,
+            detail,
+            errors,
+            findings,
+        } = self;
+        let wire = Wire {
+            kind: format!("/errors/{code}"),
+            title: title(code),
+            status,
+            detail,
+            code,
+            retryable,
+            errors,
+            findings,
+        };
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, axum::Json(wire)).into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
+        if retryable {
+            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        response
+    }
+}
+
+/// The code as the beginning of a sentence: `key-in-use` is `Key in use`.
+fn title(code: &str) -> String {
+    let mut characters = code.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first
+        .into_iter()
+        .chain(characters)
+        .map(|character| if character == '-' { ' ' } else { character })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! The codes of the server itself. What the engine refuses has the engine's codes.
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
+        /// The stable names of what the server itself refuses, with the HTTP status each is answered with.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name on the wire.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The HTTP status.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body did not arrive whole.
+    BodyIncomplete = "body-incomplete", 400;
+    /// The body does not have the fields that the route takes.
+    BodyInvalid = "body-invalid", 422;
+    /// The body did not arrive in time.
+    BodyTimeout = "body-timeout", 408;
+    /// Lists and maps of the body are nested too deep.
+    BodyTooDeep = "body-too-deep", 400;
+    /// The body has more bytes than allowed.
+    BodyTooLarge = "body-too-large", 413;
+    /// The body is not what its media type says.
+    BodyUnreadable = "body-unreadable", 400;
+    /// The cursor is not one that this list gave.
+    CursorInvalid = "cursor-invalid", 400;
+    /// The action is not a dead letter.
+    DeadLetterUnknown = "dead-letter-unknown", 404;
+    /// The server is not addressed by a name of its own.
+    HostRefused = "host-refused", 421;
+    /// The server failed: a bug.
+    InternalError = "internal-error", 500;
+    /// The body has a media type that the route does not take.
+    MediaTypeUnsupported = "media-type-unsupported", 415;
+    /// The route has no such method.
+    MethodNotAllowed = "method-not-allowed", 405;
+    /// The engine does not take requests.
+    NotReady = "not-ready", 503;
+    /// The request comes from a web page of another origin.
+    OriginRefused = "origin-refused", 403;
+    /// The path cannot be read.
+    PathInvalid = "path-invalid", 400;
+    /// A query parameter is unknown or cannot be read.
+    QueryInvalid = "query-invalid", 400;
+    /// There is no such route.
+    RouteUnknown = "route-unknown", 404;
+}

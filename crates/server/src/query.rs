@@ -1,0 +1,255 @@
+//! Query parameters: each known by its name, given once, and readable, or the request is refused with all that is
+//! wrong.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::Uri;
+use axum::http::request::Parts;
+use sprag_core::duration::Millis;
+use sprag_core::source::nearest;
+
+use crate::app::App;
+use crate::cursor;
+use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
+use crate::reply::List;
+use crate::shown::shown;
+
+/// Rows of a page that does not say how many.
+const LIMIT_DEFAULT: usize = 100;
+/// The most rows of a page.
+pub(crate) const LIMIT_MAX: usize = 1_000;
+/// The longest that a request may wait.
+pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
+
+/// The parameters that a route takes.
+pub(crate) trait FromParams: Sized {
+    /// Their names.
+    const KNOWN: &'static [&'static str];
+
+    /// Reads them. What is wrong is noted in `params`, so the value counts only when nothing was.
+    fn read(params: &mut Params) -> Self;
+}
+
+/// The parameters of a request.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: FromParams> FromRequestParts<App> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Problem> {
+        let mut params = Params::of(&parts.uri, T::KNOWN)?;
+        let read = T::read(&mut params);
+        params.finish()?;
+        Ok(Self(read))
+    }
+}
+
+/// No parameters at all.
+pub(crate) struct Nothing;
+
+impl FromParams for Nothing {
+    const KNOWN: &'static [&'static str] = &[];
+
+    fn read(_params: &mut Params) -> Self {
+        Self
+    }
+}
+
+/// `wait`: how long to wait for an execution to close.
+pub(crate) struct Wait(pub(crate) Option<Duration>);
+
+impl FromParams for Wait {
+    const KNOWN: &'static [&'static str] = &["wait"];
+
+    fn read(params: &mut Params) -> Self {
+        let wait = params.parsed("wait", |text| {
+            Millis::parse(text).map_err(|problem| problem.to_string())
+        });
+        Self(wait.map(|wait| Duration::from_millis(wait.get()).min(WAIT_MAX)))
+    }
+}
+
+/// Parameters that are being read.
+pub(crate) struct Params {
+    given: BTreeMap<String, String>,
+    errors: Vec<FieldError>,
+    is_cursor_forged: bool,
+}
+
+impl Params {
+    fn of(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
+            .map_err(|rejection| Problem::new(Code::QueryInvalid, rejection.body_text()))?;
+        let mut params = Self {
+            given: BTreeMap::new(),
+            errors: Vec::new(),
+            is_cursor_forged: false,
+        };
+        for (name, value) in pairs.0 {
+            params.add(&name, value, known);
+        }
+        Ok(params)
+    }
+
+    fn add(&mut self, name: &str, value: String, known: &[&str]) {
+        if !known.contains(&name) {
+            let detail = match nearest(name, known.iter().copied()) {
+                Some(nearest) => format!("is not known here; did you mean `{nearest}`?"),
+                None if known.is_empty() => "is not known here: this route takes no parameters".to_owned(),
+                None => format!("is not known here; known are {}", quoted(known)),
+            };
+            self.error(name, &detail);
+        } else if value.contains(char::REPLACEMENT_CHARACTER) {
+            // Bytes that are not UTF-8 become this character while they are decoded.
+            self.error(name, "is not UTF-8");
+        } else if self.given.insert(name.to_owned(), value).is_some() {
+            self.error(name, "is given more than once");
+        }
+    }
+
+    /// Notes what is wrong with a parameter.
+    fn error(&mut self, name: &str, detail: &str) {
+        if self.errors.len() < LISTED_MAX {
+            let name = shown(name);
+            let detail = format!("query parameter `{name}` {detail}");
+            self.errors.push(FieldError {
+                pointer: format!("?{name}"),
+                detail,
+            });
+        }
+    }
+
+    /// A parameter as text.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.given.get(name).cloned()
+    }
+
+    /// A parameter that `parse` can read.
+    fn parsed<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        match parse(self.given.get(name)?) {
+            Ok(value) => Some(value),
+            Err(detail) => {
+                self.error(name, &format!("cannot be read: {detail}"));
+                None
+            }
+        }
+    }
+
+    /// A parameter that is an id.
+    pub(crate) fn id<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
+        self.parsed(name, |text| text.parse().map_err(|error: T::Err| error.to_string()))
+    }
+
+    /// A parameter that is a whole number from `least` to `most`.
+    pub(crate) fn whole(&mut self, name: &str, least: u64, most: u64) -> Option<u64> {
+        self.parsed(name, |text| {
+            let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+            number.ok_or_else(|| format!("`{}` is not a whole number from {least} to {most}", shown(text)))
+        })
+    }
+
+    /// A parameter that is the word of one of `all`.
+    pub(crate) fn word<T: Copy>(&mut self, name: &str, all: &[T], word: impl Fn(T) -> &'static str) -> Option<T> {
+        self.parsed(name, |text| {
+            let found = all.iter().copied().find(|&one| word(one) == text);
+            found.ok_or_else(|| {
+                let words: Vec<&str> = all.iter().map(|&one| word(one)).collect();
+                format!("`{}` is none of {}", shown(text), quoted(&words))
+            })
+        })
+    }
+
+    /// `limit` and `cursor` of a list with this name.
+    pub(crate) fn page(&mut self, list: &str) -> Page {
+        let most = u64::try_from(LIMIT_MAX).unwrap_or(u64::MAX);
+        let limit = self
+            .whole("limit", 1, most)
+            .and_then(|limit| usize::try_from(limit).ok());
+        let scope = self.scope(list);
+        let after = self.given.get("cursor").map(|text| cursor::decode(&scope, text));
+        self.is_cursor_forged = after == Some(None);
+        Page {
+            limit: limit.unwrap_or(LIMIT_DEFAULT),
+            scope,
+            after: after.flatten(),
+        }
+    }
+
+    /// The list with its filters: what a cursor belongs to.
+    fn scope(&self, list: &str) -> String {
+        let filters = self
+            .given
+            .iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "limit" | "cursor"));
+        filters.fold(list.to_owned(), |scope, (name, value)| {
+            format!("{scope}\0{name}={value}")
+        })
+    }
+
+    fn finish(self) -> Result<(), Problem> {
+        if let Some(first) = self.errors.first() {
+            let detail = first.detail.clone();
+            return Err(Problem::new(Code::QueryInvalid, detail).with_errors(self.errors));
+        }
+        if self.is_cursor_forged {
+            return Err(cursor_invalid());
+        }
+        Ok(())
+    }
+}
+
+/// The part of a list that a request asks for.
+pub(crate) struct Page {
+    limit: usize,
+    scope: String,
+    after: Option<String>,
+}
+
+impl Page {
+    /// How many rows to show.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How many rows to ask for, to know whether more follow.
+    pub(crate) fn wanted(&self) -> usize {
+        self.limit + 1
+    }
+
+    /// The position of the last row that the client has.
+    pub(crate) fn after<T: FromStr>(&self) -> Result<Option<T>, Problem> {
+        self.after
+            .as_deref()
+            .map(|after| after.parse().map_err(|_| cursor_invalid()))
+            .transpose()
+    }
+
+    /// The rows that fit, with a cursor if there are more.
+    pub(crate) fn list<T>(&self, mut rows: Vec<T>, position: impl Fn(&T) -> String) -> List<T> {
+        let has_more = rows.len() > self.limit;
+        rows.truncate(self.limit);
+        let last = rows.last().filter(|_| has_more);
+        let next_cursor = last.map(|last| cursor::encode(&self.scope, &position(last)));
+        List {
+            data: rows,
+            next_cursor,
+        }
+    }
+}
+
+fn cursor_invalid() -> Problem {
+    let detail = "the cursor is not one that this list gave with these filters; begin without one";
+    Problem::new(Code::CursorInvalid, detail)
+}
+
+fn quoted(words: &[&str]) -> String {
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,175 @@
+//! The listening side: connections in, one task each, and an end that does not wait for ever.
+//!
+//! Connections, the time a request's head may take, and the time the last answers have are bounded.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use sprag_engine::Handle;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::app::{App, Settings, closed};
+use crate::guard::Hosts;
+use crate::options::{Error, Options};
+use crate::routes;
+
+/// Connections at a time; more wait in the system's own queue.
+const CONNECTIONS_MAX: usize = 4_096;
+/// How long the head of a request may take, and how long a connection may idle.
+const HEAD_MAX: Duration = Duration::from_mins(1);
+/// How long requests under way have to end once the server goes down.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long to wait when the system has no room for another connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+    closing: watch::Sender<bool>,
+}
+
+/// What the loop wakes up for.
+enum Wake {
+    /// Somebody wants the server to end.
+    Shutdown,
+    /// A connection ended.
+    Ended,
+    /// A connection came, or could not.
+    Accepted(io::Result<(TcpStream, SocketAddr)>),
+}
+
+impl Server {
+    /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
+    pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
+        let Options {
+            listen,
+            hosts,
+            body_bytes,
+            store,
+        } = options;
+        if !listen.ip().is_loopback() {
+            return Err(Error::NotLoopback { address: listen });
+        }
+        let hosts = Hosts::new(&hosts)?;
+        let failed = |source| Error::Listen {
+            address: listen,
+            source,
+        };
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (closing, is_closing) = watch::channel(false);
+        let settings = Arc::new(Settings {
+            hosts,
+            body_bytes,
+            store,
+        });
+        let router = routes::router(App {
+            engine,
+            settings,
+            closing: is_closing,
+        });
+        Ok(Self {
+            listener,
+            address,
+            router,
+            closing,
+        })
+    }
+
+    /// Where the server listens; the port is the real one if the options left it to the system.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers requests until `shutdown` is ready. Requests under way then have a few seconds to end.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        let Self {
+            listener,
+            router,
+            closing,
+            ..
+        } = self;
+        let mut shutdown = pin!(shutdown);
+        let mut connections = JoinSet::new();
+        let ended = loop {
+            let has_room = connections.len() < CONNECTIONS_MAX;
+            let wake = tokio::select! {
+                biased;
+                () = &mut shutdown => Wake::Shutdown,
+                Some(_) = connections.join_next() => Wake::Ended,
+                accepted = listener.accept(), if has_room => Wake::Accepted(accepted),
+            };
+            match wake {
+                Wake::Shutdown => break Ok(()),
+                Wake::Ended => {}
+                Wake::Accepted(Ok((stream, _))) => {
+                    connections.spawn(serve(stream, router.clone(), closing.subscribe()));
+                }
+                Wake::Accepted(Err(error)) => {
+                    if let Err(error) = bear(error).await {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        drop(listener);
+        closing.send_replace(true);
+        finish(connections).await;
+        ended
+    }
+}
+
+/// A connection that could not be accepted: nearly always the peer's affair, or a lack that passes.
+async fn bear(error: io::Error) -> Result<(), Error> {
+    match error.kind() {
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::InvalidInput => Err(Error::Accept(error)),
+        _ => {
+            tracing::warn!(%error, "a connection was not accepted");
+            sleep(ACCEPT_PAUSE).await;
+            Ok(())
+        }
+    }
+}
+
+/// Serves one connection until it ends, or until it is idle and the server goes down.
+async fn serve(stream: TcpStream, router: Router, closing: watch::Receiver<bool>) {
+    // Answers are small: waiting to fill a packet would only delay them. Without it they come all the same.
+    let _ = stream.set_nodelay(true);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = closed(closing) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// Lets what is under way end, but not for ever.
+async fn finish(mut connections: JoinSet<()>) {
+    let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+    if ended.is_err() {
+        tracing::warn!(connections = connections.len(), "connections were cut at shutdown");
+        connections.shutdown().await;
+    }
+}

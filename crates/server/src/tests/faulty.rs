@@ -1,0 +1,213 @@
+//! A store that fails, as clients see it.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use futures_util::FutureExt;
+use serde_json::json;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_engine::command::Start;
+use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
+use sprag_store::traits::{DueAction, LaneStore, Loaded, Reader, Readers, ReadyKey, ReadyRef, Window};
+use sprag_store::{Error, Fence, Memory, Mutation, ShardId, Wanted};
+
+use super::world::{ORDER, Plan, World, engine};
+
+/// What the store does next.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Mood {
+    #[default]
+    Well,
+    Full,
+    ReadOnly,
+    Refusing,
+    Stalled,
+    Unreadable,
+}
+
+/// A store in memory that fails when it is told to.
+#[derive(Clone, Default)]
+struct Faulty {
+    inner: Memory,
+    mood: Arc<(Mutex<Mood>, Condvar)>,
+}
+
+impl Faulty {
+    fn is_now(&self, mood: Mood) {
+        *self.mood.0.lock().unwrap() = mood;
+        self.mood.1.notify_all();
+    }
+
+    fn mood(&self) -> Mood {
+        *self.mood.0.lock().unwrap()
+    }
+
+    /// Only starts are refused: the engine's own notes must get through.
+    fn refuses(&self, mutations: &[Mutation]) -> Result<(), Error> {
+        let is_start = mutations
+            .iter()
+            .any(|mutation| matches!(mutation, Mutation::InsertExecution(_)));
+        match self.mood() {
+            Mood::Full => Err(Error::Full),
+            Mood::ReadOnly => Err(Error::ReadOnly),
+            Mood::Refusing if is_start => Err(Error::Refused {
+                detail: "no".to_owned(),
+            }),
+            Mood::Stalled => {
+                let stalled = self.mood.0.lock().unwrap();
+                drop(self.mood.1.wait_while(stalled, |mood| *mood == Mood::Stalled).unwrap());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl LaneStore for Faulty {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        self.inner.load(wanted)
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.inner.machine_version(machine, version)
+    }
+
+    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        self.refuses(mutations)?;
+        self.inner.commit(fences, mutations)
+    }
+
+    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
+        self.inner.acquire(shard)
+    }
+
+    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+        self.inner.last_life()
+    }
+
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        line: &str,
+        after: Option<&ReadyKey>,
+        limit: usize,
+    ) -> Result<Vec<ReadyRef>, Error> {
+        self.inner.ready(shard, line, after, limit)
+    }
+
+    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.inner.lines(shard)
+    }
+
+    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
+        self.inner.due_timers(shard, window)
+    }
+
+    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
+        self.inner.due_actions(shard, window)
+    }
+
+    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
+        self.inner.running(shard, after, limit)
+    }
+
+    fn deferred(
+        &mut self,
+        shard: ShardId,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        self.inner.deferred(shard, after, limit)
+    }
+}
+
+impl Readers for Faulty {
+    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
+        match self.mood() {
+            Mood::Unreadable => Err(Error::Failed {
+                detail: "no".to_owned(),
+            }),
+            _ => Ok(Box::new(self.inner.clone())),
+        }
+    }
+}
+
+async fn world(store: &Faulty) -> World {
+    let engine = engine(Box::new(store.clone()), Arc::new(store.clone()));
+    let world = World::before(engine, Plan::default(), tempfile::tempdir().unwrap()).await;
+    world.apply(ORDER).await.expect(201);
+    world
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_write_refuses_and_recovers() {
+    let store = Faulty::default();
+    let world = world(&store).await;
+    let start = json!({"machine": "order", "key": "A", "variables": {"amount": 1}});
+    for (mood, code) in [
+        (Mood::Full, "store-full"),
+        (Mood::ReadOnly, "store-read-only"),
+        (Mood::Refusing, "store-refused"),
+    ] {
+        store.is_now(mood);
+        world.post("/v1/executions", &start).await.problem(code);
+        store.is_now(Mood::Well);
+        assert_eq!(
+            world.get("/v1/executions").await.expect(200)["data"],
+            json!([]),
+            "{code}"
+        );
+    }
+    world.post("/v1/executions", &start).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_read_fails_and_is_not_ready() {
+    let store = Faulty::default();
+    let world = world(&store).await;
+    store.is_now(Mood::Unreadable);
+    world.get("/v1/executions").await.problem("store-failed");
+    world.get("/readyz").await.problem("not-ready");
+    store.is_now(Mood::Well);
+    world.get("/readyz").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_start_that_is_durable_is_answered_even_if_waiting_for_it_fails() {
+    let store = Faulty::default();
+    let world = world(&store).await;
+    store.is_now(Mood::Unreadable);
+    let start = json!({"machine": "order", "variables": {"amount": 1}});
+    let started = world.post("/v1/executions?wait=20s", &start).await.expect(201);
+    store.is_now(Mood::Well);
+    let id = started["id"].as_str().unwrap();
+    world.get(&format!("/v1/executions/{id}")).await.expect(200);
+}
+
+#[tokio::test]
+async fn too_much_at_once_is_refused_at_the_door() {
+    let store = Faulty::default();
+    let world = world(&store).await;
+    store.is_now(Mood::Stalled);
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let handle = world.handle.clone();
+        let mut ask = Box::pin(async move {
+            handle
+                .start(Start {
+                    machine: "order".to_owned(),
+                    ..Start::default()
+                })
+                .await
+        });
+        match ask.as_mut().now_or_never() {
+            Some(answer) => break answer.unwrap_err(),
+            None => waiting.push(ask),
+        }
+    };
+    assert_eq!(refused.code.text(), "overloaded");
+    let start = json!({"machine": "order", "variables": {"amount": 1}});
+    let reply = world.post("/v1/executions", &start).await;
+    store.is_now(Mood::Well);
+    reply.problem("overloaded");
+    assert_eq!(reply.header("retry-after"), Some("1"));
+}
