@@ -1,0 +1,182 @@
+//! A running server, as commands speak to it.
+//!
+//! Answers are JSON documents, passed on as they are. A refusal is a problem document and becomes a [`Failure`] with
+//! its code; a server that does not answer is named with what would start one.
+
+mod problem;
+mod tls;
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Method, Response, Url};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Where a server is when nobody says otherwise.
+const ADDRESS: &str = "http://127.0.0.1:7400";
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long an answer may take beyond what it was asked to wait.
+const ANSWER: Duration = Duration::from_secs(30);
+/// No answer is larger.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Which server a command speaks to.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Remote {
+    /// The server's address
+    #[arg(long, env = "SPRAG_SERVER", default_value = ADDRESS, value_name = "URL")]
+    server: String,
+    /// The token to show it
+    #[arg(long, env = "SPRAG_TOKEN", hide_env_values = true, hide = true)]
+    token: Option<String>,
+}
+
+impl Remote {
+    /// A client of this server.
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
+        let wrong = |why: &str| {
+            Failure::invalid(format!("`{}` is no server address: {why}", self.server))
+                .note(format!("write it as in `{ADDRESS}`"))
+        };
+        let base = Url::parse(&self.server).map_err(|error| wrong(&error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+            return Err(wrong("it must begin with http:// or https:// and name a host"));
+        }
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::config(&base)?)
+            .connect_timeout(CONNECT)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| Failure::new(format!("the HTTP client could not be built: {error}")))?;
+        Ok(Client { http, base, token: self.token.clone() })
+    }
+}
+
+/// A client of one server.
+#[derive(Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: Url,
+    token: Option<String>,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Request<'c> {
+    client: &'c Client,
+    method: Method,
+    url: Url,
+    body: Option<(&'static str, Vec<u8>)>,
+    wait: Duration,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// What was asked for, or the problem document that says why not.
+    pub(crate) document: Value,
+}
+
+impl Answer {
+    /// What was asked for; a refusal is a failure.
+    pub(crate) fn success(self, client: &Client) -> Result<Value, Failure> {
+        match self.status {
+            200..=299 => Ok(self.document),
+            status => Err(problem::refusal(&client.base, status, &self.document)),
+        }
+    }
+}
+
+impl Client {
+    /// Asks for what is under `/v1/` and these segments.
+    pub(crate) fn get(&self, segments: &[&str]) -> Request<'_> {
+        self.request(Method::GET, segments)
+    }
+
+    /// Asks for something to be done there.
+    pub(crate) fn post(&self, segments: &[&str]) -> Request<'_> {
+        self.request(Method::POST, segments)
+    }
+
+    fn request(&self, method: Method, segments: &[&str]) -> Request<'_> {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().push("v1").extend(segments);
+        }
+        Request { client: self, method, url, body: None, wait: Duration::ZERO }
+    }
+}
+
+impl Request<'_> {
+    /// With a parameter, if it is given.
+    #[must_use]
+    pub(crate) fn query(mut self, name: &str, value: Option<impl ToString>) -> Self {
+        if let Some(value) = value {
+            self.url.query_pairs_mut().append_pair(name, &value.to_string());
+        }
+        self
+    }
+
+    /// With a JSON body.
+    #[must_use]
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+
+    /// With a body of that media type.
+    #[must_use]
+    pub(crate) fn body(mut self, media_type: &'static str, body: String) -> Self {
+        self.body = Some((media_type, body.into_bytes()));
+        self
+    }
+
+    /// Knowing that the server may let us wait so long.
+    #[must_use]
+    pub(crate) fn waiting(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Sends it and reads what it brings; a refusal is a failure.
+    pub(crate) async fn send(self) -> Result<Value, Failure> {
+        let client = self.client;
+        self.answer().await?.success(client)
+    }
+
+    /// Sends it and reads the answer, whatever it is.
+    pub(crate) async fn answer(self) -> Result<Answer, Failure> {
+        let Self { client, method, url, body, wait } = self;
+        let mut request = client.http.request(method, url).header(ACCEPT, "application/json").timeout(wait + ANSWER);
+        if let Some((media_type, body)) = body {
+            request = request.header(CONTENT_TYPE, media_type).body(body);
+        }
+        if let Some(token) = &client.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let response = request.send().await.map_err(|error| problem::unreachable(&client.base, &error))?;
+        let status = response.status().as_u16();
+        let body = read(response, &client.base).await?;
+        match serde_json::from_slice(&body) {
+            Ok(document) => Ok(Answer { status, document }),
+            Err(_) => Err(problem::not_sprag(&client.base, status)),
+        }
+    }
+}
+
+async fn read(mut response: Response, base: &Url) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(None) => return Ok(body),
+            Ok(Some(chunk)) if body.len() + chunk.len() <= ANSWER_BYTES_MAX => body.extend_from_slice(&chunk),
+            Ok(Some(_)) => return Err(Failure::new(format!("the answer of {base} is larger than {ANSWER_BYTES_MAX} bytes"))),
+            Err(error) => return Err(problem::unreachable(base, &error)),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a server says when it refuses, and what is said for one that does not answer.
+
+use std::error::Error as _;
+
+use reqwest::Url;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output::plain;
+
+/// Statuses that mean the request itself was wrong.
+const INVALID: [u16; 4] = [400, 413, 415, 422];
+
+/// The failure for a problem document (RFC 9457).
+pub(super) fn refusal(base: &Url, status: u16, problem: &Value) -> Failure {
+    let text = |name: &str| problem[name].as_str().map(plain);
+    let Some((code, detail)) = text("code").zip(text("detail")) else { return not_sprag(base, status) };
+    let failure = if INVALID.contains(&status) { Failure::invalid(detail) } else { Failure::new(detail) };
+    let errors = problem["errors"].as_array().into_iter().flatten();
+    errors.fold(failure.code(code), |failure, error| {
+        let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
+        failure.note(format!("{}: {}", text("pointer"), text("detail")))
+    })
+}
+
+/// Something answered, and it was not Sprag.
+pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
+    Failure::new(format!("what answers at {} with status {status} is not a Sprag server", shown(base)))
+        .code("unexpected-answer")
+        .note("name the server with --server or SPRAG_SERVER")
+}
+
+/// Nobody answered.
+pub(super) fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
+    let mut reason = error.source();
+    while let Some(inner) = reason.and_then(|reason| reason.source()) {
+        reason = Some(inner);
+    }
+    let reason = reason.map_or_else(|| error.to_string(), ToString::to_string);
+    if error.is_timeout() && !error.is_connect() {
+        return Failure::new(format!("{} did not answer in time", shown(base))).code("server-timeout");
+    }
+    Failure::new(format!("no Sprag server answers at {}: {reason}", shown(base)))
+        .code("server-unreachable")
+        .note("start one with `sprag up`, or name another with --server or SPRAG_SERVER")
+}
+
+/// The address as people write it.
+fn shown(base: &Url) -> &str {
+    base.as_str().trim_end_matches('/')
+}

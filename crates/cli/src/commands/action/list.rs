@@ -1,0 +1,45 @@
+//! `sprag action list`.
+
+use crate::client::Remote;
+use crate::commands::list::{self, Page};
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only of this execution
+    #[arg(long, value_name = "ID")]
+    execution: Option<String>,
+    /// Only of this machine
+    #[arg(long)]
+    machine: Option<String>,
+    /// Only with this actionId
+    #[arg(long, value_name = "ACTION_ID")]
+    action: Option<String>,
+    /// Only of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// Only in this status: scheduled, queued, running, retrying, succeeded, dead, cancelled, skipped, archived
+    #[arg(long)]
+    status: Option<String>,
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Lists actions.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { execution, machine, action, kind, status, page, remote } = arguments;
+    let client = remote.client()?;
+    let conditions = [
+        ("executionId", execution),
+        ("machine", machine),
+        ("actionId", action),
+        ("type", kind),
+        ("status", status),
+    ];
+    let document = page.of(client.get(&["actions"]), &conditions).send().await?;
+    list::show(output, &document, output::actions)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,13 @@
+//! `sprag action show`.
+
+use super::One;
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+/// Shows the action.
+pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
+    let client = one.remote.client()?;
+    let action = client.get(&["actions", &one.id]).send().await?;
+    output.show(&action, output::action)?;
+    Ok(Exit::Done)
+}

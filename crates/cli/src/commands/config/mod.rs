@@ -1,0 +1,19 @@
+//! `sprag config`: the configuration of a server.
+
+mod print;
+
+use crate::failure::Exit;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Print the default `sprag.toml`, with a comment for everything that can be set
+    Print,
+}
+
+impl Command {
+    pub(crate) fn run(self) -> anyhow::Result<Exit> {
+        match self {
+            Self::Print => print::run(),
+        }
+    }
+}

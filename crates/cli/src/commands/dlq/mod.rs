@@ -1,0 +1,42 @@
+//! `sprag dlq`: dead letters, the actions that wait for a person.
+
+mod archive;
+mod list;
+mod retry;
+mod show;
+
+use crate::client::Remote;
+use crate::failure::Exit;
+use crate::output::Output;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// List dead letters, newest first
+    List(list::Arguments),
+    /// Show one dead letter with its attempts
+    Show(One),
+    /// Try a dead letter again, with a fresh budget of attempts
+    Retry(retry::Arguments),
+    /// Put a dead letter away
+    Archive(One),
+}
+
+/// One dead letter at a server.
+#[derive(Debug, clap::Args)]
+pub(crate) struct One {
+    /// The action's id
+    id: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Command {
+    pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(arguments) => list::run(&arguments, output).await,
+            Self::Show(one) => show::run(&one, output).await,
+            Self::Retry(arguments) => retry::run(&arguments, output).await,
+            Self::Archive(one) => archive::run(&one, output).await,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `sprag exec history`.
+
+use crate::client::Remote;
+use crate::commands::list;
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The execution's id
+    id: String,
+    /// At most so many entries
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Go on where the last page ended
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Shows a page of history, oldest first.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { id, limit, cursor, remote } = arguments;
+    let client = remote.client()?;
+    let request = client.get(&["executions", id, "history"]).query("limit", Some(limit));
+    let document = request.query("cursor", cursor.as_ref()).send().await?;
+    list::show(output, &document, output::history)?;
+    Ok(Exit::Done)
+}

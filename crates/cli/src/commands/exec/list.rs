@@ -1,0 +1,33 @@
+//! `sprag exec list`.
+
+use crate::client::Remote;
+use crate::commands::list::{self, Page};
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only of this machine
+    #[arg(long)]
+    machine: Option<String>,
+    /// Only in this status: running, paused, failed, completed, cancelled
+    #[arg(long)]
+    status: Option<String>,
+    /// Only with this key
+    #[arg(long)]
+    key: Option<String>,
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Lists executions.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { machine, status, key, page, remote } = arguments;
+    let client = remote.client()?;
+    let conditions = [("machine", machine), ("status", status), ("key", key)];
+    let document = page.of(client.get(&["executions"]), &conditions).send().await?;
+    list::show(output, &document, output::executions)?;
+    Ok(Exit::Done)
+}

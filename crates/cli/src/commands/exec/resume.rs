@@ -1,0 +1,10 @@
+//! `sprag exec resume`.
+
+use super::One;
+use crate::failure::Exit;
+use crate::output::Output;
+
+/// Lets the execution go on.
+pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
+    one.ask("resume", output).await
+}

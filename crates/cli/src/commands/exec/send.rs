@@ -1,0 +1,69 @@
+//! `sprag exec send`: by id, or by machine and key.
+
+use serde_json::{Map, Value, json};
+
+use crate::client::Remote;
+use crate::failure::{Exit, Failure};
+use crate::input;
+use crate::output::{Output, plain};
+
+const USAGE: &str = "\
+sprag exec send [OPTIONS] ID TYPE [PAYLOAD]
+       sprag exec send [OPTIONS] --machine MACHINE --key KEY TYPE [PAYLOAD]";
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = USAGE)]
+pub(crate) struct Arguments {
+    /// The execution's id (unless --key names it), the message's type, and its payload as JSON
+    #[arg(required = true, num_args = 1..=3, value_name = "ID TYPE PAYLOAD")]
+    words: Vec<String>,
+    /// The machine of the open execution that holds the key
+    #[arg(long, requires = "key")]
+    machine: Option<String>,
+    /// The key of the open execution
+    #[arg(long, requires = "machine")]
+    key: Option<String>,
+    /// Unique for the execution's life: the same id again gives the first answer
+    #[arg(long)]
+    id: Option<String>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Sends the message and shows what became of it.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.remote.client()?;
+    let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
+    let (request, kind, payload) = match (&arguments.machine, &arguments.key, words.as_slice()) {
+        (Some(machine), Some(key), [kind, payload @ ..]) if payload.len() <= 1 => {
+            let address = Map::from_iter([("machine".to_owned(), json!(machine)), ("key".to_owned(), json!(key))]);
+            ((client.post(&["messages"]), address), *kind, payload.first())
+        }
+        (None, None, [id, kind, payload @ ..]) => {
+            ((client.post(&["executions", id, "messages"]), Map::new()), *kind, payload.first())
+        }
+        _ => return Err(Failure::invalid("the words do not say to whom and what").note(format!("usage: {USAGE}")).into()),
+    };
+    let (request, mut message) = request;
+    message.insert("type".to_owned(), json!(kind));
+    if let Some(payload) = payload {
+        message.insert("payload".to_owned(), input::json(payload)?);
+    }
+    if let Some(id) = &arguments.id {
+        message.insert("id".to_owned(), json!(id));
+    }
+    let reply = request.json(&Value::Object(message)).send().await?;
+    output.show(&reply, |reply| text(kind, reply))?;
+    Ok(Exit::Done)
+}
+
+/// What became of the message, in a sentence.
+fn text(kind: &str, reply: &Value) -> String {
+    let kind = plain(kind);
+    if reply["queued"] == Value::Bool(true) {
+        return format!("{kind} waits in the inbox\n");
+    }
+    let states: Vec<&str> = reply["configuration"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let how = if reply["handled"] == Value::Bool(true) { "was handled" } else { "was recorded, nothing handles it" };
+    format!("{kind} {how}; now in {} (sequence {})\n", states.join(", "), reply["sequence"])
+}

@@ -1,0 +1,121 @@
+//! `sprag explain ID`: why something is not moving, and what would free it.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sprag_core::machine::{Descriptor, Machine, is_reserved, load_stored};
+
+use crate::client::{Client, Remote};
+use crate::failure::{Exit, Failure};
+use crate::output::{Output, Reason, Subject, now, plain, reason};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The id of an execution (exe_…) or an action (act_…)
+    id: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Explains whatever the id is of.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { id, remote } = arguments;
+    match id.split_once('_') {
+        Some(("exe", _)) => execution(&remote.client()?, id, output).await,
+        Some(("act", _)) => action(&remote.client()?, id, output).await,
+        _ => {
+            let failure = Failure::invalid(format!("`{id}` is the id of nothing that can be explained"));
+            Err(failure.note("give the id of an execution (exe_…) or an action (act_…)").into())
+        }
+    }
+}
+
+/// Explains an execution and its open actions.
+pub(crate) async fn execution(client: &Client, id: &str, output: Output) -> anyhow::Result<Exit> {
+    let explained = client.get(&["executions", id, "explain"]).send().await?;
+    if output == Output::Json {
+        output.show(&explained, |_| String::new())?;
+        return Ok(Exit::Done);
+    }
+    let answers = if explained["status"] == "running" { answers(client, id).await? } else { Vec::new() };
+    output.show(&explained, |explained| text(explained, id, &answers))?;
+    Ok(Exit::Done)
+}
+
+async fn action(client: &Client, id: &str, output: Output) -> anyhow::Result<Exit> {
+    let explained = client.get(&["actions", id]).send().await?;
+    output.show(&explained, |explained| action_text(explained, id))?;
+    Ok(Exit::Done)
+}
+
+/// The messages that the active states answer to.
+async fn answers(client: &Client, id: &str) -> Result<Vec<String>, Failure> {
+    let execution = client.get(&["executions", id]).send().await?;
+    let machine = execution["machine"].as_str().unwrap_or_default();
+    let version = execution["version"].to_string();
+    let kept = client.get(&["machines", machine, "versions", &version]).send().await?;
+    let paths = execution["configuration"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // Whatever stands in the way of reading the definition, the rest of the explanation is still true.
+    Ok(load_stored(&kept["definition"]).map(|machine| messages(&machine, paths)).unwrap_or_default())
+}
+
+fn messages<'p>(machine: &Machine, paths: impl Iterator<Item = &'p str>) -> Vec<String> {
+    let mut names = Vec::new();
+    for state in paths.filter_map(|path| machine.by_path(path)) {
+        for state in std::iter::once(state).chain(machine.ancestors(state)) {
+            names.extend(machine.state(state).on.iter().filter_map(|(descriptor, _)| match descriptor {
+                Descriptor::Exact(name) => (!is_reserved(name)).then(|| name.clone()),
+                Descriptor::Prefix(prefix) => (!is_reserved(&format!("{prefix}."))).then(|| format!("{prefix}.*")),
+                Descriptor::Any => Some("*".to_owned()),
+            }));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn text(explained: &Value, id: &str, answers: &[String]) -> String {
+    if has_ended(explained) {
+        return format!("{id} has ended: it is {}.\n", word(explained, "status"));
+    }
+    let Reason { what, freed_by } = reason(&explained["waiting"], Subject::Execution(id), now());
+    let mut text = format!("{id} is {}: {what}.\n", word(explained, "status"));
+    if let Some(failure) = explained["failure"].as_str() {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "Why: {}.", plain(failure));
+    }
+    let _ = writeln!(text, "What would free it: {freed_by}.");
+    if !answers.is_empty() {
+        let _ = writeln!(text, "Its states answer to: {}.", plain(&answers.join(", ")));
+    }
+    for action in explained["actions"].as_array().into_iter().flatten() {
+        let _ = write!(text, "\n{}", action_text(action, &word(action, "id")));
+    }
+    text
+}
+
+fn action_text(action: &Value, id: &str) -> String {
+    let (name, status) = (word(action, "actionId"), word(action, "status"));
+    if status == "dead" {
+        let error = &action["lastError"];
+        let why = format!("{}: {}", word(error, "type"), word(error, "message"));
+        return format!(
+            "{name} ({id}) is a dead letter: {why}.\n\
+             What would free it: `sprag dlq retry {id}`, or `sprag dlq archive {id}` to put it away.\n"
+        );
+    }
+    if has_ended(action) {
+        return format!("{name} ({id}) has ended: it is {status}.\n");
+    }
+    let Reason { what, freed_by } = reason(&action["waiting"], Subject::Action(id), now());
+    format!("{name} ({id}) is {status}: {what}.\nWhat would free it: {freed_by}.\n")
+}
+
+fn has_ended(document: &Value) -> bool {
+    document["waiting"]["state"] == "done"
+}
+
+fn word(document: &Value, name: &str) -> String {
+    plain(document[name].as_str().unwrap_or("-"))
+}

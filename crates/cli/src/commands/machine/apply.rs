@@ -1,0 +1,78 @@
+//! `sprag machine apply`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sprag_core::source::{self, Format, Limits, Node};
+
+use super::findings::counted;
+use super::templates;
+use crate::client::Remote;
+use crate::failure::{Exit, Failure};
+use crate::input;
+use crate::output::{Output, plain};
+
+/// The status of a version that is new.
+const CREATED: u16 = 201;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The machine file, YAML or JSON; a folder `templates` beside it holds its mail templates
+    file: PathBuf,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Gives the machine to the server and says which version it is.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { file, remote } = arguments;
+    let text = input::text(file)?;
+    let format = input::format(file, &text);
+    let client = remote.client()?;
+    let node = source::parse(&text, format, &Limits::DEFINITION);
+    let filled = node.as_ref().ok().map(|node| filled(file, node)).transpose()?.flatten();
+    let request = client.post(&["machines"]);
+    let answer = match (&filled, format) {
+        (Some(definition), _) => request.json(definition),
+        (None, Format::Yaml) => request.body("application/yaml", text),
+        (None, Format::Json) => request.body("application/json", text),
+    };
+    let answer = answer.answer().await?;
+    let moved = filled.as_ref().and(node.as_ref().ok());
+    if let Some(refusal) = refused(file, moved, &answer.document) {
+        return Err(refusal.into());
+    }
+    let is_new = answer.status == CREATED;
+    let mut applied = answer.success(&client)?;
+    applied["created"] = json!(is_new);
+    output.show(&applied, |applied| {
+        let how = if is_new { "applied" } else { "known already" };
+        format!("{} version {} {how}\n", plain(applied["id"].as_str().unwrap_or_default()), applied["version"])
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The definition with the templates beside its file; none when there are none. Then the file goes as it is, and the
+/// server speaks of the same lines.
+fn filled(file: &Path, node: &Node) -> Result<Option<Value>, Failure> {
+    let mut definition = node.to_value();
+    Ok(templates::fill(file, &mut definition)?.then_some(definition))
+}
+
+/// Everything the server's lint refused, at its place in the file: the server's, unless the text it got was another
+/// than the file's, whose tree is `moved` then.
+fn refused(file: &Path, moved: Option<&Node>, problem: &Value) -> Option<Failure> {
+    let findings = problem["findings"].as_array()?;
+    let errors: Vec<&Value> = findings.iter().filter(|finding| finding["severity"] == "error").collect();
+    let detail = format!("`{}` has {}", file.display(), counted(errors.len(), "error"));
+    let failure = Failure::invalid(detail).code("definition-invalid");
+    Some(errors.into_iter().fold(failure, |failure, error| {
+        let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
+        let at = moved.and_then(|node| node.pointer(error["pointer"].as_str()?)).map(|node| node.at);
+        let place = match at {
+            Some(at) => format!("{}:{}:{}", file.display(), at.line, at.column),
+            None => format!("{}:{}:{}", file.display(), error["line"], error["column"]),
+        };
+        failure.note(format!("{place}: error[{}]: {} ({})", text("code"), text("detail"), text("remedy")))
+    }))
+}

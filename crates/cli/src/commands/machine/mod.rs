@@ -1,0 +1,35 @@
+//! `sprag machine`: machines as files and as a server keeps them.
+
+mod apply;
+mod findings;
+mod lint;
+mod list;
+mod local;
+mod show;
+mod templates;
+
+use crate::failure::Exit;
+use crate::output::Output;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Say everything that is wrong or doubtful about machine files
+    Lint(lint::Arguments),
+    /// Give a machine file to a server, which keeps it as a new version
+    Apply(apply::Arguments),
+    /// List machines with their newest versions
+    List(list::Arguments),
+    /// Show a machine as the server keeps it
+    Show(show::Arguments),
+}
+
+impl Command {
+    pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::Lint(arguments) => lint::run(&arguments, output),
+            Self::Apply(arguments) => apply::run(&arguments, output).await,
+            Self::List(arguments) => list::run(&arguments, output).await,
+            Self::Show(arguments) => show::run(&arguments, output).await,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The commands, by noun and verb.
+
+mod action;
+mod completions;
+mod config;
+mod dlq;
+mod exec;
+mod explain;
+mod list;
+mod machine;
+mod system;
+mod up;
+
+use std::future::Future;
+
+use crate::failure::Exit;
+use crate::logging::Logs;
+use crate::output::Output;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  it did what it was asked
+  1  it could not
+  2  it was asked wrongly: usage, or input that is not valid
+
+Start a server with `sprag up`; every command that speaks to one takes --server URL or SPRAG_SERVER.";
+
+/// Runs state machines that act on the world, and never lose a step.
+#[derive(Debug, clap::Parser)]
+#[command(name = "sprag", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Sprag {
+    /// How data is shown: text or json
+    #[arg(long, global = true, value_enum, default_value_t, hide_possible_values = true, value_name = "FORMAT")]
+    output: Output,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Start a server
+    Up(up::Arguments),
+    /// Check, apply, draw, simulate, test and compare machines
+    #[command(subcommand)]
+    Machine(machine::Command),
+    /// Start executions, send them messages, see what they do
+    #[command(subcommand)]
+    Exec(exec::Command),
+    /// See and steer actions
+    #[command(subcommand)]
+    Action(action::Command),
+    /// See and settle dead letters
+    #[command(subcommand)]
+    Dlq(dlq::Command),
+    /// Say why an execution or an action is not moving, and what would free it
+    Explain(explain::Arguments),
+    /// Show what a server is and how it runs
+    System(system::Arguments),
+    /// The configuration of a server
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+}
+
+impl Sprag {
+    /// How much this command logs.
+    pub(crate) fn logs(&self) -> Logs {
+        match self.command {
+            Command::Up(_) => Logs::Server,
+            _ => Logs::Command,
+        }
+    }
+
+    /// Does what was asked.
+    pub(crate) fn run(self) -> anyhow::Result<Exit> {
+        let Self { output, command } = self;
+        match command {
+            Command::Up(arguments) => up::run(&arguments, output),
+            Command::Machine(command) => complete(command.run(output)),
+            Command::Exec(command) => complete(command.run(output)),
+            Command::Action(command) => complete(command.run(output)),
+            Command::Dlq(command) => complete(command.run(output)),
+            Command::Explain(arguments) => complete(explain::run(&arguments, output)),
+            Command::System(arguments) => complete(system::run(&arguments, output)),
+            Command::Config(command) => command.run(),
+            Command::Completions(arguments) => completions::run(&arguments),
+        }
+    }
+}
+
+/// Runs a command that speaks to a server, on this thread.
+fn complete(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
+}

@@ -1,0 +1,60 @@
+//! The engine of a server, with everything it cannot do without.
+
+use std::sync::Arc;
+
+use sprag_core::action::BoxFuture;
+use sprag_core::clock::System;
+use sprag_engine::{Engine, Options, Requirements, SecretSource};
+use sprag_runners::Registry;
+use sprag_runners::secrets::{SecretError, Secrets};
+
+use super::store::Opened;
+use crate::failure::{Exit, Failure};
+
+/// What an engine is made of.
+pub(super) struct Parts {
+    pub(super) store: Opened,
+    pub(super) clock: Arc<System>,
+    pub(super) registry: Registry,
+    pub(super) secrets: Secrets,
+    pub(super) options: Options,
+}
+
+/// Starts the engine on this runtime.
+pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
+    let Parts { store, clock, registry, secrets, options } = parts;
+    let requirements = Requirements {
+        store: store.lane,
+        readers: Arc::new(store.readers),
+        clock,
+        entropy: Box::new(entropy),
+        secrets: Arc::new(Asked(secrets)),
+    };
+    let builder = Engine::builder(requirements).options(options);
+    let runners = registry.types().filter_map(|kind| registry.get(kind));
+    let builder = runners.fold(builder, |builder, runner| builder.runner(Arc::clone(runner)));
+    builder.start().map_err(|error| Failure::new(format!("the engine does not start: {}", error.0)))
+}
+
+/// What nobody can guess. A system that has none cannot be served: ids would repeat.
+fn entropy() -> u64 {
+    getrandom::u64().unwrap_or_else(|error| {
+        tracing::error!(%error, "the system gives no entropy");
+        std::process::exit(Exit::Failed.code().into())
+    })
+}
+
+/// The configured providers, as the engine asks them.
+struct Asked(Secrets);
+
+impl SecretSource for Asked {
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match self.0.get(name).await {
+                Ok(value) => Ok(Some(value)),
+                Err(SecretError::Missing { .. } | SecretError::Name { .. }) => Ok(None),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+}

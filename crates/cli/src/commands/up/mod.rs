@@ -1,0 +1,166 @@
+//! `sprag up`: a server, from its configuration to its last breath.
+//!
+//! Store, engine, runners and server are wired here and nowhere else. Whatever happens, a process that was asked to
+//! stop is gone within ten seconds: what it leaves unfinished the next one settles.
+
+mod banner;
+mod engine;
+mod signals;
+mod store;
+mod time;
+mod watchdog;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::clock::System;
+use sprag_engine::Engine;
+use sprag_runners::Registry;
+use sprag_runners::secrets::Secrets;
+use sprag_server::{Error as ServerError, Server};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use self::signals::Signals;
+use crate::config::{Environment, Given, Settings};
+use crate::failure::{Exit, Failure};
+use crate::output::{self, Output};
+
+/// How long actions under way have to end once the server is asked to stop.
+const DRAIN: Duration = Duration::from_secs(8);
+/// How long what is left of the runtime has to end after that.
+const RUNTIME_END: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Where everything is remembered: sqlite:PATH [default: sqlite:./sprag.db]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// Where the API answers [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// The configuration file [default: sprag.toml if it is there]
+    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Check the configuration and exit
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs a server until it is asked to stop.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { store, listen, config, check } = arguments;
+    let environment = Environment::process();
+    for (name, near) in environment.doubtful() {
+        tracing::warn!(variable = name, "not a variable of Sprag; did you mean {near}?");
+    }
+    let given = Given { config: config.as_deref(), store: store.as_deref(), listen: listen.as_deref() };
+    let settings = Settings::load(&given, &environment)?;
+    if *check {
+        output::note("the configuration is valid");
+        return Ok(Exit::Done);
+    }
+    let store = store::open(&settings.store)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let end = runtime.block_on(serve(settings, store, output));
+    // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
+    runtime.shutdown_timeout(RUNTIME_END);
+    end
+}
+
+/// Why a server ends.
+enum End {
+    /// Somebody asked it to.
+    Asked,
+    /// The engine cannot go on.
+    EngineFailed(String),
+    /// Nobody can be listened to any more.
+    ServerFailed(anyhow::Error),
+}
+
+async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyhow::Result<Exit> {
+    let Settings { store: address, listen, hosts, body_bytes, runners, secrets, engine: options } = settings;
+    // From here on a signal is a request, not the end of the process.
+    let signals = Signals::listen()?;
+    let clock = Arc::new(System::start(store.latest));
+    let registry = Registry::standard(&runners, clock.clone())?;
+    let parts = engine::Parts { store, clock: clock.clone(), registry, secrets: Secrets::from_options(&secrets)?, options };
+    let engine = engine::start(parts)?;
+    let options = sprag_server::Options { listen, hosts, body_bytes, store: address.kind().to_owned() };
+    let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
+    tokio::spawn(time::follow(clock));
+    banner::show(server.address(), &address, output)?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server.run(async {
+        // Dropping the sender means the same.
+        let _ = stopped.await;
+    }));
+    let mut running = Running { engine, serving, signals };
+    let end = running.end().await;
+    running.drain(end, stop).await
+}
+
+/// Why nobody can be listened to: an address that is not allowed is a mistake of whoever wrote it.
+fn not_listening(error: ServerError) -> anyhow::Error {
+    match error {
+        ServerError::NotLoopback { .. } | ServerError::HostName { .. } => Failure::invalid(error.to_string()).into(),
+        error => Failure::new(format!("{:#}", anyhow::Error::from(error))).note("name another with --listen").into(),
+    }
+}
+
+/// A server at work.
+struct Running {
+    engine: Engine,
+    serving: JoinHandle<Result<(), ServerError>>,
+    signals: Signals,
+}
+
+impl Running {
+    /// Waits for a reason to end.
+    async fn end(&mut self) -> End {
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => {
+                tracing::info!(signal, "asked to stop: nothing new starts, actions under way have {} s", DRAIN.as_secs());
+                End::Asked
+            }
+            reason = self.engine.failed() => End::EngineFailed(reason),
+            served = &mut self.serving => End::ServerFailed(match served {
+                Ok(Err(error)) => error.into(),
+                Ok(Ok(())) => anyhow::anyhow!("the server stopped by itself"),
+                Err(error) => error.into(),
+            }),
+        }
+    }
+
+    /// Lets what is under way end, for a while.
+    async fn drain(self, end: End, stop: oneshot::Sender<()>) -> anyhow::Result<Exit> {
+        let Self { engine, serving, mut signals } = self;
+        watchdog::start();
+        tokio::spawn(async move {
+            let signal = signals.next().await;
+            tracing::warn!(signal, "asked again: stopping at once");
+            std::process::exit(Exit::Failed.code().into());
+        });
+        // The server may be the one that ended.
+        let _ = stop.send(());
+        let serving = async {
+            if !serving.is_finished() {
+                let _ = serving.await;
+            }
+        };
+        tokio::join!(engine.shutdown(DRAIN), serving);
+        match end {
+            End::Asked => {
+                tracing::info!("stopped");
+                Ok(Exit::Done)
+            }
+            End::EngineFailed(reason) => Err(Failure::new(format!("the engine stopped: {reason}"))
+                .code("engine-stopped")
+                .note("nothing acknowledged is lost; start it again once the cause is gone")
+                .into()),
+            End::ServerFailed(error) => Err(error),
+        }
+    }
+}

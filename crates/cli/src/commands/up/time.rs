@@ -1,0 +1,20 @@
+//! The wall clock, followed when it jumps ahead.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::clock::System;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Adopts a wall clock that went ahead of engine time, for as long as it is polled. A wall clock that went back is left
+/// alone: engine time never runs backwards.
+pub(super) async fn follow(clock: Arc<System>) {
+    let mut ticks = tokio::time::interval(EVERY);
+    loop {
+        ticks.tick().await;
+        if let Some(jump) = clock.adopt_wall() {
+            tracing::warn!(code = "clock-jumped", millis = jump.millis, "the wall clock jumped ahead; engine time follows");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Every key of the configuration, with what it holds.
+
+/// One key.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// The table it stands in.
+    pub(super) section: &'static str,
+    /// Its name there.
+    pub(super) name: &'static str,
+    /// The environment variable that overrides it.
+    pub(super) variable: &'static str,
+    /// What it holds.
+    pub(super) kind: Kind,
+    /// The default as TOML; none where nothing is set.
+    pub(super) default: Option<&'static str>,
+    /// What it is for, one comment line each.
+    pub(super) about: &'static [&'static str],
+}
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A text.
+    Text,
+    /// A list of texts; in the environment separated by commas.
+    Texts,
+    /// A list of some of these words.
+    Words(&'static [&'static str]),
+    /// A whole number in these bounds.
+    Whole {
+        /// Not less.
+        least: u64,
+        /// Not more.
+        most: u64,
+    },
+}
+
+const MEBIBYTES_64: u64 = 64 * 1024 * 1024;
+
+/// All of them, in the order in which they are printed.
+pub(super) static KEYS: &[Key] = &[
+    Key {
+        section: "listen",
+        name: "address",
+        variable: "SPRAG_LISTEN",
+        kind: Kind::Text,
+        default: Some("\"127.0.0.1:7400\""),
+        about: &["Where the API answers. Port 0 takes a free one and says which."],
+    },
+    Key {
+        section: "listen",
+        name: "hosts",
+        variable: "SPRAG_LISTEN_HOSTS",
+        kind: Kind::Texts,
+        default: Some("[]"),
+        about: &["Names the server is addressed by, besides localhost and loopback addresses."],
+    },
+    Key {
+        section: "store",
+        name: "url",
+        variable: "SPRAG_STORE",
+        kind: Kind::Text,
+        default: Some("\"sqlite:./sprag.db\""),
+        about: &["Where everything is remembered: `sqlite:PATH`, a file on a local disk."],
+    },
+    Key {
+        section: "outbound",
+        name: "allow",
+        variable: "SPRAG_OUTBOUND_ALLOW",
+        kind: Kind::Texts,
+        default: Some("[]"),
+        about: &[
+            "Networks that addresses in machines may reach although they are private,",
+            "loopback or link-local: `[\"127.0.0.0/8\", \"10.1.0.0/16\"]`.",
+        ],
+    },
+    Key {
+        section: "exec",
+        name: "allow",
+        variable: "SPRAG_EXEC_ALLOW",
+        kind: Kind::Texts,
+        default: Some("[]"),
+        about: &["Programs that `exec` actions may start: `[\"/usr/bin/rsync\"]`. None unless listed."],
+    },
+    Key {
+        section: "secrets",
+        name: "providers",
+        variable: "SPRAG_SECRETS_PROVIDERS",
+        kind: Kind::Words(&["env", "file"]),
+        default: Some("[\"env\"]"),
+        about: &[
+            "Who is asked for `secrets.NAME`, in this order: `env` is SPRAG_SECRET_NAME,",
+            "`file` is the content of `<dir>/NAME`.",
+        ],
+    },
+    Key {
+        section: "secrets",
+        name: "dir",
+        variable: "SPRAG_SECRETS_DIR",
+        kind: Kind::Text,
+        default: None,
+        about: &["The directory of the provider `file`."],
+    },
+    limit("bodyBytes", "SPRAG_LIMITS_BODY_BYTES", (1024, MEBIBYTES_64), "1048576", &["The body of a request, in bytes."]),
+    limit("messageBytes", "SPRAG_LIMITS_MESSAGE_BYTES", (1, MEBIBYTES_64), "262144", &["A message, in bytes."]),
+    limit(
+        "variablesBytes",
+        "SPRAG_LIMITS_VARIABLES_BYTES",
+        (1, MEBIBYTES_64),
+        "262144",
+        &["Variables and results of an execution, in bytes."],
+    ),
+    limit("jsonDepth", "SPRAG_LIMITS_JSON_DEPTH", (1, 64), "32", &["Levels of JSON."]),
+    limit("microsteps", "SPRAG_LIMITS_MICROSTEPS", (1, 1_000_000), "1000", &["Microsteps in a macrostep."]),
+    limit("inbox", "SPRAG_LIMITS_INBOX", (1, 100_000), "1000", &["Inputs that wait for one execution."]),
+    limit("historyPage", "SPRAG_LIMITS_HISTORY_PAGE", (1, 10_000), "1000", &["Entries of a page of history."]),
+    limit("attempts", "SPRAG_LIMITS_ATTEMPTS", (1, 1_000_000), "1024", &["Attempts under way at once, in all."]),
+];
+
+const fn limit(
+    name: &'static str,
+    variable: &'static str,
+    (least, most): (u64, u64),
+    default: &'static str,
+    about: &'static [&'static str],
+) -> Key {
+    Key { section: "limits", name, variable, kind: Kind::Whole { least, most }, default: Some(default), about }
+}
+
+/// The sections, each once, in order.
+pub(super) fn sections() -> Vec<&'static str> {
+    let mut sections: Vec<&str> = Vec::new();
+    for key in KEYS {
+        if !sections.contains(&key.section) {
+            sections.push(key.section);
+        }
+    }
+    sections
+}
+
+/// The keys of a section.
+pub(super) fn of(section: &str) -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| key.section == section)
+}

@@ -1,0 +1,19 @@
+//! How a server is configured: `sprag.toml`, under the environment, under flags.
+//!
+//! [`keys`] is the one list of everything that can be set; the file, the environment and the printed default all
+//! follow it. Everything wrong is found in one run and says where it was written.
+
+mod environment;
+mod file;
+mod keys;
+mod layers;
+mod print;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use environment::Environment;
+pub(crate) use layers::Invalid;
+pub(crate) use print::annotated;
+pub(crate) use settings::{Given, Settings, StoreAddress};

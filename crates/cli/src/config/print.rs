@@ -1,0 +1,30 @@
+//! The default configuration with a comment for everything that can be set.
+
+use std::fmt::Write as _;
+
+use super::keys;
+
+const HEAD: &str = "\
+# sprag.toml: how `sprag up` runs. Every key is optional; these are the defaults.
+# The environment variable named beside a key overrides it, a flag overrides both.
+# Relative paths start where `sprag up` was started.
+";
+
+/// The file, ready to be saved as `sprag.toml`.
+pub(crate) fn annotated() -> String {
+    let mut text = HEAD.to_owned();
+    for section in keys::sections() {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "\n[{section}]\n");
+        for key in keys::of(section) {
+            for line in key.about {
+                let _ = writeln!(text, "# {line}");
+            }
+            let _ = match key.default {
+                Some(default) => writeln!(text, "{} = {default} # {}", key.name, key.variable),
+                None => writeln!(text, "# {} = \"\" # {}", key.name, key.variable),
+            };
+        }
+    }
+    text
+}

@@ -1,0 +1,214 @@
+//! The configuration as the server uses it: read from all layers, typed, checked.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use sprag_engine::Limits;
+use sprag_engine::dispatch::Caps;
+use sprag_runners::exec::{self, Exec};
+use sprag_runners::outbound::{self, Guard};
+use sprag_runners::secrets::{self, ProviderName, Secrets};
+
+use super::environment::Environment;
+use super::file;
+use super::keys::KEYS;
+use super::layers::{Invalid, Layers, Place, Problem, Value};
+use crate::input;
+
+/// The file that is read when none is named and it is there.
+const FILE: &str = "sprag.toml";
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
+const STORE: &str = "./sprag.db";
+
+/// What the command line says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given<'a> {
+    /// `--config`.
+    pub(crate) config: Option<&'a Path>,
+    /// `--store`.
+    pub(crate) store: Option<&'a str>,
+    /// `--listen`.
+    pub(crate) listen: Option<&'a str>,
+}
+
+/// Where everything is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreAddress {
+    /// A file.
+    Sqlite(PathBuf),
+}
+
+impl StoreAddress {
+    /// What kind of store it is.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sqlite",
+        }
+    }
+}
+
+impl fmt::Display for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+/// How a server runs.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Where everything is remembered.
+    pub(crate) store: StoreAddress,
+    /// Where the API answers.
+    pub(crate) listen: SocketAddr,
+    /// Names the server is addressed by.
+    pub(crate) hosts: Vec<String>,
+    /// The largest request body.
+    pub(crate) body_bytes: usize,
+    /// What runners may do.
+    pub(crate) runners: sprag_runners::Options,
+    /// Where secrets come from.
+    pub(crate) secrets: secrets::Options,
+    /// Bounds.
+    pub(crate) engine: sprag_engine::Options,
+}
+
+impl Settings {
+    /// Reads the file, the environment and the flags, in this order, and checks what they come to.
+    pub(crate) fn load(given: &Given<'_>, environment: &Environment) -> anyhow::Result<Self> {
+        let mut layers = Layers::default();
+        let mut problems = match given.config {
+            Some(path) => file::read(&path.display().to_string(), &input::text(path)?, &mut layers),
+            None if Path::new(FILE).is_file() => file::read(FILE, &input::text(Path::new(FILE))?, &mut layers),
+            None => Vec::new(),
+        };
+        problems.extend(environment.read(&mut layers));
+        for (section, name, flag, text) in
+            [("store", "url", "--store", given.store), ("listen", "address", "--listen", given.listen)]
+        {
+            let key = KEYS.iter().find(|key| key.section == section && key.name == name);
+            if let Some((key, text)) = key.zip(text) {
+                layers.set(key, Value::Text(text.to_owned()), Place::Flag(flag));
+            }
+        }
+        Ok(Self::of(&layers, problems)?)
+    }
+
+    /// The settings of these layers, unless something was or is wrong.
+    fn of(layers: &Layers, problems: Vec<Problem>) -> Result<Self, Invalid> {
+        let mut check = Check { layers, problems };
+        let settings = Self {
+            store: check.value("store", "url", store_of, || StoreAddress::Sqlite(PathBuf::from(STORE))),
+            listen: check.value("listen", "address", listen_of, || LISTEN),
+            hosts: check.texts("listen", "hosts"),
+            body_bytes: layers.whole("limits", "bodyBytes").unwrap_or(sprag_server::BODY_BYTES_MAX),
+            runners: sprag_runners::Options {
+                outbound: outbound::Options { allow: check.texts("outbound", "allow") },
+                exec: exec::Options { allow: check.texts("exec", "allow") },
+            },
+            secrets: secrets_of(layers),
+            engine: engine_of(layers),
+        };
+        check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
+        check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
+        check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
+        if check.problems.is_empty() { Ok(settings) } else { Err(Invalid { problems: check.problems }) }
+    }
+}
+
+/// A check under way.
+struct Check<'a> {
+    layers: &'a Layers,
+    problems: Vec<Problem>,
+}
+
+/// What is wrong with a text, and what would mend it.
+type Wrong = (String, String);
+
+impl Check<'_> {
+    /// What a text means, or the default where none was given.
+    fn value<T>(
+        &mut self,
+        section: &'static str,
+        name: &'static str,
+        parse: fn(&str) -> Result<T, Wrong>,
+        default: fn() -> T,
+    ) -> T {
+        let Some(text) = self.layers.text(section, name) else { return default() };
+        parse(text).unwrap_or_else(|(detail, remedy)| {
+            self.problem(section, name, detail, remedy);
+            default()
+        })
+    }
+
+    fn texts(&self, section: &'static str, name: &'static str) -> Vec<String> {
+        self.layers.texts(section, name).map(<[String]>::to_vec).unwrap_or_default()
+    }
+
+    /// Notes what the owner of a value says against it.
+    fn verdict<T, E: std::error::Error>(&mut self, section: &'static str, name: &'static str, made: Result<T, E>) {
+        if let Err(error) = made {
+            self.problem(section, name, error.to_string(), format!("mend `{section}.{name}`"));
+        }
+    }
+
+    fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
+        // Defaults are right, so whatever is wrong was written somewhere.
+        if let Some(place) = self.layers.place(section, name) {
+            self.problems.push(Problem { place, code: "wrong-value", detail, remedy });
+        }
+    }
+}
+
+fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
+    if ["postgres:", "postgresql:"].iter().any(|scheme| text.starts_with(scheme)) {
+        let detail = "PostgreSQL is not available yet".to_owned();
+        return Err((detail, "use `sqlite:PATH`, a file on a local disk".to_owned()));
+    }
+    match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+        Some(path) => Ok(StoreAddress::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))),
+        None => Err((format!("`{text}` is no store"), "write `sqlite:PATH`, as in `sqlite:./sprag.db`".to_owned())),
+    }
+}
+
+fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
+    let literal = text.strip_prefix("localhost:").map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let address: SocketAddr = literal.parse().map_err(|_| {
+        (format!("`{text}` is no address"), "write an IP address and a port, as in `127.0.0.1:7400`".to_owned())
+    })?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    let detail = format!("`{text}` is not a loopback address, and there is no authentication yet");
+    Err((detail, format!("write `127.0.0.1:{}`", address.port())))
+}
+
+fn secrets_of(layers: &Layers) -> secrets::Options {
+    let default = secrets::Options::default();
+    let named = |name: &String| match name.as_str() {
+        "file" => ProviderName::File,
+        _ => ProviderName::Env,
+    };
+    let providers = layers.texts("secrets", "providers").map(|names| names.iter().map(named).collect());
+    secrets::Options {
+        providers: providers.unwrap_or(default.providers),
+        dir: layers.text("secrets", "dir").map(PathBuf::from),
+    }
+}
+
+fn engine_of(layers: &Layers) -> sprag_engine::Options {
+    let default = sprag_engine::Options::default();
+    let Limits { message_bytes, variables_bytes, json_depth, microsteps, inbox, history_page } = default.limits;
+    let limits = Limits {
+        message_bytes: layers.whole("limits", "messageBytes").unwrap_or(message_bytes),
+        variables_bytes: layers.whole("limits", "variablesBytes").unwrap_or(variables_bytes),
+        json_depth: layers.whole("limits", "jsonDepth").unwrap_or(json_depth),
+        microsteps: layers.whole("limits", "microsteps").unwrap_or(microsteps),
+        inbox: layers.whole("limits", "inbox").unwrap_or(inbox),
+        history_page: layers.whole("limits", "historyPage").unwrap_or(history_page),
+    };
+    let caps = Caps { total: layers.whole("limits", "attempts").unwrap_or(default.caps.total), ..default.caps };
+    sprag_engine::Options { caps, limits, ..default }
+}

@@ -1,0 +1,113 @@
+use super::environment::Environment;
+use super::file;
+use super::layers::{Layers, Problem};
+use super::settings::{Given, Settings, StoreAddress};
+use super::{Invalid, annotated};
+
+/// What is wrong with a file, as it is printed.
+fn problems_of(text: &str) -> Vec<String> {
+    let shown = |problem: &Problem| format!("{}: {}: {} ({})", problem.place, problem.code, problem.detail, problem.remedy);
+    file::read("sprag.toml", text, &mut Layers::default()).iter().map(shown).collect()
+}
+
+fn settings(toml: &str, environment: &[(&str, &str)], given: Given<'_>) -> anyhow::Result<Settings> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sprag.toml");
+    std::fs::write(&path, toml).unwrap();
+    Settings::load(&Given { config: Some(&path), ..given }, &Environment::of(environment))
+}
+
+fn refused(toml: &str, environment: &[(&str, &str)], given: Given<'_>) -> Vec<Problem> {
+    let error = settings(toml, environment, given).unwrap_err();
+    match error.downcast::<Invalid>() {
+        Ok(Invalid { problems }) => problems,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_name_and_its_place() {
+    assert_eq!(
+        problems_of("[outbound]\nallwo = []\n"),
+        ["sprag.toml:2:1: unknown-key: unknown key `allwo` (did you mean `allow`?)"]
+    );
+    assert_eq!(
+        problems_of("# ü\n  [outbuond]\n"),
+        ["sprag.toml:2:4: unknown-section: unknown section `outbuond` (did you mean `outbound`?)"]
+    );
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let problems = problems_of("exec = 1\n[listen]\naddress = 7400\n[limits]\ninbox = 0\nxyzzy = 1\n");
+    let places: Vec<&str> = problems.iter().map(|problem| problem.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["sprag.toml:1:8", "sprag.toml:5:9", "sprag.toml:6:1", "sprag.toml:3:11"]);
+}
+
+#[test]
+fn toml_that_does_not_parse_is_a_problem_with_a_place() {
+    let problems = problems_of("[listen]\naddress = \n");
+    assert!(problems[0].starts_with("sprag.toml:2:"), "{problems:?}");
+}
+
+#[test]
+fn the_printed_default_is_what_holds_without_a_file() {
+    let printed = settings(&annotated(), &[], Given::default()).unwrap();
+    let nothing = settings("", &[], Given::default()).unwrap();
+    assert_eq!(format!("{printed:?}"), format!("{nothing:?}"));
+}
+
+#[test]
+fn flags_win_over_the_environment_and_the_environment_over_the_file() {
+    let toml = "[store]\nurl = \"sqlite:file.db\"\n[listen]\naddress = \"127.0.0.1:1\"\n[limits]\ninbox = 7\n";
+    let environment = [("SPRAG_STORE", "sqlite:environment.db"), ("SPRAG_LISTEN", "127.0.0.1:2")];
+    let given = Given { store: Some("sqlite:flag.db"), ..Given::default() };
+    let settings = settings(toml, &environment, given).unwrap();
+    assert_eq!(settings.store, StoreAddress::Sqlite("flag.db".into()));
+    assert_eq!(settings.listen.port(), 2);
+    assert_eq!(settings.engine.limits.inbox, 7);
+}
+
+#[test]
+fn lists_in_the_environment_are_separated_by_commas() {
+    let environment = [("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8, 10.0.0.0/8"), ("SPRAG_EXEC_ALLOW", "")];
+    let settings = settings("", &environment, Given::default()).unwrap();
+    assert_eq!(settings.runners.outbound.allow, ["127.0.0.0/8", "10.0.0.0/8"]);
+    assert!(settings.runners.exec.allow.is_empty());
+}
+
+#[test]
+fn a_wrong_value_names_the_layer_it_came_from() {
+    let problems = refused("[exec]\nallow = [\"../sh\"]\n", &[("SPRAG_LIMITS_INBOX", "many")], Given::default());
+    let places: Vec<String> = problems.iter().map(|problem| problem.place.to_string()).collect();
+    assert_eq!(places[0], "SPRAG_LIMITS_INBOX");
+    assert!(places[1].ends_with("sprag.toml:2:9"), "{places:?}");
+    let given = Given { listen: Some("7400"), ..Given::default() };
+    assert_eq!(refused("", &[], given)[0].place.to_string(), "--listen");
+}
+
+#[test]
+fn postgres_is_refused_in_plain_words() {
+    let given = Given { store: Some("postgres://localhost/sprag"), ..Given::default() };
+    let problems = refused("", &[], given);
+    assert!(problems[0].detail.contains("not available yet"), "{problems:?}");
+}
+
+#[test]
+fn the_file_provider_needs_its_directory() {
+    assert_eq!(refused("[secrets]\nproviders = [\"file\"]\n", &[], Given::default()).len(), 1);
+    let problems = problems_of("[secrets]\nproviders = [\"fiel\"]\n");
+    assert!(problems[0].contains("did you mean `file`?"), "{problems:?}");
+    assert!(settings("[secrets]\nproviders = [\"file\"]\ndir = \"/run/secrets\"\n", &[], Given::default()).is_ok());
+}
+
+#[test]
+fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
+    let environment = Environment::of(&[
+        ("SPRAG_OUTBOUND_ALOW", "x"),
+        ("SPRAG_SECRET_STORE", "x"),
+        ("SPRAG_SERVICE_PORT_HTTP_PROTO", "x"),
+        ("SPRAG_STORE", "sqlite:x.db"),
+    ]);
+    assert_eq!(environment.doubtful(), [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]);
+}

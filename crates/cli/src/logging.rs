@@ -1,0 +1,42 @@
+//! Logs go to stderr: readable on a terminal, one JSON object a line otherwise.
+
+use std::io::{self, IsTerminal as _};
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// The variable that says what is logged: `debug`, or `info,sprag_runners=debug`.
+const VARIABLE: &str = "SPRAG_LOG";
+
+/// How much a command logs unless the environment says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logs {
+    /// A server: what happens.
+    Server,
+    /// Everything else: what is wrong.
+    Command,
+}
+
+/// Starts logging.
+pub(crate) fn start(logs: Logs) {
+    let default = match logs {
+        Logs::Server => LevelFilter::INFO,
+        Logs::Command => LevelFilter::WARN,
+    };
+    let asked = std::env::var(VARIABLE).ok();
+    let parsed = asked.as_deref().map(str::parse::<Targets>);
+    let is_wrong = matches!(parsed, Some(Err(_)));
+    let targets = parsed.and_then(Result::ok).unwrap_or_else(|| Targets::new().with_default(default));
+    let registry = tracing_subscriber::registry().with(targets);
+    if io::stderr().is_terminal() {
+        registry.with(fmt::layer().compact().with_writer(io::stderr).with_target(false)).init();
+    } else {
+        registry.with(fmt::layer().json().flatten_event(true).with_writer(io::stderr)).init();
+    }
+    if is_wrong {
+        tracing::warn!(variable = VARIABLE, "not a log filter, so it is ignored: write `debug` or `sprag_engine=debug`");
+    }
+}

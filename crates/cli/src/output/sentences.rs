@@ -1,0 +1,159 @@
+//! Why something is not moving and what would free it, in sentences.
+
+use serde_json::Value;
+use sprag_core::time::Timestamp;
+
+use super::table::plain;
+use super::when::When;
+
+/// What does not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject<'a> {
+    /// An execution, by its id.
+    Execution(&'a str),
+    /// An action, by its id.
+    Action(&'a str),
+}
+
+/// Why it does not move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reason {
+    /// What holds it.
+    pub(crate) what: String,
+    /// What would free it.
+    pub(crate) freed_by: String,
+}
+
+impl Reason {
+    fn new(what: impl Into<String>, freed_by: impl Into<String>) -> Self {
+        Self { what: what.into(), freed_by: freed_by.into() }
+    }
+}
+
+/// The sentences for a `waiting` field.
+pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> Reason {
+    let field = |name: &str| plain(waiting[name].as_str().unwrap_or_default());
+    let at = |name: &str| When::parse(&field(name)).map_or_else(|| field(name), |when| when.long(now));
+    match waiting["state"].as_str() {
+        Some("running") => Reason::new(
+            format!("attempt {} is under way since {}", field("attempt"), at("since")),
+            match subject {
+                Subject::Action(id) => format!("its end or its timeout; `sprag action cancel {id}` asks it to stop"),
+                Subject::Execution(_) => "the attempt's end or its timeout".to_owned(),
+            },
+        ),
+        Some("retrying") => Reason::new(
+            format!(
+                "{} made, the last one failed with `{}`; the next is due at {}",
+                attempts(waiting["attempt"].as_u64().unwrap_or_default()),
+                field("error"),
+                at("nextAt")
+            ),
+            match subject {
+                Subject::Action(id) => format!("time; `sprag action retry-now {id}` makes it due at once"),
+                Subject::Execution(_) => "time; `sprag action retry-now` makes it due at once".to_owned(),
+            },
+        ),
+        Some("waiting") => held(waiting, subject, &field("object"), &at("until")),
+        Some("done") => Reason::new("nothing is left to happen", "nothing: it has ended"),
+        _ => Reason::new(format!("the server says `{}`", plain(&waiting.to_string())), "a newer `sprag` knows more"),
+    }
+}
+
+fn attempts(count: u64) -> String {
+    if count == 1 { "1 attempt was".to_owned() } else { format!("{count} attempts were") }
+}
+
+fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Reason {
+    let has_end = !waiting["until"].is_null();
+    let then = if has_end { format!(" until {until}") } else { String::new() };
+    match waiting["for"].as_str().unwrap_or_default() {
+        "timer" => timer(subject, until),
+        "message" => Reason::new("it waits for a message", format!("`sprag exec send {object} TYPE`")),
+        "permit" => Reason::new(
+            format!("it waits for a permit of `{object}`"),
+            "the end of an attempt before it; `sprag action queue` shows what runs",
+        ),
+        "rate" => Reason::new(format!("the rate of `{object}` is used up{then}"), "time, or a higher rate"),
+        "runner" => {
+            Reason::new(format!("no runner serves `{object}`"), "a program that leases actions of this type")
+        }
+        "dependency" => Reason::new(format!("it waits for {object}"), "its end"),
+        "pause" => Reason::new(format!("{object} is paused"), format!("`sprag exec resume {object}`")),
+        "circuit" => Reason::new(
+            format!("`{object}` keeps failing and is left alone{then}"),
+            "the destination's recovery: then one attempt goes through to try",
+        ),
+        "approval" => Reason::new(format!("it waits for an approval of {object}"), "somebody who may approve it"),
+        "killSwitch" => Reason::new(format!("the switch {object} holds it"), "somebody who releases the switch"),
+        "decision" => Reason::new(
+            "its last decision failed and its input waits",
+            format!(
+                "`sprag exec resume {object}` tries the input again, `sprag exec migrate {object}` first moves it to a \
+                 mended version, `sprag exec cancel {object}` closes it"
+            ),
+        ),
+        other => Reason::new(format!("it waits for {} {object}{then}", plain(other)), "a newer `sprag` knows more"),
+    }
+}
+
+fn timer(subject: Subject<'_>, until: &str) -> Reason {
+    match subject {
+        Subject::Action(id) => {
+            Reason::new(format!("it is due at {until}"), format!("time; `sprag action retry-now {id}` makes it due at once"))
+        }
+        Subject::Execution(id) => Reason::new(
+            format!("it waits for time: the next thing is due at {until}"),
+            format!("time, or a message: `sprag exec send {id} TYPE`"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at_noon(waiting: &Value, subject: Subject<'_>) -> Reason {
+        reason(waiting, subject, "2026-01-31T12:00:00.000Z".parse().unwrap())
+    }
+
+    #[test]
+    fn a_retry_says_why_and_when() {
+        let waiting = json!({
+            "state": "retrying", "attempt": 2, "nextAt": "2026-01-31T12:00:04.000Z", "error": "rate_limit",
+        });
+        let reason = at_noon(&waiting, Subject::Action("act_1"));
+        assert_eq!(
+            reason.what,
+            "2 attempts were made, the last one failed with `rate_limit`; the next is due at 2026-01-31 12:00:04Z (in 4s)"
+        );
+        assert!(reason.freed_by.contains("sprag action retry-now act_1"));
+    }
+
+    #[test]
+    fn everything_the_engine_can_wait_for_has_its_own_sentence() {
+        let kinds = [
+            "timer", "message", "permit", "rate", "runner", "dependency", "pause", "circuit", "decision", "approval",
+            "killSwitch",
+        ];
+        let mut sentences: Vec<String> = kinds
+            .iter()
+            .map(|kind| {
+                let waiting = json!({"state": "waiting", "for": kind, "object": "x", "since": "2026-01-31T12:00:00Z"});
+                at_noon(&waiting, Subject::Execution("exe_1")).what
+            })
+            .collect();
+        assert!(sentences.iter().all(|sentence| !sentence.contains(" until ")), "{sentences:?}");
+        sentences.sort_unstable();
+        sentences.dedup();
+        assert_eq!(sentences.len(), kinds.len());
+    }
+
+    #[test]
+    fn something_unknown_is_shown_as_it_is() {
+        let reason = at_noon(&json!({"state": "orbiting"}), Subject::Execution("exe_1"));
+        assert!(reason.what.contains("orbiting"));
+    }
+}

@@ -1,0 +1,226 @@
+//! Executions, actions, machines and history as text.
+
+use serde_json::Value;
+use sprag_core::time::Timestamp;
+
+use super::sentences::{Subject, reason};
+use super::table::Table;
+use super::when::{When, now};
+
+/// A field as text; a dash where there is nothing.
+fn field(document: &Value, name: &str) -> String {
+    match &document[name] {
+        Value::Null => "-".to_owned(),
+        Value::String(text) if text.is_empty() => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            texts.join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn instant(document: &Value, name: &str) -> String {
+    let text = field(document, name);
+    When::parse(&text).map_or(text, When::short)
+}
+
+fn machine_of(document: &Value) -> String {
+    format!("{} v{}", field(document, "machine"), field(document, "version"))
+}
+
+fn rows(document: &Value) -> &[Value] {
+    document["data"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Whatever a list holds, or that it holds nothing.
+fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>) -> String {
+    let mut table = Table::new(headings);
+    for item in rows(document) {
+        table.row(row(item));
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}
+
+/// Executions, one a line.
+pub(crate) fn executions(document: &Value) -> String {
+    list(document, &["ID", "MACHINE", "KEY", "STATUS", "STATES", "UPDATED"], |item| {
+        vec![
+            field(item, "id"),
+            machine_of(item),
+            field(item, "key"),
+            field(item, "status"),
+            field(item, "configuration"),
+            instant(item, "updatedAt"),
+        ]
+    })
+}
+
+/// One execution.
+pub(crate) fn execution(document: &Value) -> String {
+    execution_at(document, now())
+}
+
+fn execution_at(document: &Value, now: Timestamp) -> String {
+    let id = field(document, "id");
+    let mut table = Table::bare();
+    table.pair("id", &id);
+    table.pair("machine", machine_of(document));
+    table.pair("key", field(document, "key"));
+    table.pair("status", field(document, "status"));
+    table.pair("states", field(document, "configuration"));
+    table.pair("waiting", reason(&document["waiting"], Subject::Execution(&id), now).what);
+    table.pair("variables", document["variables"].to_string());
+    for name in ["tags", "output", "failure"] {
+        if !matches!(&document[name], Value::Null) && field(document, name) != "-" {
+            table.pair(name, field(document, name));
+        }
+    }
+    table.pair("sequence", field(document, "sequence"));
+    table.pair("created", instant(document, "createdAt"));
+    table.pair("updated", instant(document, "updatedAt"));
+    table.text()
+}
+
+/// Actions, one a line.
+pub(crate) fn actions(document: &Value) -> String {
+    list(document, &["ID", "ACTION", "TYPE", "STATUS", "ATTEMPTS", "LAST ERROR", "RUN AT"], |item| {
+        vec![
+            field(item, "id"),
+            field(item, "actionId"),
+            field(item, "type"),
+            field(item, "status"),
+            item["attempts"].as_array().map_or(0, Vec::len).to_string(),
+            field(&item["lastError"], "type"),
+            instant(item, "runAt"),
+        ]
+    })
+}
+
+/// One action with its attempts.
+pub(crate) fn action(document: &Value) -> String {
+    let id = field(document, "id");
+    let mut table = Table::bare();
+    table.pair("id", &id);
+    table.pair("action", format!("{} ({})", field(document, "actionId"), field(document, "type")));
+    table.pair("machine", machine_of(document));
+    table.pair("execution", field(document, "executionId"));
+    table.pair("status", field(document, "status"));
+    table.pair("waiting", reason(&document["waiting"], Subject::Action(&id), now()).what);
+    for name in ["skipped", "remark", "config", "result"] {
+        if !document[name].is_null() {
+            table.pair(name, field(document, name));
+        }
+    }
+    if document["lastError"].is_object() {
+        table.pair("last error", error(&document["lastError"]));
+    }
+    table.pair("created", instant(document, "createdAt"));
+    table.pair("run at", instant(document, "runAt"));
+    format!("{}{}", table.text(), attempts(document))
+}
+
+/// `type: message`.
+fn error(error: &Value) -> String {
+    format!("{}: {}", field(error, "type"), field(error, "message"))
+}
+
+fn attempts(document: &Value) -> String {
+    let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "ERROR"]);
+    for attempt in document["attempts"].as_array().into_iter().flatten() {
+        let why = if attempt["error"].is_object() { error(&attempt["error"]) } else { "-".to_owned() };
+        table.row([
+            field(attempt, "number"),
+            field(attempt, "id"),
+            instant(attempt, "startTime"),
+            instant(attempt, "endTime"),
+            field(attempt, "outcome"),
+            why,
+        ]);
+    }
+    if table.is_empty() { String::new() } else { format!("\n{}", table.text()) }
+}
+
+/// Machines, one a line.
+pub(crate) fn machines(document: &Value) -> String {
+    list(document, &["ID", "VERSION", "APPLIED", "DESCRIPTION"], |item| {
+        let description = item.get("description").unwrap_or(&item["definition"]["description"]);
+        vec![
+            field(item, "id"),
+            field(item, "version"),
+            instant(item, "createdAt"),
+            description.as_str().unwrap_or("-").to_owned(),
+        ]
+    })
+}
+
+/// One machine version: its definition.
+pub(crate) fn machine(document: &Value) -> String {
+    let mut table = Table::bare();
+    for (name, shown) in [("id", "id"), ("version", "version"), ("digest", "digest")] {
+        if !document[name].is_null() {
+            table.pair(shown, field(document, name));
+        }
+    }
+    table.pair("applied", instant(document, "createdAt"));
+    format!("{}\n{:#}\n", table.text(), document["definition"])
+}
+
+/// History entries, one a line.
+pub(crate) fn history(document: &Value) -> String {
+    list(document, &["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"], |item| {
+        let states = |name: &str| {
+            let microsteps = item["microsteps"].as_array().into_iter().flatten();
+            let names = microsteps.flat_map(|step| step[name].as_array().into_iter().flatten());
+            let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+            if names.is_empty() { "-".to_owned() } else { names.join(", ") }
+        };
+        let changed: Vec<&str> = item["variables"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        vec![
+            field(item, "sequence"),
+            instant(item, "at"),
+            what(item),
+            states("exited"),
+            states("entered"),
+            if changed.is_empty() { "-".to_owned() } else { changed.join(", ") },
+        ]
+    })
+}
+
+/// What a history entry is about.
+fn what(item: &Value) -> String {
+    let cause = &item["cause"];
+    let name = match cause["cause"].as_str() {
+        Some("start") => "start".to_owned(),
+        Some("message") => format!("message {}", field(cause, "type")),
+        Some("ended") => format!("{}.{}", field(cause, "how"), field(cause, "actionId")),
+        Some("timer") => "timer".to_owned(),
+        Some("occurrence") => format!("schedule of {}", field(cause, "action")),
+        _ => field(item, "kind"),
+    };
+    match item["kind"].as_str() {
+        Some("step") if item["handled"] == Value::Bool(false) => format!("{name} (unhandled)"),
+        Some("refused" | "stuck") => format!("{name} failed: {}", field(item, "error")),
+        _ => name,
+    }
+}
+
+/// The queue, one line of the dispatcher a line.
+pub(crate) fn lines(document: &Value) -> String {
+    list(document, &["TYPE", "LIMITS", "DESTINATION", "READY", "RUNNING", "WAITING FOR"], |item| {
+        let more = if item["more"] == Value::Bool(true) { "+" } else { "" };
+        vec![
+            field(item, "type"),
+            field(item, "limits"),
+            field(item, "destination"),
+            format!("{}{more}", field(item, "ready")),
+            field(item, "running"),
+            match item["waiting"]["for"].as_str() {
+                Some(reason) => format!("{reason} {}", field(&item["waiting"], "object")),
+                None => "-".to_owned(),
+            },
+        ]
+    })
+}

@@ -1,0 +1,72 @@
+//! Instants and durations as people read them.
+
+use sprag_core::clock::{Clock as _, System};
+use sprag_core::duration::Millis;
+use sprag_core::time::Timestamp;
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// An instant of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct When(Timestamp);
+
+/// The present instant of this machine.
+pub(crate) fn now() -> Timestamp {
+    System::start(Timestamp::default()).now()
+}
+
+impl When {
+    /// Reads RFC 3339.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    /// `2026-01-31 12:00:00Z`.
+    pub(crate) fn short(self) -> String {
+        let text = self.0.to_string();
+        match text.split_once('.') {
+            Some((seconds, _)) => format!("{}Z", seconds.replace('T', " ")),
+            None => text,
+        }
+    }
+
+    /// `2026-01-31 12:00:00Z (in 5m)`.
+    pub(crate) fn long(self, now: Timestamp) -> String {
+        let (ahead, past) = (self.0.since(now), now.since(self.0));
+        let distance = match (ahead, past) {
+            (0, 0..SECOND) | (0..SECOND, 0) => "now".to_owned(),
+            (0, past) => format!("{} ago", about(past)),
+            (ahead, _) => format!("in {}", about(ahead)),
+        };
+        format!("{} ({distance})", self.short())
+    }
+}
+
+/// A duration in its two largest units: nobody reads the milliseconds of three days.
+fn about(millis: u64) -> String {
+    let unit = match millis {
+        DAY.. => HOUR,
+        HOUR.. => MINUTE,
+        _ => SECOND,
+    };
+    Millis::new(millis - millis % unit).map_or_else(|_| format!("{millis}ms"), |rounded| rounded.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_shown_with_how_far_it_is() {
+        let now: Timestamp = "2026-01-31T12:00:00.000Z".parse().unwrap();
+        let long = |text: &str| When::parse(text).unwrap().long(now);
+        assert_eq!(long("2026-01-31T12:05:01.999Z"), "2026-01-31 12:05:01Z (in 5m1s)");
+        assert_eq!(long("2026-01-28T10:30:00.000Z"), "2026-01-28 10:30:00Z (3d1h ago)");
+        assert_eq!(long("2026-01-31T12:00:00.500Z"), "2026-01-31 12:00:00Z (now)");
+        assert_eq!(long("2026-01-31T11:59:59.500Z"), "2026-01-31 11:59:59Z (now)");
+        assert_eq!(When::parse("yesterday"), None);
+    }
+}

@@ -1,0 +1,153 @@
+use serde_json::json;
+
+use crate::harness::{Place, eventually};
+
+const ORDER: &str = "\
+id: order
+input: { type: object, required: [amount] }
+initial: charging
+states:
+  charging: { on: { done.charge: paid, failed.charge: stuck } }
+  stuck: { on: { GIVE_UP: gone, RETRY: charging } }
+  paid: { on: { SHIP: shipped } }
+  shipped: { type: final, output: { paid: \"{{variables.amount}}\" } }
+  gone: { type: final }
+actions:
+  - actionId: charge
+    type: fail
+    triggerState: charging
+    config: { times: 1, message: \"busy\" }
+    retryPolicy: { maxAttempts: 1 }
+";
+
+#[test]
+fn a_dead_letter_is_explained_and_retried_with_another_configuration() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(ORDER);
+    let id = server.json(&["exec", "start", "order", "--var", "amount=5"])["id"].as_str().unwrap().to_owned();
+    let dead = eventually("the charge is dead", || {
+        server.json(&["dlq", "list"])["data"][0]["id"].as_str().map(str::to_owned)
+    });
+    let explained = server.run(&["explain", &dead]).ok();
+    assert!(explained.stdout.contains("is a dead letter: temporary_failure: busy"), "{explained:?}");
+    assert!(explained.stdout.contains(&format!("sprag dlq retry {dead}")), "{explained:?}");
+    let waiting = server.run(&["explain", &id]).ok();
+    assert!(waiting.stdout.contains("Its states answer to: GIVE_UP, RETRY."), "{waiting:?}");
+    server.run(&["dlq", "retry", &dead, "--config", "{\"times\": 0}"]).ok();
+    let action = eventually("the charge succeeds", || {
+        Some(server.json(&["action", "show", &dead])).filter(|action| action["status"] == "succeeded")
+    });
+    assert_eq!(action["attempts"].as_array().unwrap().len(), 2);
+    let shown = server.run(&["action", "show", &dead]).ok();
+    assert!(shown.stdout.contains("OUTCOME"), "{shown:?}");
+}
+
+#[test]
+fn a_start_that_waits_shows_the_end() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(
+        "id: quick\ninitial: a\nstates:\n  a: { on: { done.x: b, failed.x: b } }\n  b: { type: final, output: { n: 1 } }\n\
+         actions:\n  - { actionId: x, type: noop, triggerState: a }\n",
+    );
+    let execution = server.json(&["exec", "start", "quick", "--wait", "30s", "--tag", "t", "--version", "1"]);
+    assert_eq!((&execution["status"], &execution["output"]), (&json!("completed"), &json!({"n": 1})));
+    assert_eq!(execution["tags"], json!(["t"]));
+}
+
+#[test]
+fn a_wait_that_runs_out_shows_the_state_as_it_is() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
+    let ended = server.run(&["exec", "start", "door", "--wait", "100ms"]).ok();
+    assert!(ended.stdout.contains("waiting    it waits for a message"), "{ended:?}");
+    assert_eq!(ended.stderr, "still open after 100ms\n");
+}
+
+#[test]
+fn an_execution_is_paused_resumed_migrated_and_cancelled() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
+    let id = server.json(&["exec", "start", "door"])["id"].as_str().unwrap().to_owned();
+    assert_eq!(server.json(&["exec", "pause", &id])["status"], "paused");
+    assert_eq!(server.json(&["exec", "send", &id, "OPEN", "{\"by\": \"Ada\"}", "--id", "m1"])["queued"], true);
+    let paused = server.run(&["explain", &id]).ok();
+    assert!(paused.stdout.contains(&format!("`sprag exec resume {id}`")), "{paused:?}");
+    assert_eq!(server.json(&["exec", "resume", &id])["configuration"][0], "open");
+    server.apply("id: door\ninitial: closed\nstates:\n  closed: { on: { OPEN: ajar } }\n  ajar: { on: { SHUT: closed } }\n");
+    server.run(&["exec", "migrate", &id]).fails(1, "error[migration-impossible]");
+    let moved = server.json(&["exec", "migrate", &id, "--state", "open=ajar", "--version", "2"]);
+    assert_eq!((&moved["version"], &moved["configuration"]), (&json!(2), &json!(["ajar"])));
+    let history = server.run(&["exec", "history", &id]).ok();
+    assert!(history.stdout.contains("message OPEN"), "{history:?}");
+    assert_eq!(server.json(&["exec", "cancel", &id])["status"], "cancelled");
+    server.run(&["exec", "send", &id, "SHUT"]).fails(1, "error[execution-closed]");
+}
+
+#[test]
+fn a_refusal_shows_its_code_and_where() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(ORDER);
+    let refused = server.run(&["exec", "start", "order"]).fails(2, "error[input-invalid]: ");
+    assert!(refused.stderr.contains("\n  /variables"), "{refused:?}");
+    assert_eq!(refused.stdout, "");
+    server.run(&["exec", "start", "order", "--var", "amount=Ada"]).fails(2, "a text is written as '\"Ada\"'");
+    server.run(&["exec", "start", "nothing"]).fails(1, "error[machine-unknown]");
+    server.run(&["explain", "wfl_1"]).fails(2, "give the id of an execution");
+}
+
+#[test]
+fn a_machine_that_the_server_refuses_is_shown_by_its_lines() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    place.write("bad.yaml", &ORDER.replace("type: fail", "type: fial"));
+    let refused = server.run(&["machine", "apply", "bad.yaml"]).fails(2, "error[definition-invalid]: `bad.yaml` has 1 error");
+    assert!(refused.stderr.contains("bad.yaml:12:11: error[unknown-type]"), "{refused:?}");
+    assert!(refused.stderr.contains("did you mean `fail`?"), "{refused:?}");
+}
+
+#[test]
+fn templates_beside_the_file_are_part_of_the_machine() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    std::fs::create_dir(place.path("templates")).unwrap();
+    place.write("templates/notice.subject.txt", "Notice\n");
+    server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
+    let machine = server.json(&["machine", "show", "door"]);
+    assert_eq!(machine["definition"]["templates"], json!({"notice": {"subject": "Notice"}}));
+    let listed = server.run(&["machine", "list"]).ok();
+    assert!(listed.stdout.contains("door"), "{listed:?}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_with_what_would_start_one() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "list", "--server", "http://127.0.0.1:1"]);
+    let ended = ended.fails(1, "error[server-unreachable]: no Sprag server answers at http://127.0.0.1:1");
+    assert!(ended.stderr.contains("`sprag up`"), "{ended:?}");
+    place.run(&["exec", "list", "--server", "localhost:1"]).fails(2, "is no server address");
+}
+
+#[test]
+fn usage_is_2_and_help_documents_the_exit_codes() {
+    let place = Place::new();
+    place.run(&["exec", "sned"]).fails(2, "unrecognized subcommand");
+    place.run(&["exec", "send", "OPEN"]).fails(2, "usage: ");
+    let help = place.run(&["--help"]).ok();
+    assert!(help.stdout.contains("Exit codes:"), "{help:?}");
+    assert!(!help.stdout.contains('\u{1b}'), "no colour off a terminal");
+}
+
+#[test]
+fn every_shell_gets_a_completion_script() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.run(&["completions", shell]).ok().stdout;
+        assert!(script.contains("retry-now"), "{shell}");
+    }
+    place.run(&["completions", "tcsh"]).fails(2, "invalid value");
+}

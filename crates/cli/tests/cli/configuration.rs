@@ -1,0 +1,53 @@
+use crate::harness::{Place, run};
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_name_and_its_place() {
+    let place = Place::new();
+    place.write("sprag.toml", "[outbound]\nalow = [\"127.0.0.0/8\"]\n");
+    let ended = place.run(&["up", "--check"]).fails(2, "sprag.toml:2:1: error[unknown-key]: unknown key `alow`");
+    assert!(ended.stderr.contains("did you mean `allow`?"), "{ended:?}");
+    assert!(!place.path("sprag.db").exists());
+}
+
+#[test]
+fn check_validates_and_opens_nothing() {
+    let place = Place::new();
+    let ended = place.run(&["up", "--check"]).ok();
+    assert_eq!(ended.stdout, "");
+    assert!(!place.path("sprag.db").exists());
+}
+
+#[test]
+fn a_wrong_value_in_the_environment_names_its_variable() {
+    let place = Place::new();
+    let ended = run(place.command(&["up", "--check"]).env("SPRAG_OUTBOUND_ALLOW", "10.0.0.1/8"));
+    ended.fails(2, "SPRAG_OUTBOUND_ALLOW: error[wrong-value]");
+}
+
+#[test]
+fn the_printed_default_configuration_is_valid() {
+    let place = Place::new();
+    let printed = place.run(&["config", "print"]).ok();
+    assert!(printed.stdout.contains("[outbound]"), "{printed:?}");
+    place.write("sprag.toml", &printed.stdout);
+    place.run(&["up", "--check"]).ok();
+}
+
+#[test]
+fn a_store_or_an_address_that_cannot_be_is_refused_before_anything_is_opened() {
+    let place = Place::new();
+    place.run(&["up", "--store", "postgres://localhost/sprag"]).fails(2, "PostgreSQL is not available yet");
+    place.run(&["up", "--listen", "0.0.0.0:7400"]).fails(2, "not a loopback address");
+    place.run(&["up", "--config", "nowhere.toml"]).fails(2, "`nowhere.toml` cannot be read");
+    assert!(!place.path("sprag.db").exists());
+}
+
+#[test]
+fn a_failpoint_is_refused_by_a_build_that_has_none() {
+    if cfg!(feature = "failpoints") {
+        return;
+    }
+    let place = Place::new();
+    let ended = run(place.command(&["up"]).env("SPRAG_FAILPOINT", "before-commit:1"));
+    ended.fails(2, "this build has no failpoints");
+}

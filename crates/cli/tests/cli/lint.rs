@@ -1,0 +1,74 @@
+use serde_json::json;
+
+use crate::harness::Place;
+
+const CLEAN: &str = "id: m\ninitial: a\nstates:\n  a: { on: { GO: b } }\n  b: { type: final }\n";
+const ERROR: &str = "id: m\ninitial: a\nstates:\n  a: { on: { GO: bb } }\n  b: { type: final }\n";
+const WARNING: &str = "id: m\ninitial: a\nstates:\n  a: { on: { GO: b } }\n  b: { type: final }\n  c: {}\n";
+
+#[test]
+fn a_clean_file_prints_nothing_and_ends_with_0() {
+    let place = Place::new();
+    place.write("m.yaml", CLEAN);
+    let ended = place.run(&["machine", "lint", "--strict", "m.yaml"]).ok();
+    assert_eq!(ended.stdout, "");
+    assert_eq!(ended.stderr, "1 file: 0 errors, 0 warnings\n");
+}
+
+#[test]
+fn an_error_is_shown_with_its_place_and_remedy_and_ends_with_2() {
+    let place = Place::new();
+    place.write("m.yaml", ERROR);
+    place.write("clean.yaml", CLEAN);
+    let ended = place.run(&["machine", "lint", "clean.yaml", "m.yaml"]).fails(2, "2 files: 1 error, ");
+    let mut lines = ended.stdout.lines();
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("m.yaml:4:18: error["), "{first}");
+    assert!(first.contains("`bb`"), "{first}");
+    assert!(lines.next().unwrap().starts_with("  "), "{ended:?}");
+}
+
+#[test]
+fn a_warning_ends_with_2_only_when_strict() {
+    let place = Place::new();
+    place.write("m.yaml", WARNING);
+    let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+    assert!(ended.stdout.contains("m.yaml:6:3: warning["), "{ended:?}");
+    place.run(&["machine", "lint", "--strict", "m.yaml"]).fails(2, "0 errors");
+}
+
+#[test]
+fn findings_as_json_have_file_place_and_code() {
+    let place = Place::new();
+    place.write("m.yaml", ERROR);
+    let ended = place.run(&["--output", "json", "machine", "lint", "m.yaml"]);
+    assert_eq!(ended.code, Some(2));
+    let finding = &ended.json()["findings"][0];
+    assert_eq!((&finding["file"], &finding["line"], &finding["severity"]), (&json!("m.yaml"), &json!(4), &json!("error")));
+    for name in ["code", "column", "pointer", "detail", "remedy"] {
+        assert!(!finding[name].is_null(), "{name}: {finding}");
+    }
+}
+
+#[test]
+fn text_that_does_not_parse_is_a_finding_and_a_missing_file_is_a_failure() {
+    let place = Place::new();
+    place.write("m.json", "{\"id\": }");
+    let ended = place.run(&["machine", "lint", "m.json"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stdout.starts_with("m.json:1:8: error[not-parsed]"), "{ended:?}");
+    place.run(&["machine", "lint", "nowhere.yaml"]).fails(2, "`nowhere.yaml` cannot be read");
+}
+
+#[test]
+fn what_a_program_may_do_is_judged_by_the_configuration() {
+    let place = Place::new();
+    let machine = "id: m\ninitial: a\nstates:\n  a: { on: { done.x: b, failed.x: b } }\n  b: { type: final }\n\
+                   actions:\n  - { actionId: x, type: exec, triggerState: a, config: { command: [/bin/true] } }\n";
+    place.write("m.yaml", machine);
+    let ended = place.run(&["machine", "lint", "m.yaml"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stdout.contains("error[invalid-config]"), "{ended:?}");
+    place.write("sprag.toml", "[exec]\nallow = [\"/bin/true\"]\n");
+    place.run(&["machine", "lint", "m.yaml"]).ok();
+}

@@ -1,0 +1,14 @@
+//! The real binary, as people use it: what it prints where, how it ends, and what a server keeps.
+
+#![cfg(test)]
+
+mod commands;
+mod configuration;
+mod examples;
+#[cfg(feature = "failpoints")]
+mod failpoints;
+mod harness;
+mod lint;
+mod lists;
+mod shutdown;
+mod store;
