@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# What takes too long for every change. Prints, and keeps a report under target/prove.
+# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p target/prove
+report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers)
+
+# The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
+test_release() { cargo test --release "$@"; }
+
+statecharts() { SPRAG_PROVE_CASES=1000000 test_release -p sprag-core -- naive --nocapture; }
+simulator() { SPRAG_SIM_SEEDS=200000 test_release -p sprag-sim -- --nocapture; }
+crash() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE_KILLS=200 test_release -p sprag-tests -- crash:: --nocapture
+}
+timers() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE=1 test_release -p sprag-tests -- timers:: --nocapture --test-threads 1
+}
+
+for part in "${parts[@]}"; do
+  echo "== $part"
+  "$part" 2>&1 | tee "target/prove/$part.log" | grep -E '^(test |test result|[a-z-]+: |[0-9]+ )' | tee -a "$report"
+done
+echo "report: $report"

@@ -1,0 +1,110 @@
+//! A small HTTP client that keeps its connection and says plainly when the other side is gone.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A hang guard, not a measure.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// One client of a server.
+pub struct Client {
+    address: SocketAddr,
+    connection: Option<BufReader<TcpStream>>,
+}
+
+/// What the server answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The body, parsed; null when it is empty.
+    pub body: Value,
+}
+
+impl Client {
+    /// A client of the server at `address`; it connects when it has something to say.
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            connection: None,
+        }
+    }
+
+    /// Sends a GET.
+    pub fn get(&mut self, path: &str) -> std::io::Result<Answer> {
+        self.exchange("GET", path, None)
+    }
+
+    /// Sends a POST with a JSON body.
+    pub fn post(&mut self, path: &str, body: &Value) -> std::io::Result<Answer> {
+        self.exchange("POST", path, Some(("application/json", &body.to_string())))
+    }
+
+    /// Sends a POST with a body of another type.
+    pub fn post_text(&mut self, path: &str, content_type: &str, body: &str) -> std::io::Result<Answer> {
+        self.exchange("POST", path, Some((content_type, body)))
+    }
+
+    fn exchange(&mut self, method: &str, path: &str, body: Option<(&str, &str)>) -> std::io::Result<Answer> {
+        let answer = self.try_exchange(method, path, body);
+        if answer.is_err() {
+            self.connection = None;
+        }
+        answer
+    }
+
+    fn try_exchange(&mut self, method: &str, path: &str, body: Option<(&str, &str)>) -> std::io::Result<Answer> {
+        let address = self.address;
+        let mut reader = self.connection.take().map_or_else(|| connect(address), Ok)?;
+        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n");
+        let mut text = "";
+        if let Some((content_type, body)) = body {
+            text = body;
+            let length = body.len();
+            write!(request, "content-type: {content_type}\r\ncontent-length: {length}\r\n").map_err(std::io::Error::other)?;
+        }
+        request.push_str("\r\n");
+        request.push_str(text);
+        reader.get_mut().write_all(request.as_bytes())?;
+        let answer = read_answer(&mut reader)?;
+        self.connection = Some(reader);
+        Ok(answer)
+    }
+}
+
+fn connect(address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_nodelay(true)?;
+    Ok(BufReader::new(stream))
+}
+
+fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let status = line.split_whitespace().nth(1).and_then(|text| text.parse().ok());
+    let status = status.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "no status line"))?;
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let Some((name, value)) = header.trim().split_once(':') else {
+            break;
+        };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let body = if body.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&body)?
+    };
+    Ok(Answer { status, body })
+}

@@ -1,0 +1,12 @@
+//! Rigs for whole-product tests: the real binary as a child process, an effect ledger beside it, a small HTTP client.
+//!
+//! Everything a rig starts it stops, by its own process id, also when a test fails.
+
+mod client;
+mod ledger;
+mod product;
+pub mod wait;
+
+pub use client::{Answer, Client};
+pub use ledger::{Arrival, Ledger};
+pub use product::{Product, binary};

@@ -1,0 +1,125 @@
+//! The product as a child process: started as a user would, killed as an outage would.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::wait;
+
+/// How long a start may take before it counts as hung.
+const START_GUARD: Duration = Duration::from_mins(1);
+
+/// A program of this workspace, beside the test that runs.
+pub fn binary(name: &str) -> PathBuf {
+    let mut folder = std::env::current_exe().unwrap_or_default();
+    folder.pop();
+    if folder.ends_with("deps") {
+        folder.pop();
+    }
+    let program = folder.join(name);
+    assert!(
+        program.exists(),
+        "{} is not built: run `make binary`",
+        program.display()
+    );
+    program
+}
+
+/// A running server.
+pub struct Product {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Product {
+    /// Starts `sprag up` on the database at `store`, listening where the system likes.
+    pub fn start(store: &Path, environment: &[(&str, &str)]) -> Self {
+        Self::try_start(store, environment).unwrap_or_else(|line| panic!("the server did not start: {line}"))
+    }
+
+    /// The same, giving what it printed last when it ends instead of starting.
+    pub fn try_start(store: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--store"])
+            .arg(format!("sqlite:{}", store.display()))
+            .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let address = first_address(&mut child);
+        match address {
+            Ok(address) => Ok(Self { child, address }),
+            Err(line) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(line)
+            }
+        }
+    }
+
+    /// A client of this server.
+    pub fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// Ends it as an outage would.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn terminate(mut self, guard: Duration) -> ExitStatus {
+        if let Ok(pid) = i32::try_from(self.child.id())
+            && let Some(pid) = rustix::process::Pid::from_raw(pid)
+        {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        wait::until("the server to end", guard, || self.child.try_wait().ok().flatten())
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn ended(mut self, guard: Duration) -> ExitStatus {
+        wait::until("the server to end by itself", guard, || {
+            self.child.try_wait().ok().flatten()
+        })
+    }
+}
+
+impl Drop for Product {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads the address from the line that says where it listens; keeps reading, so that the pipe never fills.
+fn first_address(child: &mut Child) -> Result<SocketAddr, String> {
+    let stderr = child.stderr.take().ok_or("no stderr")?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut last = String::new();
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            if let Some(address) = address_in(&line) {
+                let _ = sender.send(Ok(address));
+            }
+            last = line;
+        }
+        let _ = sender.send(Err(last));
+    });
+    receiver
+        .recv_timeout(START_GUARD)
+        .unwrap_or_else(|_| Err("it printed no address".to_owned()))
+}
+
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once("http://")?;
+    let end = rest.find(|character: char| !(character.is_ascii_digit() || ".:[]".contains(character)));
+    rest[..end.unwrap_or(rest.len())].parse().ok()
+}

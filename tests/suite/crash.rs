@@ -1,0 +1,180 @@
+//! Kill -9 under load, with an effect ledger outside: nothing acknowledged is lost, no repeat is unaccounted for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sprag_core::ids::scatter;
+use sprag_tests::{Arrival, Client, Ledger, Product, wait};
+
+/// Kills in the ordinary run; `SPRAG_PROVE_KILLS` asks for more.
+const KILLS: usize = 20;
+/// Threads that start executions.
+const STARTERS: u64 = 4;
+/// Before a start-and-settle counts as hung.
+const GUARD: Duration = Duration::from_mins(2);
+
+fn machine(ledger: &Ledger) -> Value {
+    let call = |name: &str, path: &str| {
+        json!({
+            "actionId": name,
+            "type": "webhook",
+            "triggerState": name,
+            "config": { "url": format!("http://{}{path}", ledger.address()), "payload": { "execution": "{{execution.id}}" } },
+            "retryPolicy": { "maxAttempts": 1000, "baseDelay": 20, "maxDelay": 200 },
+        })
+    };
+    json!({
+        "id": "two-calls",
+        "initial": "first",
+        "states": {
+            "first": { "on": { "done.first": "second" } },
+            "second": { "on": { "done.second": "end" } },
+            "end": { "type": "final" },
+        },
+        "actions": [call("first", "/first"), call("second", "/second")],
+    })
+}
+
+#[test]
+fn kill_nine_at_random_instants_loses_nothing_and_repeats_nothing_unaccounted() {
+    let kills = std::env::var("SPRAG_PROVE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(folder.path().join("ledger")).unwrap();
+    let storm = Storm::default();
+    std::thread::scope(|scope| {
+        for starter in 0..STARTERS {
+            let storm = &storm;
+            scope.spawn(move || storm.start_executions(starter));
+        }
+        storm.kill_repeatedly(folder.path(), &ledger, kills);
+        storm.over.store(true, Ordering::SeqCst);
+    });
+    let product = start(folder.path());
+    let acknowledged = storm.acknowledged.lock().unwrap().clone();
+    assert!(acknowledged.len() > kills, "the storm had something to lose: {}", acknowledged.len());
+    settle(&product, &acknowledged);
+    let actions = all_actions(&mut product.client());
+    verify(&acknowledged, &actions, &ledger.arrivals().unwrap());
+}
+
+fn start(folder: &Path) -> Product {
+    Product::start(&folder.join("sprag.db"), &[])
+}
+
+/// Clients and kills at the same time.
+#[derive(Default)]
+struct Storm {
+    over: AtomicBool,
+    server: Mutex<Option<Arc<Product>>>,
+    acknowledged: Mutex<Vec<String>>,
+}
+
+impl Storm {
+    fn client(&self) -> Option<Client> {
+        self.server.lock().unwrap().as_ref().map(|product| product.client())
+    }
+
+    /// Starts executions one after the other; whatever is answered 201 must never be lost.
+    fn start_executions(&self, starter: u64) {
+        let mut number = 0;
+        let mut client = None;
+        while !self.over.load(Ordering::SeqCst) {
+            let Some(connected) = client.as_mut() else {
+                client = self.client();
+                std::thread::yield_now();
+                continue;
+            };
+            let body = json!({ "machine": "two-calls", "key": format!("{starter}-{number}") });
+            match Client::post(connected, "/v1/executions", &body) {
+                Ok(answer) if answer.status == 201 => {
+                    let id = answer.body["id"].as_str().unwrap().to_owned();
+                    self.acknowledged.lock().unwrap().push(id);
+                }
+                Ok(answer) => assert!(matches!(answer.status, 404 | 503), "{answer:?}"),
+                Err(_) => client = None,
+            }
+            number += 1;
+        }
+    }
+
+    fn kill_repeatedly(&self, folder: &Path, ledger: &Ledger, kills: usize) {
+        let mut seed = 7;
+        for kill in 0..kills {
+            let product = start(folder);
+            if kill == 0 {
+                let answer = product.client().post("/v1/machines", &machine(ledger)).unwrap();
+                assert_eq!(answer.status, 201, "{answer:?}");
+            }
+            let before = self.acknowledged.lock().unwrap().len();
+            *self.server.lock().unwrap() = Some(Arc::new(product));
+            // A random amount of acknowledged work, so that the kill falls anywhere in it.
+            seed = scatter(seed);
+            let more = usize::try_from(seed % 60).unwrap() + 1;
+            wait::until("some starts to be acknowledged", GUARD, || {
+                (self.acknowledged.lock().unwrap().len() >= before + more).then_some(())
+            });
+            let product = self.server.lock().unwrap().take();
+            drop(product);
+        }
+    }
+}
+
+/// Waits until every acknowledged execution is completed.
+fn settle(product: &Product, acknowledged: &[String]) {
+    let mut client = product.client();
+    for id in acknowledged {
+        wait::until("an execution to complete", GUARD, || {
+            let answer = client.get(&format!("/v1/executions/{id}?wait=10s")).unwrap();
+            assert_eq!(answer.status, 200, "acknowledged, and lost: {id}: {answer:?}");
+            (answer.body["status"] == "completed").then_some(())
+        });
+    }
+}
+
+/// Every action there is, by id.
+fn all_actions(client: &mut Client) -> BTreeMap<String, Value> {
+    let mut actions = BTreeMap::new();
+    let mut path = "/v1/actions?limit=500".to_owned();
+    loop {
+        let answer = client.get(&path).unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        for action in answer.body["data"].as_array().unwrap() {
+            actions.insert(action["id"].as_str().unwrap().to_owned(), action.clone());
+        }
+        match answer.body["nextCursor"].as_str() {
+            Some(cursor) => path = format!("/v1/actions?limit=500&cursor={cursor}"),
+            None => return actions,
+        }
+    }
+}
+
+/// Joins what arrived with what is stored.
+fn verify(acknowledged: &[String], actions: &BTreeMap<String, Value>, arrivals: &[Arrival]) {
+    let mut by_key: BTreeMap<&str, usize> = BTreeMap::new();
+    for arrival in arrivals {
+        *by_key.entry(arrival.key.as_deref().expect("every effect has its key")).or_default() += 1;
+    }
+    let mut repeats = 0;
+    for (key, &count) in &by_key {
+        let (id, generation) = key.split_once('.').expect("<action id>.<generation>");
+        assert_eq!(generation, "0", "nobody edited a configuration");
+        let action = actions.get(id).unwrap_or_else(|| panic!("an effect without a stored action: {key}"));
+        let attempts = action["attempts"].as_array().unwrap();
+        assert!(count <= attempts.len(), "{count} effects of {} attempts: {action:#}", attempts.len());
+        repeats += count - 1;
+        for attempt in &attempts[..attempts.len() - 1] {
+            assert_ne!(attempt["outcome"], "done", "tried again although it was done: {action:#}");
+        }
+    }
+    for action in actions.values() {
+        if action["status"] == "succeeded" {
+            let key = action["idempotencyKey"].as_str().unwrap();
+            assert!(by_key.contains_key(key), "succeeded without an effect: {action:#}");
+        }
+    }
+    println!("{} acknowledged, {} effects, {repeats} repeats, all accounted for", acknowledged.len(), arrivals.len());
+}

@@ -1,0 +1,9 @@
+//! Whole-product tests: the shape of the workspace, and the real binary under fire.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+mod crash;
+mod failpoints;
+mod life;
+mod structure;
+mod timers;
