@@ -18,6 +18,9 @@ else
 TEST := cargo test
 endif
 
+# Tests run a product that can be made to die at any call to its store. Releases hold no such thing.
+FEATURES := --features sprag/failpoints
+
 help:
 	@sed -n '2,6p' Makefile
 
@@ -42,13 +45,13 @@ fmt:
 	cargo fmt --all -- --check
 
 clippy:
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets $(FEATURES) -- -D warnings
 
 binary:
-	cargo build -p sprag
+	cargo build --workspace --bins $(FEATURES)
 
 test: setup fmt clippy binary
-	$(TEST) --workspace
+	$(TEST) --workspace $(FEATURES)
 
 prove: setup
 	bash tests/prove.sh

@@ -72,6 +72,16 @@ pub(crate) fn object(text: &str) -> Result<Map<String, Value>, Failure> {
     }
 }
 
+/// The variables of a start: all of them, and single ones over them.
+pub(crate) fn variables(all: Option<&str>, single: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut variables = all.map(object).transpose()?.unwrap_or_default();
+    for text in single {
+        let (name, value) = pair(text)?;
+        variables.insert(name, value);
+    }
+    Ok(variables)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

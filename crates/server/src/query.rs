@@ -90,7 +90,10 @@ impl Params {
             is_cursor_forged: false,
         };
         for (name, value) in pairs.0 {
-            params.add(&name, value, known);
+            // Looking for the name that was meant takes time, so it is done only for what will be listed.
+            if params.errors.len() < LISTED_MAX {
+                params.add(&name, value, known);
+            }
         }
         Ok(params)
     }
@@ -113,14 +116,12 @@ impl Params {
 
     /// Notes what is wrong with a parameter.
     fn error(&mut self, name: &str, detail: &str) {
-        if self.errors.len() < LISTED_MAX {
-            let name = shown(name);
-            let detail = format!("query parameter `{name}` {detail}");
-            self.errors.push(FieldError {
-                pointer: format!("?{name}"),
-                detail,
-            });
-        }
+        let name = shown(name);
+        let detail = format!("query parameter `{name}` {detail}");
+        self.errors.push(FieldError {
+            pointer: format!("?{name}"),
+            detail,
+        });
     }
 
     /// A parameter as text.

@@ -11,6 +11,7 @@ mod model;
 mod schema;
 mod select;
 mod sets;
+mod simulate;
 mod state_set;
 mod step;
 mod trigger;
@@ -30,5 +31,6 @@ pub use load::{
 };
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
 pub use schema::schema;
+pub use simulate::{InputError, Line, SimInput, Simulation};
 pub use state_set::{STATES_CEILING, StateSet};
 pub use step::{RESULT_KEPT_BYTES, step};

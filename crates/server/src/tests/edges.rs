@@ -233,7 +233,10 @@ async fn nobody_waits_longer_than_a_minute() {
     let shown = world.get(&format!("/v1/executions/{id}?wait=1h")).await.expect(200);
     assert_eq!(shown["status"], "running");
     let waited = began.elapsed();
-    assert!((Duration::from_mins(1)..Duration::from_mins(2)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_mins(1)..Duration::from_mins(2)).contains(&waited),
+        "{waited:?}"
+    );
 }
 
 #[tokio::test]

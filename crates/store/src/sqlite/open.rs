@@ -31,14 +31,15 @@ const FILE_SETTINGS: &str = "\
     PRAGMA journal_mode = WAL;";
 
 /// Settings of the writer. FULL flushes the log in every commit; the writer copies the log back itself, so that it
-/// sees a failed flush; after a long log, at most 64 MiB of its file are kept. The cache is 64 MiB.
+/// sees a failed flush; after a long log, at most 64 MiB of its file are kept. The cache is 16 MiB: a commit that
+/// splits a page walks all of it, and what falls out of it the system still has.
 const WRITER_SETTINGS: &str = "\
     PRAGMA synchronous = FULL; \
     PRAGMA fullfsync = ON; \
     PRAGMA checkpoint_fullfsync = ON; \
     PRAGMA wal_autocheckpoint = 0; \
     PRAGMA journal_size_limit = 67108864; \
-    PRAGMA cache_size = -65536;";
+    PRAGMA cache_size = -16384;";
 
 /// Settings of a reader. The cache is 8 MiB.
 const READER_SETTINGS: &str = "\

@@ -58,11 +58,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 
 fn body(arguments: &Arguments) -> Result<Value, Failure> {
     let Arguments { machine, key, var, variables, tags, version, wait: _, remote: _ } = arguments;
-    let mut all = variables.as_deref().map(input::object).transpose()?.unwrap_or_default();
-    for pair in var {
-        let (name, value) = input::pair(pair)?;
-        all.insert(name, value);
-    }
+    let all = input::variables(variables.as_deref(), var)?;
     let mut body = Map::new();
     body.insert("machine".to_owned(), json!(machine));
     body.insert("variables".to_owned(), Value::Object(all));

@@ -6,6 +6,8 @@ mod lint;
 mod list;
 mod local;
 mod show;
+mod simulate;
+mod simulate;
 mod templates;
 
 use crate::failure::Exit;
@@ -21,6 +23,10 @@ pub(crate) enum Command {
     List(list::Arguments),
     /// Show a machine as the server keeps it
     Show(show::Arguments),
+    /// Step through a machine file; nothing is stored, nothing is sent
+    Simulate(simulate::Arguments),
+    /// Step through events and show the active states after each; nothing is stored, nothing is sent
+    Simulate(simulate::Arguments),
 }
 
 impl Command {
@@ -30,6 +36,8 @@ impl Command {
             Self::Apply(arguments) => apply::run(&arguments, output).await,
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(arguments) => show::run(&arguments, output).await,
+            Self::Simulate(arguments) => simulate::run(&arguments, output),
+            Self::Simulate(arguments) => simulate::run(&arguments, output),
         }
     }
 }
