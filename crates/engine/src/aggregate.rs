@@ -11,6 +11,10 @@ use sprag_core::machine::{Cause, Execution};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{ExecutionStatus, Timer};
 
+/// The position of the first input in an empty inbox. Input whose decision failed goes before all that waits, so there
+/// must be room in front.
+const FIRST_POSITION: u64 = 1 << 32;
+
 /// An execution and all that is open about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregate {
@@ -58,7 +62,7 @@ impl Aggregate {
             actions: BTreeMap::new(),
             timers: BTreeMap::new(),
             inbox: VecDeque::new(),
-            next_position: 1,
+            next_position: FIRST_POSITION,
         }
     }
 

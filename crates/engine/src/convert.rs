@@ -101,7 +101,8 @@ pub struct Moved {
     active: Vec<StateIndex>,
     visits: Vec<Visit>,
     next_visit: u64,
-    history: BTreeMap<StateIndex, Vec<StateIndex>>,
+    /// Pairs, because the keys of a map inside a tagged enum can only be read back as text.
+    history: Vec<(StateIndex, Vec<StateIndex>)>,
     version: u32,
 }
 
@@ -112,7 +113,7 @@ impl Moved {
             active: execution.active.iter().collect(),
             visits: execution.visits.clone(),
             next_visit: execution.next_visit,
-            history: execution.history.clone(),
+            history: execution.history.clone().into_iter().collect(),
             version: execution.facts.version,
         }
     }
@@ -129,7 +130,7 @@ impl Moved {
         execution.active = StateSet::of(active);
         execution.visits = visits;
         execution.next_visit = next_visit;
-        execution.history = history;
+        execution.history = history.into_iter().collect();
         execution.facts = Arc::new(Facts {
             version,
             ..Facts::clone(&execution.facts)

@@ -8,9 +8,13 @@ use sprag_core::source::Limits;
 use sprag_engine::Handle;
 use sprag_engine::command::Refusal;
 use sprag_engine::view::ExecutionView;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::guard::Hosts;
+use crate::problem::{Code, Problem};
+
+/// Pieces of long work at once. Store reads share the threads, and always find one.
+const APART_MAX: usize = 4;
 
 /// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -18,7 +22,8 @@ pub(crate) struct App {
     pub(crate) engine: Handle,
     pub(crate) settings: Arc<Settings>,
     /// Becomes true when the server goes down.
-    pub(crate) closing: watch::Receiver<bool>,
+    closing: watch::Receiver<bool>,
+    apart: Arc<Semaphore>,
 }
 
 /// What was set when the server began.
@@ -29,6 +34,16 @@ pub(crate) struct Settings {
 }
 
 impl App {
+    /// What handlers of one server share.
+    pub(crate) fn new(engine: Handle, settings: Settings, closing: watch::Receiver<bool>) -> Self {
+        Self {
+            engine,
+            settings: Arc::new(settings),
+            closing,
+            apart: Arc::new(Semaphore::new(APART_MAX)),
+        }
+    }
+
     /// The bounds of a request body.
     pub(crate) fn body_limits(&self) -> Limits {
         Limits {
@@ -47,6 +62,26 @@ impl App {
             view = self.engine.wait_closed(id, wait) => view,
             () = closed(self.closing.clone()) => self.engine.execution(id).await,
         }
+    }
+
+    /// Does work that may take its time where it holds nobody up.
+    pub(crate) async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = Arc::clone(&self.apart).acquire_owned().await;
+        // The permit stays with the work: a client that goes away does not end it.
+        let task = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(permit);
+            done
+        });
+        task.await.map_err(|_| {
+            Problem::new(
+                Code::InternalError,
+                "the server failed on this request; its log says more",
+            )
+        })
     }
 }
 

@@ -153,6 +153,7 @@ mod tests {
             "localhost.",
             "127.0.0.1.evil.example",
             "user@localhost",
+            "user@localhost:7400",
             "localhost@evil.example",
             "localhost:",
             "localhost:port",

@@ -6,7 +6,7 @@ use axum::{Router, middleware};
 
 use crate::app::App;
 use crate::guard::guard;
-use crate::handlers::{actions, dead_letters, executions, machines, messages, system};
+use crate::handlers::{actions, compare, dead_letters, executions, machines, messages, simulate, system};
 use crate::observe::observe;
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
@@ -21,7 +21,10 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/schemas/machine", get(system::machine_schema)),
         ("/v1/machines", get(machines::list).post(machines::apply)),
         ("/v1/machines/lint", post(machines::lint)),
+        ("/v1/machines/simulate", post(simulate::simulate)),
+        ("/v1/machines/diff", post(compare::diff)),
         ("/v1/machines/{id}", get(machines::show)),
+        ("/v1/machines/{id}/diagram", get(compare::diagram)),
         ("/v1/machines/{id}/versions/{version}", get(machines::show_version)),
         ("/v1/messages", post(messages::send_by_key)),
         ("/v1/executions", get(executions::list).post(executions::start)),

@@ -6,7 +6,6 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -71,16 +70,12 @@ impl Server {
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (closing, is_closing) = watch::channel(false);
-        let settings = Arc::new(Settings {
+        let settings = Settings {
             hosts,
             body_bytes,
             store,
-        });
-        let router = routes::router(App {
-            engine,
-            settings,
-            closing: is_closing,
-        });
+        };
+        let router = routes::router(App::new(engine, settings, is_closing));
         Ok(Self {
             listener,
             address,
@@ -169,7 +164,7 @@ async fn serve(stream: TcpStream, router: Router, closing: watch::Receiver<bool>
 async fn finish(mut connections: JoinSet<()>) {
     let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
     if ended.is_err() {
+        // They end with the set that holds them.
         tracing::warn!(connections = connections.len(), "connections were cut at shutdown");
-        connections.shutdown().await;
     }
 }

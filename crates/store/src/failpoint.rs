@@ -123,7 +123,9 @@ impl<S> Failing<S> {
                 (self.die)();
                 answer
             }
-            Side::Disk => Err(Error::Disk { detail: "a failpoint says so".to_owned() }),
+            Side::Disk => Err(Error::Disk {
+                detail: "a failpoint says so".to_owned(),
+            }),
         }
     }
 }
@@ -235,7 +237,9 @@ mod tests {
     fn a_disk_that_fails_writes_nothing_and_nobody_dies() {
         let mut store = Failing::new(Memory::default(), "disk-commit:2".parse().unwrap());
         let fence = store.acquire(ShardId(0)).unwrap();
-        let answers: Vec<bool> = (1..=3).map(|number| store.commit(&[fence], &[life(number)]).is_ok()).collect();
+        let answers: Vec<bool> = (1..=3)
+            .map(|number| store.commit(&[fence], &[life(number)]).is_ok())
+            .collect();
         assert_eq!(answers, [true, false, true]);
     }
 

@@ -9,6 +9,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use self::state::{State, numbers_of, timers_of};
@@ -22,11 +23,10 @@ use crate::traits::{
 /// The shard that holds everything.
 const ONLY: ShardId = ShardId(0);
 
-// The numbers of `sprag_core::action::Status`.
-const SCHEDULED: u8 = 0;
-const QUEUED: u8 = 1;
-const RUNNING: u8 = 2;
-const RETRYING: u8 = 3;
+const SCHEDULED: u8 = Status::Scheduled as u8;
+const QUEUED: u8 = Status::Queued as u8;
+const RUNNING: u8 = Status::Running as u8;
+const RETRYING: u8 = Status::Retrying as u8;
 
 /// A handle to records in memory.
 #[derive(Clone, Debug, Default)]

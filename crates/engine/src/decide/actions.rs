@@ -9,6 +9,7 @@ use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::Variables;
 
 use super::Decision;
+use super::triggers::own_limits;
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, Code, Refusal, Reply, RetryDead};
 use crate::convert;
@@ -33,6 +34,9 @@ impl Lane {
     /// Ends an action. One that is under way is asked to stop.
     pub(super) fn cancel_action(&mut self, id: ActionId) -> Result<Reply, Error> {
         self.with_action(id, |lane, aggregate, machine, action| {
+            // Its end is input, and due timers come before any: they may end it themselves.
+            lane.fire_due(aggregate, machine);
+            let action = lane.batch.action(id).cloned().unwrap_or(action);
             if !action.status.is_open() {
                 return Ok(Err(conflict(&action, "scheduled, queued, running or retrying")));
             }
@@ -48,6 +52,7 @@ impl Lane {
     /// Tries a dead letter again, with a fresh budget of attempts.
     pub(super) fn retry_dead(&mut self, retry: &RetryDead) -> Result<Reply, Error> {
         self.with_action(retry.action, |lane, aggregate, _, mut action| {
+            let sent = lane.config_sent(&action)?;
             if let Some(version) = retry.version {
                 match lane.machine(&action.origin.machine.clone(), version)? {
                     Some(machine) if machine.action(&action.action_id).is_some() => {
@@ -64,16 +69,49 @@ impl Lane {
                     late: Vec::new(),
                     bindings: serde_json::Map::new(),
                 });
-                action.body.destination = lane.hands().destination(&action.kind, config);
+            }
+            let Some(config) = lane.config_sent(&action)? else {
+                return Ok(Err(has_no_config(&action)));
+            };
+            if sent.as_ref() != Some(&config) {
+                // Another body needs another idempotency key, wherever it comes from.
+                action.body.destination = lane.hands().destination(&action.kind, &config.config);
                 action.body.generation += 1;
             }
             let deadline = lane.deadline_of(&action)?;
+            lane.keep_limits(&mut action)?;
             if let Err(illegal) = action.revive(lane.now, deadline) {
                 return Ok(Err(Refusal::new(Code::StatusConflict, illegal.to_string())));
             }
             lane.rejoin(aggregate, action.clone());
             Ok(Ok(action))
         })
+    }
+
+    /// What the action's attempts are given; none where it died at its trigger because that could not be rendered.
+    fn config_sent(&mut self, action: &Action) -> Result<Option<Frozen>, Error> {
+        if let Some(frozen) = &action.body.frozen {
+            return Ok(Some(frozen.clone()));
+        }
+        let machine = self.machine(&action.origin.machine, action.origin.version)?;
+        let found = machine.as_ref().and_then(|machine| machine.action(&action.action_id));
+        let constant = found.and_then(|(_, definition)| definition.config.constant().cloned());
+        Ok(constant.map(|config| Frozen {
+            config,
+            late: Vec::new(),
+            bindings: serde_json::Map::new(),
+        }))
+    }
+
+    /// An action that died at its trigger was not put under its limits: it is now, where their keys are its own.
+    fn keep_limits(&mut self, action: &mut Action) -> Result<(), Error> {
+        let machine = self.machine(&action.origin.machine, action.origin.version)?;
+        if let Some(machine) = machine.filter(|_| action.body.limits.is_empty())
+            && let Some((_, definition)) = machine.action(&action.action_id)
+        {
+            action.body.limits = own_limits(&machine, definition);
+        }
+        Ok(())
     }
 
     fn deadline_of(&mut self, action: &Action) -> Result<Option<sprag_core::time::Timestamp>, Error> {
@@ -174,6 +212,14 @@ fn lacks_action(action: &Action, version: u32) -> Refusal {
         Code::VersionUnknown,
         format!("version {version} of machine `{machine}` has no action `{name}`"),
     )
+}
+
+fn has_no_config(action: &Action) -> Refusal {
+    let detail = format!(
+        "action `{}` has no configuration, because it could not be rendered; retry it with one",
+        action.id
+    );
+    Refusal::new(Code::StatusConflict, detail)
 }
 
 fn no_version(action: &Action, version: u32) -> Refusal {

@@ -51,12 +51,12 @@ impl Lane {
         };
         let machine = self.machine_of_action(&action)?;
         if action.body.deadline_at.is_some_and(|deadline| deadline <= self.now) {
-            self.dispatcher.end(attempt, None, self.now);
+            self.dispatcher.release(attempt);
             let error = ActionError::new(kind::TIMEOUT, "the deadline passed before an attempt could begin");
             return self.give_up(aggregate, action, error);
         }
         if action.begin(attempt, self.now).is_err() {
-            self.dispatcher.end(attempt, None, self.now);
+            self.dispatcher.release(attempt);
             return Ok(());
         }
         self.batch.jobs.push(self.job(&action, &machine, attempt, Task::Run));
@@ -126,7 +126,11 @@ impl Lane {
             return Ok(());
         };
         let machine = self.machine_of_action(&action)?;
-        let crashed = matches!(&outcome, Outcome::Unknown(failure) if failure.error.kind == kind::CRASHED);
+        // Whatever is known about the effect by now, the process died under it.
+        let crashed = matches!(
+            &outcome,
+            Outcome::NotDone(failure) | Outcome::Unknown(failure) if failure.error.kind == kind::CRASHED
+        );
         let Ok(next) = settle_by(&mut action, &machine, at.attempt, outcome, self.now) else {
             tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
             return Ok(());
@@ -184,6 +188,8 @@ impl Lane {
         if !is_current {
             return Ok(());
         }
+        // Whatever this batch was to find out about it does not matter any more.
+        self.batch.jobs.retain(|job| job.attempt != at);
         self.batch.abandons.push(at);
         let message = "the attempt was cancelled and did not end within 10 s";
         self.settle(at, Outcome::unknown(kind::TIMEOUT, message))

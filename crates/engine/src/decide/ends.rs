@@ -28,27 +28,24 @@ impl Lane {
                 self.batch.delete_timer(timer.key);
             }
         }
-        let of_visit: Vec<_> = aggregate
-            .actions
-            .values()
-            .filter(|action| action.body.visit == Some(visit))
-            .map(|action| action.id)
-            .collect();
-        for id in of_visit {
-            let Some(action) = aggregate.actions.get(&id) else {
-                continue;
-            };
-            let on_exit = machine
-                .action(&action.action_id)
-                .map_or(OnExit::default(), |(_, definition)| definition.on_exit);
-            let ends = match on_exit {
+        let goes = |action: &&Action| {
+            let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+            match definition.map_or(OnExit::default(), |definition| definition.on_exit) {
                 OnExit::Keep => false,
                 OnExit::CancelNotDue => action.status == Status::Scheduled,
                 OnExit::Cancel => true,
-            };
-            if ends {
-                self.cancel_one(aggregate, id, CancelledBy::Machine);
             }
+        };
+        // Chosen before the first of them ends: an end may let another one join its line.
+        let going: Vec<_> = aggregate
+            .actions
+            .values()
+            .filter(|action| action.body.visit == Some(visit))
+            .filter(goes)
+            .map(|action| action.id)
+            .collect();
+        for id in going {
+            self.cancel_one(aggregate, id, CancelledBy::Machine);
         }
     }
 
@@ -142,6 +139,8 @@ impl Lane {
         aggregate.actions.remove(&action.id);
         let mut end = None;
         if let Next::Ended(ended) = next {
+            // Due timers come first, and may close the execution or trigger the action anew.
+            self.fire_due(aggregate, machine);
             if !aggregate.head.status.is_open() {
                 action.body.remark = Some(Remark::ExecutionClosed);
             } else if is_superseded(aggregate, &ended) {
@@ -154,15 +153,18 @@ impl Lane {
         self.batch.put_action(Write::Update(Variables::Unchanged), action);
         self.release_behind(aggregate, &action_id);
         if let Some(end) = end {
-            self.fire_due(aggregate, machine);
             self.feed(aggregate, machine, Cause::Ended(end));
         }
     }
 
-    /// The next occurrence that waited for this one's end joins its line.
+    /// The earliest occurrence that waited for others to end joins its line, once none of them is open.
     fn release_behind(&mut self, aggregate: &mut Aggregate, action_id: &str) {
-        let mut waiting = aggregate.actions.values_mut();
-        let Some(next) = waiting.find(|action| action.body.behind && action.action_id == action_id) else {
+        let of_id = |action: &&mut Action| action.action_id == action_id;
+        if aggregate.actions.values_mut().filter(of_id).any(|action| !action.body.behind) {
+            return;
+        }
+        let waiting = aggregate.actions.values_mut().filter(of_id);
+        let Some(next) = waiting.min_by_key(|action| action.body.ordinal) else {
             return;
         };
         next.body.behind = false;

@@ -37,7 +37,7 @@ impl Lane {
                 aggregate.failure = None;
                 lane.record(aggregate, &Entry::Resumed);
                 lane.release_actions(aggregate);
-                lane.drain_after_resume(aggregate, machine);
+                lane.fire_and_drain(aggregate, machine);
                 Ok(())
             }
             _ => Err(conflict(aggregate, "resumed", "paused or failed")),
@@ -57,8 +57,8 @@ impl Lane {
         })
     }
 
-    /// The failed input at the head of the inbox comes before timers: it was there first.
-    fn drain_after_resume(&mut self, aggregate: &mut Aggregate, machine: &Machine) {
+    /// Timers that became due meanwhile come before the inbox.
+    fn fire_and_drain(&mut self, aggregate: &mut Aggregate, machine: &Machine) {
         self.fire_due(aggregate, machine);
         self.drain(aggregate, machine);
     }
@@ -109,7 +109,7 @@ impl Lane {
             return Ok(());
         };
         let machine = self.machine_of(&aggregate)?;
-        self.drain(&mut aggregate, &machine);
+        self.fire_and_drain(&mut aggregate, &machine);
         self.cache.put(aggregate);
         Ok(())
     }

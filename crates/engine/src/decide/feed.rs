@@ -36,8 +36,12 @@ impl Lane {
         Ok(self.apply_step(aggregate, machine, input.cause, step))
     }
 
-    /// Feeds input that nobody waits for; if its decision fails it stays at the head of the inbox.
+    /// Feeds input that nobody waits for; if its decision fails it stays at the head of the inbox. A closed execution
+    /// hears nothing more.
     pub(super) fn feed(&mut self, aggregate: &mut Aggregate, machine: &Machine, cause: Cause) {
+        if !aggregate.head.status.is_open() {
+            return;
+        }
         if !aggregate.is_deciding() {
             self.enqueue(aggregate, cause);
             return;

@@ -41,7 +41,7 @@ impl Lane {
             Err(error) => Ok(Err(start_failed(&error))),
             Ok(stepped) => {
                 self.batch.touch(aggregate.head.id, Write::Insert);
-                self.hold_key(start, aggregate.head.id);
+                self.hold_key(&aggregate);
                 self.follow(&mut aggregate, &machine, stepped.ends);
                 let view = ExecutionView::of(&aggregate, &machine);
                 self.cache.put(aggregate);
@@ -108,13 +108,12 @@ impl Lane {
         })
     }
 
-    fn hold_key(&mut self, start: &Start, id: ExecutionId) {
+    fn hold_key(&mut self, aggregate: &Aggregate) {
+        let head = &aggregate.head;
         // A machine may complete in its first macrostep: its key is free again by then.
-        if let Some(key) = &start.key {
-            self.batch
-                .keys
-                .entry((start.machine.clone(), key.clone()))
-                .or_insert(Some(id));
+        if let Some(key) = head.key.as_ref().filter(|_| head.status.is_open()) {
+            let name = (head.machine.to_string(), key.clone());
+            self.batch.keys.insert(name, Some(head.id));
         }
     }
 

@@ -94,7 +94,8 @@ impl Lane {
         definition: &Definition,
         (visit, nominal): (u64, Timestamp),
     ) {
-        if aggregate.execution.visit(visit).is_none() {
+        // An earlier occurrence may have ended the visit or the execution.
+        if aggregate.execution.visit(visit).is_none() || !aggregate.head.status.is_open() {
             return;
         }
         let overlap = definition

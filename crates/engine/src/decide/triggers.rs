@@ -147,6 +147,17 @@ fn limit_uses(definition: &Definition, keys: Vec<String>) -> Vec<LimitUse> {
         .collect()
 }
 
+/// The limits that stand under the action's own key: all that can be known where no key could be rendered.
+pub(super) fn own_limits(machine: &Machine, definition: &Definition) -> Vec<LimitUse> {
+    let own = definition.limits.iter().filter(|limit| limit.key.is_none());
+    own.map(|limit| LimitUse {
+        key: format!("{}/{}", machine.id, definition.action_id),
+        concurrency: limit.concurrency,
+        rate: limit.rate,
+    })
+    .collect()
+}
+
 /// A `wait` is a due time: its seconds pass before its attempt begins, and hold no permit.
 #[expect(
     clippy::cast_possible_truncation,

@@ -80,6 +80,22 @@ impl Circuits {
         }
     }
 
+    /// An attempt that was to go to the destination does not: it says nothing about it.
+    pub(super) fn let_go(&mut self, destination: &str, attempt: AttemptId) {
+        let circuit = self.by_destination.get_mut(destination);
+        if let Some(recovering) = circuit.and_then(|circuit| circuit.recovering.as_mut()) {
+            recovering.trial = recovering.trial.filter(|&trial| trial != attempt);
+        }
+    }
+
+    /// Forgets who tries; whether destinations fail stays known.
+    pub(super) fn forget(&mut self) {
+        let circuits = self.by_destination.values_mut();
+        for recovering in circuits.filter_map(|circuit| circuit.recovering.as_mut()) {
+            recovering.trial = None;
+        }
+    }
+
     /// An attempt ended. Says whether work parked for the destination may be looked at again.
     pub(super) fn end(&mut self, destination: &str, attempt: AttemptId, error: Option<&str>, now: Timestamp) -> bool {
         let options = self.options;

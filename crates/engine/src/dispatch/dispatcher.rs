@@ -35,6 +35,14 @@ struct Reserved {
     limits: Vec<LimitUse>,
 }
 
+/// An action that must run alone.
+#[derive(Debug)]
+struct Suspect {
+    execution: ExecutionId,
+    /// Its rate is used up until then.
+    not_before: Timestamp,
+}
+
 /// Decides which queued action starts next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
@@ -52,7 +60,9 @@ pub(crate) struct Dispatcher {
     circuits: Circuits,
     destinations: BTreeMap<AttemptId, String>,
     /// Suspects run alone, after everything else.
-    suspects: BTreeMap<ActionId, ExecutionId>,
+    suspects: BTreeMap<ActionId, Suspect>,
+    /// When something was last chosen.
+    chosen_at: Timestamp,
     alone: Option<AttemptId>,
     /// Nothing more starts: the engine is going down.
     closed: bool,
@@ -72,9 +82,26 @@ impl Dispatcher {
             circuits: Circuits::new(circuits),
             destinations: BTreeMap::new(),
             suspects: BTreeMap::new(),
+            chosen_at: Timestamp::default(),
             alone: None,
             closed: false,
         }
+    }
+
+    /// Forgets what the store knows better. What only memory knows stays: rates that are used up, destinations that
+    /// fail, that nothing more may start.
+    pub(crate) fn forget(&mut self) {
+        self.lines.clear();
+        self.eligible.clear();
+        self.place_of.clear();
+        self.parked.clear();
+        self.lack_of.clear();
+        self.reserved.clear();
+        self.permits.forget();
+        self.circuits.forget();
+        self.destinations.clear();
+        self.suspects.clear();
+        self.alone = None;
     }
 
     /// Lets nothing more start.
@@ -87,8 +114,11 @@ impl Dispatcher {
         self.permits.len()
     }
 
-    /// A line the store knows of.
+    /// A line the store knows of. Actions that are held stand in none: theirs has no name.
     pub(crate) fn know(&mut self, name: &str) {
+        if name.is_empty() {
+            return;
+        }
         self.lines.entry(name.to_owned()).or_insert_with(|| Line::named(name));
         self.requeue(name);
     }
@@ -96,7 +126,7 @@ impl Dispatcher {
     /// A queued action joins its line.
     pub(crate) fn join(&mut self, action: &Action) {
         if action.body.crashes.is_suspect() {
-            self.suspects.insert(action.id, action.origin.execution);
+            self.suspect(action, Timestamp::default());
             return;
         }
         let name = action.line();
@@ -156,6 +186,7 @@ impl Dispatcher {
 
     /// The next action to begin, if any may. Its place is held until it begins or is given back.
     pub(crate) fn choose(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
+        self.chosen_at = now;
         self.unpark_due(now);
         if self.closed || self.alone.is_some() {
             return None;
@@ -207,7 +238,9 @@ impl Dispatcher {
         if self.permits.len() > 0 || !self.wants().is_empty() {
             return None;
         }
-        let (action, execution) = self.suspects.pop_first()?;
+        let mut free = self.suspects.iter().filter(|(_, suspect)| suspect.not_before <= now);
+        let (&action, &Suspect { execution, .. }) = free.next()?;
+        self.suspects.remove(&action);
         let attempt = mint.attempt(execution.slot());
         self.permits.take(
             attempt,
@@ -233,7 +266,7 @@ impl Dispatcher {
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
         let Reserved { attempt, limits } = self.reserved.remove(&action.id)?;
         if self.alone == Some(attempt) {
-            return Some(attempt);
+            return self.begin_alone(action, attempt, now);
         }
         if action.body.crashes.is_suspect() {
             self.release(attempt);
@@ -254,9 +287,32 @@ impl Dispatcher {
             return None;
         }
         self.permits.take(attempt, &need, now);
-        self.destinations
-            .extend(destination.map(|destination| (attempt, destination)));
+        if let Some(destination) = destination {
+            self.circuits.begin(&destination, attempt);
+            self.destinations.insert(attempt, destination);
+        }
         Some(attempt)
+    }
+
+    /// Nothing else is under way, so of all limits only a rate can stand in the way of a suspect.
+    fn begin_alone(&mut self, action: &Action, attempt: AttemptId, now: Timestamp) -> Option<AttemptId> {
+        self.release(attempt);
+        let need = Need {
+            kind: &action.kind,
+            limits: &action.body.limits,
+        };
+        if let Some(Lack::Rate(_, until)) = self.permits.lacks(&need, now) {
+            self.suspect(action, until);
+            return None;
+        }
+        self.permits.take(attempt, &need, now);
+        self.alone = Some(attempt);
+        Some(attempt)
+    }
+
+    fn suspect(&mut self, action: &Action, not_before: Timestamp) {
+        let execution = action.origin.execution;
+        self.suspects.insert(action.id, Suspect { execution, not_before });
     }
 
     /// A chosen action does not begin after all.
@@ -288,8 +344,11 @@ impl Dispatcher {
         self.release(attempt);
     }
 
-    fn release(&mut self, attempt: AttemptId) {
-        self.destinations.remove(&attempt);
+    /// Gives back whatever the attempt holds.
+    pub(crate) fn release(&mut self, attempt: AttemptId) {
+        if let Some(destination) = self.destinations.remove(&attempt) {
+            self.circuits.let_go(&destination, attempt);
+        }
         if self.alone == Some(attempt) {
             self.alone = None;
         }
@@ -304,7 +363,9 @@ impl Dispatcher {
             Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
             Lack::Total | Lack::Type(_) | Lack::Key(_) => None,
         });
-        times.min()
+        // One whose time has come waits for what is under way to end, not for the clock.
+        let suspects = self.suspects.values().map(|suspect| suspect.not_before);
+        times.chain(suspects.filter(|&at| at > self.chosen_at)).min()
     }
 
     /// What a queued action waits for.

@@ -77,6 +77,13 @@ impl Permits {
         }
     }
 
+    /// Forgets the attempts under way; what is left of rates stays known.
+    pub(super) fn forget(&mut self) {
+        self.held.clear();
+        self.by_type.clear();
+        self.by_key.clear();
+    }
+
     /// How many attempts are under way.
     pub(super) fn len(&self) -> usize {
         self.held.len()

@@ -113,10 +113,11 @@ impl Batch {
             .into_iter()
             .partition(|mutation| matches!(mutation, Mutation::InsertMachineVersion(_)));
         mutations.extend(versions);
-        for (&id, &write) in &self.executions {
-            let Some(execution) = aggregate(id).map(convert::execution_row) else {
-                continue;
-            };
+        let rows = |(&id, &write)| aggregate(id).map(|found| (convert::execution_row(found), write));
+        let rows = self.executions.iter().filter_map(rows);
+        // Whoever gives up a key is written before whoever takes it.
+        let (open, closed): (Vec<_>, Vec<_>) = rows.partition(|(execution, _)| execution.status.is_open());
+        for (execution, write) in closed.into_iter().chain(open) {
             mutations.push(match write {
                 Write::Insert => Mutation::InsertExecution(execution),
                 Write::Update(variables) => Mutation::UpdateExecution { execution, variables },

@@ -17,11 +17,11 @@ use super::batch::{Batch, Change};
 use super::cache::Cache;
 use super::machines::Machines;
 use crate::aggregate::Aggregate;
-use crate::command::{Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
+use crate::command::{AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
 use crate::convert;
 use crate::dispatch::Dispatcher;
 use crate::hands::Hands;
-use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
+use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
 use crate::timers::{Due, Timers};
 
 /// How many records are read at once on start.
@@ -186,6 +186,13 @@ impl Lane {
         young.then(|| self.life_written_at.plus(LIFE_EVERY_MILLIS))
     }
 
+    /// Whether this commit says that the process lives: now and then where something is written anyway, so that a later
+    /// process never starts before the time of what is stored.
+    fn signs_life(&self, otherwise_idle: bool) -> bool {
+        let due = self.life_written_at.plus(LIFE_EVERY_MILLIS) <= self.now;
+        due && (!otherwise_idle || self.next_sign_of_life().is_some())
+    }
+
     /// How many attempts are under way.
     pub fn running(&self) -> usize {
         self.dispatcher.running()
@@ -294,7 +301,7 @@ impl Lane {
     /// Writes the batch; only when it is durable do answers and effects follow.
     fn commit(&mut self, commands: Vec<Command>, replies: Vec<Reply>) -> Result<(), Fatal> {
         let mut mutations = self.batch.mutations(|id| self.cache.get(id));
-        if self.next_sign_of_life().is_some_and(|due| due <= self.now) {
+        if self.signs_life(mutations.is_empty()) {
             mutations.push(Mutation::PutLife(Life {
                 started_at: self.started_at,
                 seen_at: self.now,
@@ -398,7 +405,9 @@ impl Lane {
         self.loaded = Loaded::default();
         self.cache.clear();
         self.timers = Timers::new();
-        self.dispatcher = Dispatcher::new(self.options.caps.clone(), self.options.circuits);
+        // A version that was applied in the batch is not stored.
+        self.machines = Machines::default();
+        self.dispatcher.forget();
         let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
         for found in self.all_running()? {
             self.readopt(found.action)?;
@@ -410,7 +419,7 @@ impl Lane {
         Ok(())
     }
 
-    /// An attempt that this process has under way keeps its permits.
+    /// An attempt that this process has under way keeps its permits, and its time to end if it was asked to.
     fn readopt(&mut self, action: ActionId) -> Result<(), Error> {
         let found = self.store.load(&Wanted {
             actions: vec![action],
@@ -418,8 +427,17 @@ impl Lane {
         })?;
         for row in found.actions {
             let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-            if let Some(attempt) = action.current().map(|attempt| attempt.id) {
-                self.dispatcher.adopt(attempt, &action, self.now);
+            let Some(attempt) = action.current().map(|attempt| attempt.id) else {
+                continue;
+            };
+            self.dispatcher.adopt(attempt, &action, self.now);
+            if let Some(request) = action.body.cancel {
+                let at = AttemptRef {
+                    attempt,
+                    action: action.id,
+                    execution: action.origin.execution,
+                };
+                self.timers.add(request.at.plus(CANCEL_GRACE_MILLIS), Due::Overdue(at));
             }
         }
         Ok(())

@@ -1,3 +1,5 @@
+//! Processes: output, exit codes, time, and no survivor.
+
 use std::process::{Command, Stdio};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Replies of every kind from real servers, each with its outcome.
+
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Addresses the guard refuses, in every spelling.
+
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;

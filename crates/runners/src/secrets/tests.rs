@@ -1,3 +1,5 @@
+//! Secrets by name, in the order of the providers.
+
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! The tools, one by one.
+
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};

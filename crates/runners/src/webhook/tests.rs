@@ -1,3 +1,5 @@
+//! Webhooks: what is sent, signed, expected and looked up.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use sprag_core::source::nearest;
 
+use super::FromFields;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
 use crate::shown::shown;
 
 /// Fields that are being read. `null` is the same as a field that is not there.
 pub(crate) struct Fields {
+    /// Where the members are, as a JSON pointer.
+    at: String,
     members: Map<String, Value>,
     errors: Vec<FieldError>,
 }
@@ -17,7 +20,12 @@ pub(crate) struct Fields {
 impl Fields {
     /// The members of a body. Those that are not known are noted as wrong.
     pub(super) fn new(members: Map<String, Value>, known: &[&str]) -> Self {
+        Self::at(String::new(), members, known)
+    }
+
+    fn at(at: String, members: Map<String, Value>, known: &[&str]) -> Self {
         let mut fields = Self {
+            at,
             members: Map::new(),
             errors: Vec::new(),
         };
@@ -26,7 +34,7 @@ impl Fields {
                 fields.members.insert(name, value);
             } else if fields.errors.len() < LISTED_MAX {
                 // Looking for the name that was meant takes time, so it is done only for what will be listed.
-                fields.error(&name, unknown(&name, known));
+                fields.error(&name, &unknown(&name, known));
             }
         }
         fields
@@ -42,10 +50,28 @@ impl Fields {
 
     /// A field that is text and must be there.
     pub(crate) fn required_text(&mut self, name: &str) -> String {
-        if self.members.get(name).is_none_or(Value::is_null) {
-            self.error(name, format!("`{name}` is missing"));
-        }
+        self.require(name);
         self.text(name).unwrap_or_default()
+    }
+
+    fn require(&mut self, name: &str) {
+        if self.members.get(name).is_none_or(Value::is_null) {
+            self.error(name, &format!("`{name}` is missing"));
+        }
+    }
+
+    /// A field that is an object with fields of its own, and must be there.
+    pub(crate) fn inside<T: FromFields>(&mut self, name: &str) -> T {
+        self.require(name);
+        let members = self.object(name);
+        let is_there = members.is_some();
+        let at = format!("{}{}", self.at, pointer(name));
+        let mut inner = Self::at(at, members.unwrap_or_default(), T::KNOWN);
+        let read = T::read(&mut inner);
+        if is_there {
+            self.errors.extend(inner.errors);
+        }
+        read
     }
 
     /// A field that is the version of a machine.
@@ -69,6 +95,15 @@ impl Fields {
     /// A field that may be anything.
     pub(crate) fn value(&mut self, name: &str) -> Option<Value> {
         self.take(name)
+    }
+
+    /// A field that is a list of anything.
+    pub(crate) fn list(&mut self, name: &str) -> Vec<Value> {
+        match self.take(name) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(other) => self.wrong(name, &other, "a list").unwrap_or_default(),
+        }
     }
 
     /// A field that is a list of texts.
@@ -100,7 +135,7 @@ impl Fields {
             Value::String(text) => Some(text),
             other => {
                 let detail = format!("{} is not text", described(&other));
-                self.note(format!("{}{}", pointer(name), pointer(inside)), detail);
+                self.refuse(&format!("{}{}", pointer(name), pointer(inside)), &detail);
                 None
             }
         }
@@ -111,17 +146,21 @@ impl Fields {
     }
 
     fn wrong<T>(&mut self, name: &str, value: &Value, expected: &str) -> Option<T> {
-        self.error(name, format!("{} is not {expected}", described(value)));
+        self.error(name, &format!("{} is not {expected}", described(value)));
         None
     }
 
-    fn error(&mut self, name: &str, detail: String) {
-        self.note(pointer(name), detail);
+    fn error(&mut self, name: &str, detail: &str) {
+        self.refuse(&pointer(name), detail);
     }
 
-    fn note(&mut self, pointer: String, detail: String) {
+    /// Notes something wrong at a place among the members.
+    pub(crate) fn refuse(&mut self, pointer: &str, detail: &str) {
         if self.errors.len() < LISTED_MAX {
-            self.errors.push(FieldError { pointer, detail });
+            self.errors.push(FieldError {
+                pointer: format!("{}{pointer}", self.at),
+                detail: detail.to_owned(),
+            });
         }
     }
 

@@ -1,3 +1,5 @@
+//! Bodies: what is read, and what is refused with its place.
+
 use axum::http::{HeaderMap, HeaderValue, header};
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
 use sprag_core::json::hex;
-use sprag_core::machine::{Finding, Loaded};
+use sprag_core::machine::{Finding, Loaded, Machine, load_stored};
 use sprag_core::time::Timestamp;
 use sprag_engine::command::{self, Applied, Refusal};
 use sprag_store::records::MachineVersion;
@@ -13,7 +13,7 @@ use sprag_store::records::MachineVersion;
 use crate::app::App;
 use crate::body::Definition;
 use crate::path::Path;
-use crate::problem::{Code, LISTED_MAX, Problem};
+use crate::problem::{LISTED_MAX, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, created, ok};
 use crate::shown::shown;
@@ -57,17 +57,14 @@ struct Linted {
 
 impl Whole {
     fn of(row: MachineVersion) -> Result<Self, Problem> {
+        let definition = parse(&row)?;
         let MachineVersion {
             machine,
             version,
             digest,
-            definition,
+            definition: _,
             created_at,
         } = row;
-        let definition: Value = serde_json::from_slice(&definition).map_err(|_| {
-            let detail = format!("version {version} of machine `{machine}` cannot be read");
-            Refusal::new(command::Code::StoreFailed, detail)
-        })?;
         let description = definition.get("description").and_then(Value::as_str).map(str::to_owned);
         let summary = Summary {
             id: machine,
@@ -135,15 +132,23 @@ pub(crate) async fn lint(State(app): State<App>, Query(Nothing): Query<Nothing>,
     }))
 }
 
-/// Loads a definition where it may take its time.
-async fn load(app: &App, definition: Definition) -> Result<Loaded, Problem> {
+/// Loads a definition that was sent.
+pub(super) async fn load(app: &App, definition: Definition) -> Result<Loaded, Problem> {
     let engine = app.engine.clone();
-    let task = tokio::task::spawn_blocking(move || engine.lint(&definition.text, definition.format));
-    task.await.map_err(|_| {
-        Problem::new(
-            Code::InternalError,
-            "the definition could not be judged; the log says more",
-        )
+    app.apart(move || engine.lint(&definition.text, definition.format))
+        .await
+}
+
+/// Compiles a definition that is kept.
+pub(super) fn compile(row: &MachineVersion) -> Result<Machine, Problem> {
+    let definition = parse(row)?;
+    load_stored(&definition).map_err(|error| Refusal::new(command::Code::StoreFailed, error.to_string()).into())
+}
+
+fn parse(row: &MachineVersion) -> Result<Value, Problem> {
+    serde_json::from_slice(&row.definition).map_err(|_| {
+        let detail = format!("version {} of machine `{}` cannot be read", row.version, row.machine);
+        Refusal::new(command::Code::StoreFailed, detail).into()
     })
 }
 

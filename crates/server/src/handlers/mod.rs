@@ -1,9 +1,12 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod compare;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
 mod explain;
 pub(crate) mod machines;
 pub(crate) mod messages;
+pub(crate) mod simulate;
+mod source;
 pub(crate) mod system;

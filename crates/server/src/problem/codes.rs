@@ -58,4 +58,6 @@ codes! {
     QueryInvalid = "query-invalid", 400;
     /// There is no such route.
     RouteUnknown = "route-unknown", 404;
+    /// The simulation says more, or takes longer, than it may.
+    SimulationTooLarge = "simulation-too-large", 422;
 }

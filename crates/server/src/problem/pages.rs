@@ -42,6 +42,7 @@ pages! {
     "reserved-type"
     "route-unknown"
     "shutting-down"
+    "simulation-too-large"
     "status-conflict"
     "store-failed"
     "store-full"

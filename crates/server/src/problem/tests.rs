@@ -1,3 +1,5 @@
+//! Problem documents and the pages of their codes.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

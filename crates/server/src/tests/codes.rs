@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 11] = [
+const ELSEWHERE: [(&str, &str); 12] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
@@ -19,6 +19,7 @@ const ELSEWHERE: [(&str, &str); 11] = [
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("shutting-down", "edges"),
+    ("simulation-too-large", "tools"),
     ("store-failed", "faulty"),
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),

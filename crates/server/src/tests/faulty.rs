@@ -195,6 +195,7 @@ async fn too_much_at_once_is_refused_at_the_door() {
             handle
                 .start(Start {
                     machine: "order".to_owned(),
+                    variables: serde_json::Map::from_iter([("amount".to_owned(), json!(1))]),
                     ..Start::default()
                 })
                 .await

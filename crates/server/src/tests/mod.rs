@@ -7,5 +7,6 @@ mod faulty;
 mod guarded;
 mod hostile;
 mod lists;
+mod tools;
 mod work;
 mod world;

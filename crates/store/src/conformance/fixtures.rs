@@ -1,5 +1,6 @@
 //! Records to test with. A number makes each one different, and later numbers make later ids.
 
+use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, Slot, scatter};
 use sprag_core::time::Timestamp;
 
@@ -12,12 +13,12 @@ use crate::traits::{Error, Fence, LaneStore, Loaded, Mutation, Reader, ShardId, 
 /// The shard of the tests.
 pub(crate) const SHARD: ShardId = ShardId(0);
 
-pub(crate) const SCHEDULED: u8 = 0;
-pub(crate) const QUEUED: u8 = 1;
-pub(crate) const RUNNING: u8 = 2;
-pub(crate) const RETRYING: u8 = 3;
-pub(crate) const SUCCEEDED: u8 = 4;
-pub(crate) const DEAD: u8 = 5;
+pub(crate) const SCHEDULED: u8 = Status::Scheduled as u8;
+pub(crate) const QUEUED: u8 = Status::Queued as u8;
+pub(crate) const RUNNING: u8 = Status::Running as u8;
+pub(crate) const RETRYING: u8 = Status::Retrying as u8;
+pub(crate) const SUCCEEDED: u8 = Status::Succeeded as u8;
+pub(crate) const DEAD: u8 = Status::Dead as u8;
 
 /// More than any test stores of one kind.
 const ITEMS_MAX: usize = 1_000;

@@ -140,86 +140,92 @@ fn one_of_each(one: &Execution) -> Vec<Mutation> {
     ]
 }
 
-fn a_commit_that_fails_in_the_middle_leaves_nothing(subject: &dyn Subject) -> Result<(), Error> {
-    let mut store = Opened::new(subject)?;
-    let (one, new) = (keyed(1, "k"), execution(2));
-    store.commit(&one_of_each(&one))?;
-    let before = store.load(&[&one, &new])?;
+/// Legal changes to all that [`one_of_each`] inserts, and a new execution. None of them is the reason why `refusal` is
+/// refused.
+fn legal_before(refusal: &Mutation, one: &Execution, new: &Execution) -> Vec<Mutation> {
     let large = Execution {
         variables: vec![b'v'; 5_000],
         status: ExecutionStatus::Paused,
         ..one.clone()
     };
+    let mut legal = vec![
+        Mutation::InsertMachineVersion(version("order", 2)),
+        Mutation::InsertExecution(new.clone()),
+        Mutation::UpdateExecution {
+            execution: large,
+            variables: Variables::Changed,
+        },
+        Mutation::AppendHistory(entry(one, 2)),
+        Mutation::UpdateAction(Action {
+            status: DEAD,
+            ..action(one, 10)
+        }),
+        Mutation::PutTimer(timer(one, 1, 0, 9)),
+        Mutation::DeleteInbox {
+            execution: one.id,
+            position: 1,
+        },
+        Mutation::InsertInbox(input(one, 2)),
+        Mutation::DeleteReceipt {
+            execution: one.id,
+            message: "m".to_owned(),
+        },
+        Mutation::PutLife(Life {
+            started_at: at(1),
+            seen_at: at(50),
+        }),
+    ];
+    legal.retain(|mutation| {
+        !matches!(
+            (mutation, refusal),
+            (Mutation::AppendHistory(_), Mutation::AppendHistory(_))
+                | (Mutation::DeleteInbox { .. }, Mutation::InsertInbox(_))
+                | (Mutation::DeleteReceipt { .. }, Mutation::InsertReceipt(_))
+        )
+    });
+    legal
+}
+
+/// Asserts that the store holds what [`one_of_each`] inserts.
+fn assert_only_one_of_each(store: &mut Opened, one: &Execution, new: &Execution) -> Result<(), Error> {
+    let expected = LoadedExecution {
+        execution: one.clone(),
+        actions: vec![action(one, 10)],
+        timers: vec![timer(one, 1, 0, 5)],
+        inbox: vec![input(one, 1)],
+    };
+    assert_eq!(store.load(&[one, new])?.executions, [expected]);
+    assert_eq!(store.reader.machine("order", None)?, Some(version("order", 1)));
+    assert_eq!(store.reader.history(one.id, 0, 9)?, [entry(one, 1)]);
+    let receipts = vec![(one.id, "m".to_owned()), (one.id, "after".to_owned())];
+    let loaded = store.lane.load(&Wanted {
+        receipts,
+        ..Wanted::default()
+    })?;
+    assert_eq!(loaded.receipts, [receipt(one, "m")]);
+    assert_eq!(
+        store.lane.last_life()?,
+        Some(Life {
+            started_at: at(1),
+            seen_at: at(2)
+        })
+    );
+    Ok(())
+}
+
+fn a_commit_that_fails_in_the_middle_leaves_nothing(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (one, new) = (keyed(1, "k"), execution(2));
+    store.commit(&one_of_each(&one))?;
     for refusal in refusals(&one) {
-        let good = [
-            Mutation::InsertMachineVersion(version("order", 2)),
-            Mutation::InsertExecution(new.clone()),
-            Mutation::UpdateExecution {
-                execution: large.clone(),
-                variables: Variables::Changed,
-            },
-            Mutation::AppendHistory(entry(&one, 2)),
-            Mutation::UpdateAction(Action {
-                status: DEAD,
-                ..action(&one, 10)
-            }),
-            Mutation::PutTimer(timer(&one, 1, 0, 9)),
-            Mutation::DeleteInbox {
-                execution: one.id,
-                position: 1,
-            },
-            Mutation::InsertInbox(input(&one, 2)),
-            Mutation::DeleteReceipt {
-                execution: one.id,
-                message: "m".to_owned(),
-            },
-            Mutation::PutLife(Life {
-                started_at: at(1),
-                seen_at: at(50),
-            }),
-        ];
-        // The refusal must not owe its reason to what came before it in the commit.
-        let undisturbed = |mutation: &&Mutation| {
-            !matches!(
-                (mutation, &refusal),
-                (Mutation::AppendHistory(_), Mutation::AppendHistory(_))
-                    | (Mutation::DeleteInbox { .. }, Mutation::InsertInbox(_))
-                    | (Mutation::DeleteReceipt { .. }, Mutation::InsertReceipt(_))
-            )
-        };
-        let mut mutations: Vec<Mutation> = good.iter().filter(undisturbed).cloned().collect();
+        let mut mutations = legal_before(&refusal, &one, &new);
         mutations.push(refusal);
         mutations.push(Mutation::InsertReceipt(receipt(&one, "after")));
         store.refuse(&mutations);
-        assert_eq!(
-            store.load(&[&one, &new])?,
-            before,
-            "{:?}",
-            mutations.iter().rev().nth(1)
-        );
-        assert_eq!(store.reader.machine("order", None)?, Some(version("order", 1)));
-        assert_eq!(store.reader.history(one.id, 0, 9)?, [entry(&one, 1)]);
-        assert_eq!(store.reader.action(action(&one, 10).id)?, Some(action(&one, 10)));
-        let receipts = vec![(one.id, "m".to_owned()), (one.id, "after".to_owned())];
-        assert_eq!(
-            store
-                .lane
-                .load(&Wanted {
-                    receipts,
-                    ..Wanted::default()
-                })?
-                .receipts,
-            [receipt(&one, "m")]
-        );
-        assert_eq!(
-            store.lane.last_life()?,
-            Some(Life {
-                started_at: at(1),
-                seen_at: at(2)
-            })
-        );
+        assert_only_one_of_each(&mut store, &one, &new)?;
     }
-    store.commit(&inserts(&[&new]))
+    let legal = legal_before(&Mutation::PutTimer(timer(&one, 1, 0, 9)), &one, &new);
+    store.commit(&legal)
 }
 
 fn a_broken_fence_writes_nothing(subject: &dyn Subject) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
@@ -13,7 +14,7 @@ use crate::records::{Action, Execution, HistoryEntry, InboxEntry, Life, MachineV
 use crate::traits::{Error, Mutation, Variables};
 
 /// The greatest number of an open action's status.
-const ACTION_OPEN_MAX: u8 = 3;
+const ACTION_OPEN_MAX: u8 = Status::Retrying as u8;
 
 /// All records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! the planner see that a partial index holds them.
 
 use rusqlite::{Connection, Row, params};
+use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
@@ -14,7 +15,7 @@ use crate::records::Action;
 use crate::traits::{ActionQuery, DueAction, ReadyKey, ReadyRef, Window};
 
 /// The greatest number of an open status.
-const OPEN_MAX: u8 = 3;
+const OPEN_MAX: u8 = Status::Retrying as u8;
 
 pub(super) const INSERT: &str = "\
     INSERT INTO action \

@@ -3,7 +3,6 @@
 //! In this order: the directory must exist on a local filesystem, the lock must be free, the file is created if it is
 //! missing and its name flushed, the schema is brought up to date. Nothing is read or written before the lock is held.
 
-use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,20 +92,21 @@ pub fn open(options: &Options) -> Result<Store, OpenError> {
 
 /// The absolute path without links, so that all names of one file lead to one lock.
 fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
+    let refuse = |problem| OpenError::from_system(path, problem);
     match path.canonicalize() {
-        Ok(path) => return Ok(path),
+        Ok(found) if found.is_dir() => return Err(refuse(io::ErrorKind::IsADirectory.into())),
+        Ok(found) => return Ok(found),
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => {}
-        Err(problem) => return Err(OpenError::from_system(path, problem)),
+        Err(problem) => return Err(refuse(problem)),
     }
-    let name = path.file_name().unwrap_or(OsStr::new(""));
+    let name = path
+        .file_name()
+        .ok_or_else(|| refuse(io::ErrorKind::IsADirectory.into()))?;
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    match directory.canonicalize() {
-        Ok(directory) => Ok(directory.join(name)),
-        Err(problem) => Err(OpenError::from_system(path, problem)),
-    }
+    Ok(directory.canonicalize().map_err(refuse)?.join(name))
 }
 
 /// Creates the file if it is missing, and flushes its name. `SQLite` flushes the names of its logs, not of this file.

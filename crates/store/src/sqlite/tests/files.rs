@@ -38,6 +38,8 @@ fn a_path_that_is_a_directory_is_refused() {
     let file = File::new();
     fs::create_dir(file.path()).unwrap();
     assert_eq!(refusal(&file.path()).code(), "not-writable");
+    let left: Vec<_> = fs::read_dir(file.directory.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing is left beside it");
 }
 
 #[test]

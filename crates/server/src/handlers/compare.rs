@@ -1,0 +1,85 @@
+//! Looking at machines: what is different between two, and a picture of one.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use sprag_core::machine::{DiagramFormat, diagram as draw, diff as compare};
+
+use super::machines::compile;
+use super::source::Source;
+use crate::app::App;
+use crate::body::{Body, Empty, Fields, FromFields};
+use crate::path::Path;
+use crate::query::{FromParams, Nothing, Params, Query};
+use crate::reply::{Answer, ok};
+
+/// A picture is shown, and nothing in it runs.
+const PICTURE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
+/// Two machines.
+pub(crate) struct Both {
+    before: Source,
+    after: Source,
+}
+
+impl FromFields for Both {
+    const KNOWN: &'static [&'static str] = &["before", "after"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            before: fields.inside("before"),
+            after: fields.inside("after"),
+        }
+    }
+}
+
+/// `POST /v1/machines/diff`: what is different, in the words of a machine file.
+pub(crate) async fn diff(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(Both { before, after }): Body<Both>,
+) -> Answer {
+    let before = before.machine(&app).await?;
+    let after = after.machine(&app).await?;
+    Ok(ok(&app.apart(move || compare(&before, &after)).await?))
+}
+
+/// How a diagram is drawn, and of which version.
+pub(crate) struct DiagramParams {
+    format: DiagramFormat,
+    version: Option<u32>,
+}
+
+impl FromParams for DiagramParams {
+    const KNOWN: &'static [&'static str] = &["format", "version"];
+
+    fn read(params: &mut Params) -> Self {
+        let format = params.word("format", &DiagramFormat::ALL, DiagramFormat::word);
+        let version = params.whole("version", 1, u64::from(u32::MAX));
+        Self {
+            format: format.unwrap_or_default(),
+            version: version.and_then(|version| u32::try_from(version).ok()),
+        }
+    }
+}
+
+/// `GET /v1/machines/{id}/diagram`: SVG unless another format is asked for.
+pub(crate) async fn diagram(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(DiagramParams { format, version }): Query<DiagramParams>,
+) -> Answer {
+    let machine = compile(&app.engine.machine(id, version).await?)?;
+    let text = app.apart(move || draw(&machine, format)).await?;
+    let media = match format {
+        DiagramFormat::Svg => "image/svg+xml",
+        DiagramFormat::Mermaid => "text/plain; charset=utf-8",
+        DiagramFormat::Dot => "text/vnd.graphviz; charset=utf-8",
+    };
+    let headers = [
+        (header::CONTENT_TYPE, media),
+        (header::CONTENT_SECURITY_POLICY, PICTURE_POLICY),
+    ];
+    Ok((headers, text).into_response())
+}

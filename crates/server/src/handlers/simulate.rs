@@ -1,0 +1,109 @@
+//! Simulation: a machine and inputs in, where it is after each out. Nothing is stored, nothing is sent.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde_json::{Map, Value};
+use sprag_core::json;
+use sprag_core::machine::{Line, SimInput, Simulation};
+use sprag_engine::Handle;
+
+use super::source::Source;
+use crate::app::App;
+use crate::body::{Body, Empty, Fields, FromFields};
+use crate::problem::{Code, Problem};
+use crate::query::{Nothing, Query};
+use crate::reply::{Answer, whole};
+
+/// Inputs of one simulation.
+const INPUTS_MAX: usize = 1_000;
+/// Bytes of all its lines.
+const LINES_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How long it may take, in milliseconds.
+const MILLIS_MAX: u64 = 5_000;
+
+/// What is to be simulated.
+pub(crate) struct Simulate {
+    source: Source,
+    variables: Map<String, Value>,
+    key: Option<String>,
+    events: Vec<SimInput>,
+}
+
+impl FromFields for Simulate {
+    const KNOWN: &'static [&'static str] = &["definition", "machine", "version", "variables", "key", "events"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            source: Source::read(fields),
+            variables: fields.object("variables").unwrap_or_default(),
+            key: fields.text("key"),
+            events: read_events(fields),
+        }
+    }
+}
+
+fn read_events(fields: &mut Fields) -> Vec<SimInput> {
+    let items = fields.list("events");
+    if items.len() > INPUTS_MAX {
+        let detail = format!("has {} inputs, at most {INPUTS_MAX} are allowed", items.len());
+        fields.refuse("/events", &detail);
+        return Vec::new();
+    }
+    let mut events = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        match item.as_object().map_or(Ok(None), SimInput::from_members) {
+            Ok(Some(event)) => events.push(event),
+            Ok(None) => {
+                let detail = "is no input: give `type` and `payload`, `advance`, or `outcome`, `success` and `result`";
+                fields.refuse(&format!("/events/{position}"), detail);
+            }
+            Err(error) => fields.refuse(&format!("/events/{position}"), &error.to_string()),
+        }
+    }
+    events
+}
+
+/// `POST /v1/machines/simulate`: one line for the start, and one for each input.
+pub(crate) async fn simulate(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(simulate): Body<Simulate>,
+) -> Answer {
+    let Simulate {
+        source,
+        variables,
+        key,
+        events,
+    } = simulate;
+    let machine = Arc::new(source.machine(&app).await?);
+    let engine = app.engine.clone();
+    let lines = app.apart(move || {
+        let (simulation, first) = Simulation::start(machine, variables, key, engine.now());
+        run(simulation, first, events, &engine)
+    });
+    Ok(whole(lines.await??))
+}
+
+fn run(mut simulation: Simulation, first: Line, events: Vec<SimInput>, engine: &Handle) -> Result<Vec<Line>, Problem> {
+    let began = engine.now();
+    let mut bytes = json::size(&first);
+    let mut lines = vec![first];
+    for event in events {
+        let line = simulation.feed(event);
+        bytes = bytes.saturating_add(json::size(&line));
+        lines.push(line);
+        if bytes > LINES_BYTES_MAX {
+            return Err(too_large(format!("the lines take more than {LINES_BYTES_MAX} bytes")));
+        }
+        if engine.now().since(began) > MILLIS_MAX {
+            return Err(too_large(format!("it takes longer than {MILLIS_MAX} ms")));
+        }
+    }
+    Ok(lines)
+}
+
+fn too_large(detail: String) -> Problem {
+    Problem::new(Code::SimulationTooLarge, detail)
+}
