@@ -45,18 +45,29 @@ pub(crate) struct Failure {
 impl Failure {
     /// A command that could not do what it was asked.
     pub(crate) fn new(detail: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, code: None, detail: detail.into(), notes: Vec::new() }
+        Self {
+            exit: Exit::Failed,
+            code: None,
+            detail: detail.into(),
+            notes: Vec::new(),
+        }
     }
 
     /// A command that was asked wrongly.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
-        Self { exit: Exit::Invalid, ..Self::new(detail) }
+        Self {
+            exit: Exit::Invalid,
+            ..Self::new(detail)
+        }
     }
 
     /// With a stable code.
     #[must_use]
     pub(crate) fn code(self, code: impl Into<String>) -> Self {
-        Self { code: Some(code.into()), ..self }
+        Self {
+            code: Some(code.into()),
+            ..self
+        }
     }
 
     /// With a line below: a place, or what would help.
@@ -69,7 +80,13 @@ impl Failure {
 
 /// Shows why a command failed and says how it ends.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
-    if let Some(Failure { exit, code, detail, notes }) = error.downcast_ref() {
+    if let Some(Failure {
+        exit,
+        code,
+        detail,
+        notes,
+    }) = error.downcast_ref()
+    {
         match code {
             Some(code) => eprintln!("error[{code}]: {detail}"),
             None => eprintln!("error: {detail}"),

@@ -33,7 +33,9 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 
 /// The format of a file, by its name or else by its content.
 pub(crate) fn format(path: &Path, text: &str) -> Format {
-    path.to_str().and_then(Format::of_path).unwrap_or_else(|| Format::sniff(text))
+    path.to_str()
+        .and_then(Format::of_path)
+        .unwrap_or_else(|| Format::sniff(text))
 }
 
 /// The value in a file, YAML or JSON.
@@ -42,7 +44,13 @@ pub(crate) fn value(path: &Path) -> Result<Value, Failure> {
     let node = source::parse(&text, format(path, &text), &Limits::default());
     let node = node.map_err(|error| {
         let at = error.at;
-        Failure::invalid(format!("{}:{}:{}: {}", path.display(), at.line, at.column, error.detail))
+        Failure::invalid(format!(
+            "{}:{}:{}: {}",
+            path.display(),
+            at.line,
+            at.column,
+            error.detail
+        ))
     })?;
     Ok(node.into_value())
 }
@@ -65,7 +73,11 @@ pub(crate) fn pair(text: &str) -> Result<(String, Value), Failure> {
 
 /// An object: JSON on the command line if it begins like it, else a file.
 pub(crate) fn object(text: &str) -> Result<Map<String, Value>, Failure> {
-    let value = if text.trim_start().starts_with('{') { json(text)? } else { value(Path::new(text))? };
+    let value = if text.trim_start().starts_with('{') {
+        json(text)?
+    } else {
+        value(Path::new(text))?
+    };
     match value {
         Value::Object(members) => Ok(members),
         other => Err(Failure::invalid(format!("variables are an object, not `{other}`"))),
@@ -91,7 +103,10 @@ mod tests {
     #[test]
     fn a_pair_is_a_name_and_json() {
         assert_eq!(pair("a=1").unwrap(), ("a".to_owned(), json!(1)));
-        assert_eq!(pair("a={\"b\":\"c=d\"}").unwrap(), ("a".to_owned(), json!({"b": "c=d"})));
+        assert_eq!(
+            pair("a={\"b\":\"c=d\"}").unwrap(),
+            ("a".to_owned(), json!({"b": "c=d"}))
+        );
         for text in ["a", "=1", "a=", "a=Ada"] {
             assert!(pair(text).is_err(), "{text}");
         }

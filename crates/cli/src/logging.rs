@@ -29,14 +29,23 @@ pub(crate) fn start(logs: Logs) {
     let asked = std::env::var(VARIABLE).ok();
     let parsed = asked.as_deref().map(str::parse::<Targets>);
     let is_wrong = matches!(parsed, Some(Err(_)));
-    let targets = parsed.and_then(Result::ok).unwrap_or_else(|| Targets::new().with_default(default));
+    let targets = parsed
+        .and_then(Result::ok)
+        .unwrap_or_else(|| Targets::new().with_default(default));
     let registry = tracing_subscriber::registry().with(targets);
     if io::stderr().is_terminal() {
-        registry.with(fmt::layer().compact().with_writer(io::stderr).with_target(false)).init();
+        registry
+            .with(fmt::layer().compact().with_writer(io::stderr).with_target(false))
+            .init();
     } else {
-        registry.with(fmt::layer().json().flatten_event(true).with_writer(io::stderr)).init();
+        registry
+            .with(fmt::layer().json().flatten_event(true).with_writer(io::stderr))
+            .init();
     }
     if is_wrong {
-        tracing::warn!(variable = VARIABLE, "not a log filter, so it is ignored: write `debug` or `sprag_engine=debug`");
+        tracing::warn!(
+            variable = VARIABLE,
+            "not a log filter, so it is ignored: write `debug` or `sprag_engine=debug`"
+        );
     }
 }

@@ -83,6 +83,8 @@ pub enum Entry {
     Resumed,
     /// Somebody cancelled it.
     Cancelled,
+    /// Where it is, so that a long history need not be replayed from its beginning.
+    Snapshot(Box<Snapshot>),
     /// Moved to another version.
     Migrated {
         /// From this version.
@@ -92,6 +94,44 @@ pub enum Entry {
         /// Where it is in terms of the other version.
         moved: Moved,
     },
+}
+
+/// Everything about an execution that a step depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    place: Moved,
+    triggered: BTreeMap<String, u64>,
+    variables: Map<String, Value>,
+    results: Map<String, Value>,
+    message: Option<Message>,
+}
+
+impl Snapshot {
+    /// Of `execution` as it is.
+    pub(crate) fn of(execution: &Execution) -> Self {
+        Self {
+            place: Moved::of(execution),
+            triggered: execution.triggered.clone(),
+            variables: Map::clone(&execution.variables),
+            results: Map::clone(&execution.results),
+            message: execution.message.as_deref().cloned(),
+        }
+    }
+
+    /// Puts `execution` there.
+    pub(crate) fn put_into(self, execution: &mut Execution) {
+        let Self { place, triggered, variables, results, message } = self;
+        place.put_into(execution);
+        execution.triggered = triggered;
+        execution.variables = Arc::new(variables);
+        execution.results = Arc::new(results);
+        execution.message = message.map(Arc::new);
+    }
+
+    /// The version that decides from here on.
+    pub(crate) fn version(&self) -> u32 {
+        self.place.version
+    }
 }
 
 /// Where an execution is, after a move to another version.

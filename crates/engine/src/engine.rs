@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sprag_core::action::Runner;
 use sprag_core::clock::Clock;
+use sprag_core::time::Timestamp;
 use sprag_store::LaneStore;
 use sprag_store::traits::Readers;
 use tokio::sync::{broadcast, watch};
@@ -192,46 +193,48 @@ fn run(
     clock: &dyn Clock,
     grace: &watch::Receiver<Option<Duration>>,
 ) -> Result<(), Fatal> {
-    let mut until = None;
+    let mut until: Option<Timestamp> = None;
     loop {
         let now = clock.now();
         if until.is_some_and(|until| now >= until || lane.running() == 0) {
             return Ok(());
         }
-        let wake = lane.next_wake().min(until.unwrap_or(sprag_core::time::Timestamp::MAX));
+        let wake = lane.next_wake().min(until.unwrap_or(Timestamp::MAX));
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
         let mut batch = Vec::new();
-        match receiver.recv_timeout(sleep) {
-            Ok(Wake::Command(command)) => batch.push(command),
-            Ok(Wake::Stop) => {
-                lane.stop_starting();
-                let grace = grace.borrow().unwrap_or_default();
-                until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
+        let stop = match receiver.recv_timeout(sleep) {
+            Ok(Wake::Command(command)) => {
+                batch.push(command);
+                fill(&mut batch, receiver)
             }
-            Err(RecvTimeoutError::Timeout) => {}
+            Ok(Wake::Stop) => Stop::Asked,
+            Err(RecvTimeoutError::Timeout) => Stop::NotAsked,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        if stop == Stop::Asked {
+            lane.stop_starting();
+            let grace = grace.borrow().unwrap_or_default();
+            until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }
-        fill(&mut batch, receiver, &mut lane, &mut until, now);
         lane.tick(batch)?;
     }
 }
 
+/// Whether somebody asked the lane to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Asked,
+    NotAsked,
+}
+
 /// Takes whatever else waits, without waiting for it: the next batch gathers while this one is on its way to disk.
-fn fill(
-    batch: &mut Vec<Command>,
-    receiver: &Receiver<Wake>,
-    lane: &mut Lane,
-    until: &mut Option<sprag_core::time::Timestamp>,
-    now: sprag_core::time::Timestamp,
-) {
+fn fill(batch: &mut Vec<Command>, receiver: &Receiver<Wake>) -> Stop {
     while batch.len() < BATCH_MAX {
         match receiver.try_recv() {
             Ok(Wake::Command(command)) => batch.push(command),
-            Ok(Wake::Stop) => {
-                lane.stop_starting();
-                until.get_or_insert(now.plus(10_000));
-            }
-            Err(_) => return,
+            Ok(Wake::Stop) => return Stop::Asked,
+            Err(_) => return Stop::NotAsked,
         }
     }
+    Stop::NotAsked
 }

@@ -57,3 +57,5 @@ pub(crate) const CACHE_MAX: usize = 20_000;
 pub(crate) const SHORT_LIFE_MILLIS: u64 = 60_000;
 /// How often a life is written down, in milliseconds.
 pub(crate) const LIFE_EVERY_MILLIS: u64 = 5_000;
+/// After this many history entries an open execution gets a snapshot.
+pub(crate) const SNAPSHOT_EVERY: u64 = 10_000;

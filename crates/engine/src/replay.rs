@@ -10,7 +10,8 @@ use sprag_store::traits::Reader;
 use sprag_store::{Error, records};
 
 use crate::aggregate::Aggregate;
-use crate::convert::{self, Entry};
+use crate::convert::{self, Entry, Snapshot};
+use crate::options::SNAPSHOT_EVERY;
 
 /// Entries read at once.
 const PAGE: usize = 500;
@@ -55,12 +56,10 @@ pub(crate) fn replay(
     machine: &Versions<'_>,
 ) -> Result<Replayed, Error> {
     let stored = convert::aggregate_of(row).map_err(|error| crate::lane::damaged(&error))?;
-    let mut replay = Replay {
-        execution: None,
-        version: first_version(reader, &stored)?,
-        steps: 0,
+    let (mut replay, mut after) = match newest_snapshot(reader, &stored)? {
+        Some((sequence, snapshot)) => (Replay::from_snapshot(&stored, snapshot), sequence),
+        None => (Replay::from_start(first_version(reader, &stored)?), 0),
     };
-    let mut after = 0;
     loop {
         let page = reader.history(stored.head.id, after, PAGE)?;
         for entry in &page {
@@ -93,6 +92,17 @@ struct Replay {
 }
 
 impl Replay {
+    fn from_start(version: u32) -> Self {
+        Self { execution: None, version, steps: 0 }
+    }
+
+    fn from_snapshot(stored: &Aggregate, snapshot: Snapshot) -> Self {
+        let version = snapshot.version();
+        let mut execution = begin(stored, version, Map::new());
+        snapshot.put_into(&mut execution);
+        Self { execution: Some(execution), version, steps: 0 }
+    }
+
     fn take(
         &mut self,
         stored: &Aggregate,
@@ -137,7 +147,12 @@ impl Replay {
                 moved.clone().put_into(execution);
                 Ok(None)
             }
-            Entry::Refused { .. } | Entry::Stuck { .. } | Entry::Paused | Entry::Resumed | Entry::Cancelled => Ok(None),
+            Entry::Snapshot(_)
+            | Entry::Refused { .. }
+            | Entry::Stuck { .. }
+            | Entry::Paused
+            | Entry::Resumed
+            | Entry::Cancelled => Ok(None),
         }
     }
 
@@ -157,6 +172,19 @@ impl Replay {
         }
         (mine.results != theirs.results).then(|| "results differ".to_owned())
     }
+}
+
+/// The newest snapshot of an execution. Each follows an entry whose sequence is a multiple of [`SNAPSHOT_EVERY`].
+fn newest_snapshot(reader: &dyn Reader, stored: &Aggregate) -> Result<Option<(u64, Snapshot)>, Error> {
+    let before = stored.head.sequence.saturating_sub(1) / SNAPSHOT_EVERY * SNAPSHOT_EVERY;
+    if before == 0 {
+        return Ok(None);
+    }
+    let page = reader.history(stored.head.id, before, 1)?;
+    Ok(page.first().and_then(|row| match convert::entry_from(row) {
+        Ok(Entry::Snapshot(snapshot)) => Some((row.sequence, *snapshot)),
+        _ => None,
+    }))
 }
 
 /// The version an execution started with: the one its first migration left, or the present one.

@@ -297,7 +297,7 @@ impl ExecutionView {
 }
 
 /// The nearest thing that could move an execution: an attempt under way, a retry, a due action, a timer, a message.
-fn execution_waiting(aggregate: &Aggregate) -> Waiting {
+pub(crate) fn execution_waiting(aggregate: &Aggregate) -> Waiting {
     let head = &aggregate.head;
     let waiting = |reason, object: String| Waiting::Waiting {
         reason,

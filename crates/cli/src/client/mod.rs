@@ -52,7 +52,11 @@ impl Remote {
             .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Failure::new(format!("the HTTP client could not be built: {error}")))?;
-        Ok(Client { http, base, token: self.token.clone() })
+        Ok(Client {
+            http,
+            base,
+            token: self.token.clone(),
+        })
     }
 }
 
@@ -109,7 +113,13 @@ impl Client {
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().push("v1").extend(segments);
         }
-        Request { client: self, method, url, body: None, wait: Duration::ZERO }
+        Request {
+            client: self,
+            method,
+            url,
+            body: None,
+            wait: Duration::ZERO,
+        }
     }
 }
 
@@ -151,15 +161,28 @@ impl Request<'_> {
 
     /// Sends it and reads the answer, whatever it is.
     pub(crate) async fn answer(self) -> Result<Answer, Failure> {
-        let Self { client, method, url, body, wait } = self;
-        let mut request = client.http.request(method, url).header(ACCEPT, "application/json").timeout(wait + ANSWER);
+        let Self {
+            client,
+            method,
+            url,
+            body,
+            wait,
+        } = self;
+        let mut request = client
+            .http
+            .request(method, url)
+            .header(ACCEPT, "application/json")
+            .timeout(wait + ANSWER);
         if let Some((media_type, body)) = body {
             request = request.header(CONTENT_TYPE, media_type).body(body);
         }
         if let Some(token) = &client.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let response = request.send().await.map_err(|error| problem::unreachable(&client.base, &error))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| problem::unreachable(&client.base, &error))?;
         let status = response.status().as_u16();
         let body = read(response, &client.base).await?;
         match serde_json::from_slice(&body) {
@@ -175,7 +198,11 @@ async fn read(mut response: Response, base: &Url) -> Result<Vec<u8>, Failure> {
         match response.chunk().await {
             Ok(None) => return Ok(body),
             Ok(Some(chunk)) if body.len() + chunk.len() <= ANSWER_BYTES_MAX => body.extend_from_slice(&chunk),
-            Ok(Some(_)) => return Err(Failure::new(format!("the answer of {base} is larger than {ANSWER_BYTES_MAX} bytes"))),
+            Ok(Some(_)) => {
+                return Err(Failure::new(format!(
+                    "the answer of {base} is larger than {ANSWER_BYTES_MAX} bytes"
+                )));
+            }
             Err(error) => return Err(problem::unreachable(base, &error)),
         }
     }

@@ -14,8 +14,14 @@ const INVALID: [u16; 4] = [400, 413, 415, 422];
 /// The failure for a problem document (RFC 9457).
 pub(super) fn refusal(base: &Url, status: u16, problem: &Value) -> Failure {
     let text = |name: &str| problem[name].as_str().map(plain);
-    let Some((code, detail)) = text("code").zip(text("detail")) else { return not_sprag(base, status) };
-    let failure = if INVALID.contains(&status) { Failure::invalid(detail) } else { Failure::new(detail) };
+    let Some((code, detail)) = text("code").zip(text("detail")) else {
+        return not_sprag(base, status);
+    };
+    let failure = if INVALID.contains(&status) {
+        Failure::invalid(detail)
+    } else {
+        Failure::new(detail)
+    };
     let errors = problem["errors"].as_array().into_iter().flatten();
     errors.fold(failure.code(code), |failure, error| {
         let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
@@ -25,9 +31,12 @@ pub(super) fn refusal(base: &Url, status: u16, problem: &Value) -> Failure {
 
 /// Something answered, and it was not Sprag.
 pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
-    Failure::new(format!("what answers at {} with status {status} is not a Sprag server", shown(base)))
-        .code("unexpected-answer")
-        .note("name the server with --server or SPRAG_SERVER")
+    Failure::new(format!(
+        "what answers at {} with status {status} is not a Sprag server",
+        shown(base)
+    ))
+    .code("unexpected-answer")
+    .note("name the server with --server or SPRAG_SERVER")
 }
 
 /// Nobody answered.

@@ -25,7 +25,9 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         Some(("act", _)) => action(&remote.client()?, id, output).await,
         _ => {
             let failure = Failure::invalid(format!("`{id}` is the id of nothing that can be explained"));
-            Err(failure.note("give the id of an execution (exe_…) or an action (act_…)").into())
+            Err(failure
+                .note("give the id of an execution (exe_…) or an action (act_…)")
+                .into())
         }
     }
 }
@@ -37,7 +39,11 @@ pub(crate) async fn execution(client: &Client, id: &str, output: Output) -> anyh
         output.show(&explained, |_| String::new())?;
         return Ok(Exit::Done);
     }
-    let answers = if explained["status"] == "running" { answers(client, id).await? } else { Vec::new() };
+    let answers = if explained["status"] == "running" {
+        answers(client, id).await?
+    } else {
+        Vec::new()
+    };
     output.show(&explained, |explained| text(explained, id, &answers))?;
     Ok(Exit::Done)
 }
@@ -54,20 +60,34 @@ async fn answers(client: &Client, id: &str) -> Result<Vec<String>, Failure> {
     let machine = execution["machine"].as_str().unwrap_or_default();
     let version = execution["version"].to_string();
     let kept = client.get(&["machines", machine, "versions", &version]).send().await?;
-    let paths = execution["configuration"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let paths = execution["configuration"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     // Whatever stands in the way of reading the definition, the rest of the explanation is still true.
-    Ok(load_stored(&kept["definition"]).map(|machine| messages(&machine, paths)).unwrap_or_default())
+    Ok(load_stored(&kept["definition"])
+        .map(|machine| messages(&machine, paths))
+        .unwrap_or_default())
 }
 
 fn messages<'p>(machine: &Machine, paths: impl Iterator<Item = &'p str>) -> Vec<String> {
     let mut names = Vec::new();
     for state in paths.filter_map(|path| machine.by_path(path)) {
         for state in std::iter::once(state).chain(machine.ancestors(state)) {
-            names.extend(machine.state(state).on.iter().filter_map(|(descriptor, _)| match descriptor {
-                Descriptor::Exact(name) => (!is_reserved(name)).then(|| name.clone()),
-                Descriptor::Prefix(prefix) => (!is_reserved(&format!("{prefix}."))).then(|| format!("{prefix}.*")),
-                Descriptor::Any => Some("*".to_owned()),
-            }));
+            names.extend(
+                machine
+                    .state(state)
+                    .on
+                    .iter()
+                    .filter_map(|(descriptor, _)| match descriptor {
+                        Descriptor::Exact(name) => (!is_reserved(name)).then(|| name.clone()),
+                        Descriptor::Prefix(prefix) => {
+                            (!is_reserved(&format!("{prefix}."))).then(|| format!("{prefix}.*"))
+                        }
+                        Descriptor::Any => Some("*".to_owned()),
+                    }),
+            );
         }
     }
     names.sort_unstable();

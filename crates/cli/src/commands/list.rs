@@ -19,8 +19,12 @@ pub(crate) struct Page {
 impl Page {
     /// The request for this page of what meets all of `conditions` (a field, and what it must be).
     pub(crate) fn of<'c>(&self, request: Request<'c>, conditions: &[(&str, &Option<String>)]) -> Request<'c> {
-        let request = conditions.iter().fold(request, |request, (name, value)| request.query(name, value.as_ref()));
-        request.query("limit", Some(self.limit)).query("cursor", self.cursor.as_ref())
+        let request = conditions
+            .iter()
+            .fold(request, |request, (name, value)| request.query(name, value.as_ref()));
+        request
+            .query("limit", Some(self.limit))
+            .query("cursor", self.cursor.as_ref())
     }
 }
 

@@ -30,7 +30,14 @@ Start a server with `sprag up`; every command that speaks to one takes --server 
 #[command(name = "sprag", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Sprag {
     /// How data is shown: text or json
-    #[arg(long, global = true, value_enum, default_value_t, hide_possible_values = true, value_name = "FORMAT")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "FORMAT"
+    )]
     output: Output,
     #[command(subcommand)]
     command: Command,
@@ -91,5 +98,8 @@ impl Sprag {
 
 /// Runs a command that speaks to a server, on this thread.
 fn complete(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(command)
 }

@@ -8,8 +8,14 @@ use super::keys::{KEYS, Key, Kind};
 use super::layers::{Layers, Place, Problem, Value, check};
 
 /// Variables that are no keys and still ours.
-const OTHERS: [&str; 6] =
-    ["SPRAG_CONFIG", "SPRAG_SERVER", "SPRAG_TOKEN", "SPRAG_LOG", "SPRAG_FAILPOINT", "SPRAG_ATTEMPT"];
+const OTHERS: [&str; 6] = [
+    "SPRAG_CONFIG",
+    "SPRAG_SERVER",
+    "SPRAG_TOKEN",
+    "SPRAG_LOG",
+    "SPRAG_FAILPOINT",
+    "SPRAG_ATTEMPT",
+];
 const SECRETS: &str = "SPRAG_SECRET_";
 
 /// The variables of a process whose names begin with `SPRAG_`.
@@ -24,8 +30,11 @@ impl Environment {
 
     fn from_pairs(pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        let mut pairs: Vec<(String, String)> =
-            pairs.into_iter().filter_map(text).filter(|(name, _)| name.starts_with("SPRAG_")).collect();
+        let mut pairs: Vec<(String, String)> = pairs
+            .into_iter()
+            .filter_map(text)
+            .filter(|(name, _)| name.starts_with("SPRAG_"))
+            .collect();
         pairs.sort_unstable();
         Self(pairs)
     }
@@ -39,12 +48,19 @@ impl Environment {
     pub(super) fn read(&self, layers: &mut Layers) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (name, text) in &self.0 {
-            let Some(key) = KEYS.iter().find(|key| key.variable == name) else { continue };
+            let Some(key) = KEYS.iter().find(|key| key.variable == name) else {
+                continue;
+            };
             let place = Place::Variable(name.clone());
             let checked = parse(key, text).and_then(|value| check(key, &value).map(|()| value));
             match checked {
                 Ok(value) => layers.set(key, value, place),
-                Err((detail, remedy)) => problems.push(Problem { place, code: "wrong-value", detail, remedy }),
+                Err((detail, remedy)) => problems.push(Problem {
+                    place,
+                    code: "wrong-value",
+                    detail,
+                    remedy,
+                }),
             }
         }
         problems
@@ -56,7 +72,9 @@ impl Environment {
         let known = || KEYS.iter().map(|key| key.variable).chain(OTHERS);
         let unknown = self.0.iter().map(|(name, _)| name.as_str());
         let unknown = unknown.filter(|name| !name.starts_with(SECRETS) && !known().any(|known| known == *name));
-        unknown.filter_map(|name| Some((name, nearest(name, known())?))).collect()
+        unknown
+            .filter_map(|name| Some((name, nearest(name, known())?)))
+            .collect()
     }
 }
 
@@ -68,7 +86,10 @@ fn parse(key: &Key, text: &str) -> Result<Value, (String, String)> {
             Ok(Value::Texts(items.map(str::to_owned).collect()))
         }
         Kind::Whole { least, most } => text.trim().parse().map(Value::Whole).map_err(|_| {
-            (format!("`{text}` is not a whole number"), format!("write a number from {least} to {most}"))
+            (
+                format!("`{text}` is not a whole number"),
+                format!("write a number from {least} to {most}"),
+            )
         }),
     }
 }

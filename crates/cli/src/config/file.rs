@@ -73,12 +73,26 @@ impl File<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", quoted(known)),
         };
-        let code = if what == "key" { "unknown-key" } else { "unknown-section" };
-        self.problem(name.span().start, code, format!("unknown {what} `{}`", name.get_ref()), remedy)
+        let code = if what == "key" {
+            "unknown-key"
+        } else {
+            "unknown-section"
+        };
+        self.problem(
+            name.span().start,
+            code,
+            format!("unknown {what} `{}`", name.get_ref()),
+            remedy,
+        )
     }
 
     fn problem(&self, at: usize, code: &'static str, detail: String, remedy: String) -> Problem {
-        Problem { place: self.place(at), code, detail, remedy }
+        Problem {
+            place: self.place(at),
+            code,
+            detail,
+            remedy,
+        }
     }
 
     /// The line and column of a byte.
@@ -86,7 +100,11 @@ impl File<'_> {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
-        Place::File { name: self.name.to_owned(), line, column }
+        Place::File {
+            name: self.name.to_owned(),
+            line,
+            column,
+        }
     }
 }
 
@@ -100,9 +118,9 @@ fn value_of(key: &Key, value: &DeValue<'_>) -> Option<Value> {
             });
             texts.collect::<Option<_>>().map(Value::Texts)
         }
-        (Kind::Whole { .. }, DeValue::Integer(number)) => {
-            u64::from_str_radix(number.as_str(), number.radix()).ok().map(Value::Whole)
-        }
+        (Kind::Whole { .. }, DeValue::Integer(number)) => u64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(Value::Whole),
         _ => None,
     }
 }

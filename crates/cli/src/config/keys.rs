@@ -101,8 +101,20 @@ pub(super) static KEYS: &[Key] = &[
         default: None,
         about: &["The directory of the provider `file`."],
     },
-    limit("bodyBytes", "SPRAG_LIMITS_BODY_BYTES", (1024, MEBIBYTES_64), "1048576", &["The body of a request, in bytes."]),
-    limit("messageBytes", "SPRAG_LIMITS_MESSAGE_BYTES", (1, MEBIBYTES_64), "262144", &["A message, in bytes."]),
+    limit(
+        "bodyBytes",
+        "SPRAG_LIMITS_BODY_BYTES",
+        (1024, MEBIBYTES_64),
+        "1048576",
+        &["The body of a request, in bytes."],
+    ),
+    limit(
+        "messageBytes",
+        "SPRAG_LIMITS_MESSAGE_BYTES",
+        (1, MEBIBYTES_64),
+        "262144",
+        &["A message, in bytes."],
+    ),
     limit(
         "variablesBytes",
         "SPRAG_LIMITS_VARIABLES_BYTES",
@@ -110,11 +122,41 @@ pub(super) static KEYS: &[Key] = &[
         "262144",
         &["Variables and results of an execution, in bytes."],
     ),
-    limit("jsonDepth", "SPRAG_LIMITS_JSON_DEPTH", (1, 64), "32", &["Levels of JSON."]),
-    limit("microsteps", "SPRAG_LIMITS_MICROSTEPS", (1, 1_000_000), "1000", &["Microsteps in a macrostep."]),
-    limit("inbox", "SPRAG_LIMITS_INBOX", (1, 100_000), "1000", &["Inputs that wait for one execution."]),
-    limit("historyPage", "SPRAG_LIMITS_HISTORY_PAGE", (1, 10_000), "1000", &["Entries of a page of history."]),
-    limit("attempts", "SPRAG_LIMITS_ATTEMPTS", (1, 1_000_000), "1024", &["Attempts under way at once, in all."]),
+    limit(
+        "jsonDepth",
+        "SPRAG_LIMITS_JSON_DEPTH",
+        (1, 64),
+        "32",
+        &["Levels of JSON."],
+    ),
+    limit(
+        "microsteps",
+        "SPRAG_LIMITS_MICROSTEPS",
+        (1, 1_000_000),
+        "1000",
+        &["Microsteps in a macrostep."],
+    ),
+    limit(
+        "inbox",
+        "SPRAG_LIMITS_INBOX",
+        (1, 100_000),
+        "1000",
+        &["Inputs that wait for one execution."],
+    ),
+    limit(
+        "historyPage",
+        "SPRAG_LIMITS_HISTORY_PAGE",
+        (1, 10_000),
+        "1000",
+        &["Entries of a page of history."],
+    ),
+    limit(
+        "attempts",
+        "SPRAG_LIMITS_ATTEMPTS",
+        (1, 1_000_000),
+        "1024",
+        &["Attempts under way at once, in all."],
+    ),
 ];
 
 const fn limit(
@@ -124,7 +166,14 @@ const fn limit(
     default: &'static str,
     about: &'static [&'static str],
 ) -> Key {
-    Key { section: "limits", name, variable, kind: Kind::Whole { least, most }, default: Some(default), about }
+    Key {
+        section: "limits",
+        name,
+        variable,
+        kind: Kind::Whole { least, most },
+        default: Some(default),
+        about,
+    }
 }
 
 /// The sections, each once, in order.

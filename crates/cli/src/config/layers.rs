@@ -114,9 +114,10 @@ impl Layers {
 pub(super) fn check(key: &Key, value: &Value) -> Result<(), (String, String)> {
     match (key.kind, value) {
         (Kind::Words(words), Value::Texts(texts)) => texts.iter().try_for_each(|text| check_word(words, text)),
-        (Kind::Whole { least, most }, Value::Whole(number)) if !(least..=most).contains(number) => {
-            Err((format!("`{number}` is out of bounds"), format!("write a number from {least} to {most}")))
-        }
+        (Kind::Whole { least, most }, Value::Whole(number)) if !(least..=most).contains(number) => Err((
+            format!("`{number}` is out of bounds"),
+            format!("write a number from {least} to {most}"),
+        )),
         _ => Ok(()),
     }
 }

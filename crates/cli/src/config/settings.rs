@@ -85,9 +85,10 @@ impl Settings {
             None => Vec::new(),
         };
         problems.extend(environment.read(&mut layers));
-        for (section, name, flag, text) in
-            [("store", "url", "--store", given.store), ("listen", "address", "--listen", given.listen)]
-        {
+        for (section, name, flag, text) in [
+            ("store", "url", "--store", given.store),
+            ("listen", "address", "--listen", given.listen),
+        ] {
             let key = KEYS.iter().find(|key| key.section == section && key.name == name);
             if let Some((key, text)) = key.zip(text) {
                 layers.set(key, Value::Text(text.to_owned()), Place::Flag(flag));
@@ -103,10 +104,16 @@ impl Settings {
             store: check.value("store", "url", store_of, || StoreAddress::Sqlite(PathBuf::from(STORE))),
             listen: check.value("listen", "address", listen_of, || LISTEN),
             hosts: check.texts("listen", "hosts"),
-            body_bytes: layers.whole("limits", "bodyBytes").unwrap_or(sprag_server::BODY_BYTES_MAX),
+            body_bytes: layers
+                .whole("limits", "bodyBytes")
+                .unwrap_or(sprag_server::BODY_BYTES_MAX),
             runners: sprag_runners::Options {
-                outbound: outbound::Options { allow: check.texts("outbound", "allow") },
-                exec: exec::Options { allow: check.texts("exec", "allow") },
+                outbound: outbound::Options {
+                    allow: check.texts("outbound", "allow"),
+                },
+                exec: exec::Options {
+                    allow: check.texts("exec", "allow"),
+                },
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
@@ -114,7 +121,13 @@ impl Settings {
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
         check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
-        if check.problems.is_empty() { Ok(settings) } else { Err(Invalid { problems: check.problems }) }
+        if check.problems.is_empty() {
+            Ok(settings)
+        } else {
+            Err(Invalid {
+                problems: check.problems,
+            })
+        }
     }
 }
 
@@ -136,7 +149,9 @@ impl Check<'_> {
         parse: fn(&str) -> Result<T, Wrong>,
         default: fn() -> T,
     ) -> T {
-        let Some(text) = self.layers.text(section, name) else { return default() };
+        let Some(text) = self.layers.text(section, name) else {
+            return default();
+        };
         parse(text).unwrap_or_else(|(detail, remedy)| {
             self.problem(section, name, detail, remedy);
             default()
@@ -144,7 +159,10 @@ impl Check<'_> {
     }
 
     fn texts(&self, section: &'static str, name: &'static str) -> Vec<String> {
-        self.layers.texts(section, name).map(<[String]>::to_vec).unwrap_or_default()
+        self.layers
+            .texts(section, name)
+            .map(<[String]>::to_vec)
+            .unwrap_or_default()
     }
 
     /// Notes what the owner of a value says against it.
@@ -157,26 +175,44 @@ impl Check<'_> {
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
         // Defaults are right, so whatever is wrong was written somewhere.
         if let Some(place) = self.layers.place(section, name) {
-            self.problems.push(Problem { place, code: "wrong-value", detail, remedy });
+            self.problems.push(Problem {
+                place,
+                code: "wrong-value",
+                detail,
+                remedy,
+            });
         }
     }
 }
 
 fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
-    if ["postgres:", "postgresql:"].iter().any(|scheme| text.starts_with(scheme)) {
+    if ["postgres:", "postgresql:"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme))
+    {
         let detail = "PostgreSQL is not available yet".to_owned();
         return Err((detail, "use `sqlite:PATH`, a file on a local disk".to_owned()));
     }
     match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        Some(path) => Ok(StoreAddress::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))),
-        None => Err((format!("`{text}` is no store"), "write `sqlite:PATH`, as in `sqlite:./sprag.db`".to_owned())),
+        Some(path) => Ok(StoreAddress::Sqlite(PathBuf::from(
+            path.strip_prefix("//").unwrap_or(path),
+        ))),
+        None => Err((
+            format!("`{text}` is no store"),
+            "write `sqlite:PATH`, as in `sqlite:./sprag.db`".to_owned(),
+        )),
     }
 }
 
 fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
-    let literal = text.strip_prefix("localhost:").map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let literal = text
+        .strip_prefix("localhost:")
+        .map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
     let address: SocketAddr = literal.parse().map_err(|_| {
-        (format!("`{text}` is no address"), "write an IP address and a port, as in `127.0.0.1:7400`".to_owned())
+        (
+            format!("`{text}` is no address"),
+            "write an IP address and a port, as in `127.0.0.1:7400`".to_owned(),
+        )
     })?;
     if address.ip().is_loopback() {
         return Ok(address);
@@ -191,7 +227,9 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
         "file" => ProviderName::File,
         _ => ProviderName::Env,
     };
-    let providers = layers.texts("secrets", "providers").map(|names| names.iter().map(named).collect());
+    let providers = layers
+        .texts("secrets", "providers")
+        .map(|names| names.iter().map(named).collect());
     secrets::Options {
         providers: providers.unwrap_or(default.providers),
         dir: layers.text("secrets", "dir").map(PathBuf::from),
@@ -200,7 +238,14 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
 
 fn engine_of(layers: &Layers) -> sprag_engine::Options {
     let default = sprag_engine::Options::default();
-    let Limits { message_bytes, variables_bytes, json_depth, microsteps, inbox, history_page } = default.limits;
+    let Limits {
+        message_bytes,
+        variables_bytes,
+        json_depth,
+        microsteps,
+        inbox,
+        history_page,
+    } = default.limits;
     let limits = Limits {
         message_bytes: layers.whole("limits", "messageBytes").unwrap_or(message_bytes),
         variables_bytes: layers.whole("limits", "variablesBytes").unwrap_or(variables_bytes),
@@ -209,6 +254,13 @@ fn engine_of(layers: &Layers) -> sprag_engine::Options {
         inbox: layers.whole("limits", "inbox").unwrap_or(inbox),
         history_page: layers.whole("limits", "historyPage").unwrap_or(history_page),
     };
-    let caps = Caps { total: layers.whole("limits", "attempts").unwrap_or(default.caps.total), ..default.caps };
-    sprag_engine::Options { caps, limits, ..default }
+    let caps = Caps {
+        total: layers.whole("limits", "attempts").unwrap_or(default.caps.total),
+        ..default.caps
+    };
+    sprag_engine::Options {
+        caps,
+        limits,
+        ..default
+    }
 }

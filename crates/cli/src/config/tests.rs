@@ -1,3 +1,5 @@
+//! Configuration: what is read from where, what is refused, and how it is said.
+
 use super::environment::Environment;
 use super::file;
 use super::layers::{Layers, Problem};
@@ -6,15 +8,29 @@ use super::{Invalid, annotated};
 
 /// What is wrong with a file, as it is printed.
 fn problems_of(text: &str) -> Vec<String> {
-    let shown = |problem: &Problem| format!("{}: {}: {} ({})", problem.place, problem.code, problem.detail, problem.remedy);
-    file::read("sprag.toml", text, &mut Layers::default()).iter().map(shown).collect()
+    let shown = |problem: &Problem| {
+        format!(
+            "{}: {}: {} ({})",
+            problem.place, problem.code, problem.detail, problem.remedy
+        )
+    };
+    file::read("sprag.toml", text, &mut Layers::default())
+        .iter()
+        .map(shown)
+        .collect()
 }
 
 fn settings(toml: &str, environment: &[(&str, &str)], given: Given<'_>) -> anyhow::Result<Settings> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sprag.toml");
     std::fs::write(&path, toml).unwrap();
-    Settings::load(&Given { config: Some(&path), ..given }, &Environment::of(environment))
+    Settings::load(
+        &Given {
+            config: Some(&path),
+            ..given
+        },
+        &Environment::of(environment),
+    )
 }
 
 fn refused(toml: &str, environment: &[(&str, &str)], given: Given<'_>) -> Vec<Problem> {
@@ -40,8 +56,14 @@ fn an_unknown_key_is_refused_with_the_nearest_name_and_its_place() {
 #[test]
 fn everything_wrong_is_said_at_once() {
     let problems = problems_of("exec = 1\n[listen]\naddress = 7400\n[limits]\ninbox = 0\nxyzzy = 1\n");
-    let places: Vec<&str> = problems.iter().map(|problem| problem.split(": ").next().unwrap()).collect();
-    assert_eq!(places, ["sprag.toml:1:8", "sprag.toml:5:9", "sprag.toml:6:1", "sprag.toml:3:11"]);
+    let places: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        ["sprag.toml:1:8", "sprag.toml:5:9", "sprag.toml:6:1", "sprag.toml:3:11"]
+    );
 }
 
 #[test]
@@ -60,8 +82,14 @@ fn the_printed_default_is_what_holds_without_a_file() {
 #[test]
 fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     let toml = "[store]\nurl = \"sqlite:file.db\"\n[listen]\naddress = \"127.0.0.1:1\"\n[limits]\ninbox = 7\n";
-    let environment = [("SPRAG_STORE", "sqlite:environment.db"), ("SPRAG_LISTEN", "127.0.0.1:2")];
-    let given = Given { store: Some("sqlite:flag.db"), ..Given::default() };
+    let environment = [
+        ("SPRAG_STORE", "sqlite:environment.db"),
+        ("SPRAG_LISTEN", "127.0.0.1:2"),
+    ];
+    let given = Given {
+        store: Some("sqlite:flag.db"),
+        ..Given::default()
+    };
     let settings = settings(toml, &environment, given).unwrap();
     assert_eq!(settings.store, StoreAddress::Sqlite("flag.db".into()));
     assert_eq!(settings.listen.port(), 2);
@@ -70,7 +98,10 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
 
 #[test]
 fn lists_in_the_environment_are_separated_by_commas() {
-    let environment = [("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8, 10.0.0.0/8"), ("SPRAG_EXEC_ALLOW", "")];
+    let environment = [
+        ("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8, 10.0.0.0/8"),
+        ("SPRAG_EXEC_ALLOW", ""),
+    ];
     let settings = settings("", &environment, Given::default()).unwrap();
     assert_eq!(settings.runners.outbound.allow, ["127.0.0.0/8", "10.0.0.0/8"]);
     assert!(settings.runners.exec.allow.is_empty());
@@ -78,27 +109,47 @@ fn lists_in_the_environment_are_separated_by_commas() {
 
 #[test]
 fn a_wrong_value_names_the_layer_it_came_from() {
-    let problems = refused("[exec]\nallow = [\"../sh\"]\n", &[("SPRAG_LIMITS_INBOX", "many")], Given::default());
+    let problems = refused(
+        "[exec]\nallow = [\"../sh\"]\n",
+        &[("SPRAG_LIMITS_INBOX", "many")],
+        Given::default(),
+    );
     let places: Vec<String> = problems.iter().map(|problem| problem.place.to_string()).collect();
     assert_eq!(places[0], "SPRAG_LIMITS_INBOX");
     assert!(places[1].ends_with("sprag.toml:2:9"), "{places:?}");
-    let given = Given { listen: Some("7400"), ..Given::default() };
+    let given = Given {
+        listen: Some("7400"),
+        ..Given::default()
+    };
     assert_eq!(refused("", &[], given)[0].place.to_string(), "--listen");
 }
 
 #[test]
 fn postgres_is_refused_in_plain_words() {
-    let given = Given { store: Some("postgres://localhost/sprag"), ..Given::default() };
+    let given = Given {
+        store: Some("postgres://localhost/sprag"),
+        ..Given::default()
+    };
     let problems = refused("", &[], given);
     assert!(problems[0].detail.contains("not available yet"), "{problems:?}");
 }
 
 #[test]
 fn the_file_provider_needs_its_directory() {
-    assert_eq!(refused("[secrets]\nproviders = [\"file\"]\n", &[], Given::default()).len(), 1);
+    assert_eq!(
+        refused("[secrets]\nproviders = [\"file\"]\n", &[], Given::default()).len(),
+        1
+    );
     let problems = problems_of("[secrets]\nproviders = [\"fiel\"]\n");
     assert!(problems[0].contains("did you mean `file`?"), "{problems:?}");
-    assert!(settings("[secrets]\nproviders = [\"file\"]\ndir = \"/run/secrets\"\n", &[], Given::default()).is_ok());
+    assert!(
+        settings(
+            "[secrets]\nproviders = [\"file\"]\ndir = \"/run/secrets\"\n",
+            &[],
+            Given::default()
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -109,5 +160,8 @@ fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
         ("SPRAG_SERVICE_PORT_HTTP_PROTO", "x"),
         ("SPRAG_STORE", "sqlite:x.db"),
     ]);
-    assert_eq!(environment.doubtful(), [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]);
+    assert_eq!(
+        environment.doubtful(),
+        [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]
+    );
 }

@@ -37,8 +37,14 @@ impl Output {
 /// Writes data to stdout, ended by a line break. A reader that has seen enough is no error.
 pub(crate) fn data(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(end.as_bytes()));
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.write_all(end.as_bytes()));
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),

@@ -26,7 +26,10 @@ pub(crate) struct Reason {
 
 impl Reason {
     fn new(what: impl Into<String>, freed_by: impl Into<String>) -> Self {
-        Self { what: what.into(), freed_by: freed_by.into() }
+        Self {
+            what: what.into(),
+            freed_by: freed_by.into(),
+        }
     }
 }
 
@@ -56,17 +59,28 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
         ),
         Some("waiting") => held(waiting, subject, &field("object"), &at("until")),
         Some("done") => Reason::new("nothing is left to happen", "nothing: it has ended"),
-        _ => Reason::new(format!("the server says `{}`", plain(&waiting.to_string())), "a newer `sprag` knows more"),
+        _ => Reason::new(
+            format!("the server says `{}`", plain(&waiting.to_string())),
+            "a newer `sprag` knows more",
+        ),
     }
 }
 
 fn attempts(count: u64) -> String {
-    if count == 1 { "1 attempt was".to_owned() } else { format!("{count} attempts were") }
+    if count == 1 {
+        "1 attempt was".to_owned()
+    } else {
+        format!("{count} attempts were")
+    }
 }
 
 fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Reason {
     let has_end = !waiting["until"].is_null();
-    let then = if has_end { format!(" until {until}") } else { String::new() };
+    let then = if has_end {
+        format!(" until {until}")
+    } else {
+        String::new()
+    };
     match waiting["for"].as_str().unwrap_or_default() {
         "timer" => timer(subject, until),
         "message" => Reason::new("it waits for a message", format!("`sprag exec send {object} TYPE`")),
@@ -74,18 +88,28 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
             format!("it waits for a permit of `{object}`"),
             "the end of an attempt before it; `sprag action queue` shows what runs",
         ),
-        "rate" => Reason::new(format!("the rate of `{object}` is used up{then}"), "time, or a higher rate"),
-        "runner" => {
-            Reason::new(format!("no runner serves `{object}`"), "a program that leases actions of this type")
-        }
+        "rate" => Reason::new(
+            format!("the rate of `{object}` is used up{then}"),
+            "time, or a higher rate",
+        ),
+        "runner" => Reason::new(
+            format!("no runner serves `{object}`"),
+            "a program that leases actions of this type",
+        ),
         "dependency" => Reason::new(format!("it waits for {object}"), "its end"),
         "pause" => Reason::new(format!("{object} is paused"), format!("`sprag exec resume {object}`")),
         "circuit" => Reason::new(
             format!("`{object}` keeps failing and is left alone{then}"),
             "the destination's recovery: then one attempt goes through to try",
         ),
-        "approval" => Reason::new(format!("it waits for an approval of {object}"), "somebody who may approve it"),
-        "killSwitch" => Reason::new(format!("the switch {object} holds it"), "somebody who releases the switch"),
+        "approval" => Reason::new(
+            format!("it waits for an approval of {object}"),
+            "somebody who may approve it",
+        ),
+        "killSwitch" => Reason::new(
+            format!("the switch {object} holds it"),
+            "somebody who releases the switch",
+        ),
         "decision" => Reason::new(
             "its last decision failed and its input waits",
             format!(
@@ -93,15 +117,19 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
                  mended version, `sprag exec cancel {object}` closes it"
             ),
         ),
-        other => Reason::new(format!("it waits for {} {object}{then}", plain(other)), "a newer `sprag` knows more"),
+        other => Reason::new(
+            format!("it waits for {} {object}{then}", plain(other)),
+            "a newer `sprag` knows more",
+        ),
     }
 }
 
 fn timer(subject: Subject<'_>, until: &str) -> Reason {
     match subject {
-        Subject::Action(id) => {
-            Reason::new(format!("it is due at {until}"), format!("time; `sprag action retry-now {id}` makes it due at once"))
-        }
+        Subject::Action(id) => Reason::new(
+            format!("it is due at {until}"),
+            format!("time; `sprag action retry-now {id}` makes it due at once"),
+        ),
         Subject::Execution(id) => Reason::new(
             format!("it waits for time: the next thing is due at {until}"),
             format!("time, or a message: `sprag exec send {id} TYPE`"),
@@ -135,7 +163,16 @@ mod tests {
     #[test]
     fn everything_the_engine_can_wait_for_has_its_own_sentence() {
         let kinds = [
-            "timer", "message", "permit", "rate", "runner", "dependency", "pause", "circuit", "decision", "approval",
+            "timer",
+            "message",
+            "permit",
+            "rate",
+            "runner",
+            "dependency",
+            "pause",
+            "circuit",
+            "decision",
+            "approval",
             "killSwitch",
         ];
         let mut sentences: Vec<String> = kinds
@@ -145,7 +182,10 @@ mod tests {
                 at_noon(&waiting, Subject::Execution("exe_1")).what
             })
             .collect();
-        assert!(sentences.iter().all(|sentence| !sentence.contains(" until ")), "{sentences:?}");
+        assert!(
+            sentences.iter().all(|sentence| !sentence.contains(" until ")),
+            "{sentences:?}"
+        );
         sentences.sort_unstable();
         sentences.dedup();
         assert_eq!(sentences.len(), kinds.len());

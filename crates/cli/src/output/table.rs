@@ -13,7 +13,9 @@ pub(crate) struct Table {
 impl Table {
     /// A table with a heading for each column.
     pub(crate) fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
+        Self {
+            rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()],
+        }
     }
 
     /// A table of names and values, without headings.
@@ -23,7 +25,8 @@ impl Table {
 
     /// Adds a row, cut to fit.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().map(|cell| cut(&plain(&cell))).collect());
+        self.rows
+            .push(cells.into_iter().map(|cell| cut(&plain(&cell))).collect());
     }
 
     /// Adds a name and a value of any length.
@@ -109,7 +112,12 @@ mod tests {
         let long = "x".repeat(100);
         let mut table = Table::new(&["A"]);
         table.row([long.clone()]);
-        assert!(table.text().lines().all(|line| line.chars().count() <= CELL_CHARACTERS_MAX));
+        assert!(
+            table
+                .text()
+                .lines()
+                .all(|line| line.chars().count() <= CELL_CHARACTERS_MAX)
+        );
         table.pair("a", &long);
         assert!(table.text().contains(&long));
     }

@@ -15,7 +15,10 @@ fn field(document: &Value, name: &str) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.is_empty() => "-".to_owned(),
         Value::Array(items) => {
-            let texts: Vec<String> = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            let texts: Vec<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
             texts.join(", ")
         }
         other => other.to_string(),
@@ -46,16 +49,20 @@ fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>
 
 /// Executions, one a line.
 pub(crate) fn executions(document: &Value) -> String {
-    list(document, &["ID", "MACHINE", "KEY", "STATUS", "STATES", "UPDATED"], |item| {
-        vec![
-            field(item, "id"),
-            machine_of(item),
-            field(item, "key"),
-            field(item, "status"),
-            field(item, "configuration"),
-            instant(item, "updatedAt"),
-        ]
-    })
+    list(
+        document,
+        &["ID", "MACHINE", "KEY", "STATUS", "STATES", "UPDATED"],
+        |item| {
+            vec![
+                field(item, "id"),
+                machine_of(item),
+                field(item, "key"),
+                field(item, "status"),
+                field(item, "configuration"),
+                instant(item, "updatedAt"),
+            ]
+        },
+    )
 }
 
 /// One execution.
@@ -71,7 +78,10 @@ fn execution_at(document: &Value, now: Timestamp) -> String {
     table.pair("key", field(document, "key"));
     table.pair("status", field(document, "status"));
     table.pair("states", field(document, "configuration"));
-    table.pair("waiting", reason(&document["waiting"], Subject::Execution(&id), now).what);
+    table.pair(
+        "waiting",
+        reason(&document["waiting"], Subject::Execution(&id), now).what,
+    );
     table.pair("variables", document["variables"].to_string());
     for name in ["tags", "output", "failure"] {
         if !matches!(&document[name], Value::Null) && field(document, name) != "-" {
@@ -86,17 +96,21 @@ fn execution_at(document: &Value, now: Timestamp) -> String {
 
 /// Actions, one a line.
 pub(crate) fn actions(document: &Value) -> String {
-    list(document, &["ID", "ACTION", "TYPE", "STATUS", "ATTEMPTS", "LAST ERROR", "RUN AT"], |item| {
-        vec![
-            field(item, "id"),
-            field(item, "actionId"),
-            field(item, "type"),
-            field(item, "status"),
-            item["attempts"].as_array().map_or(0, Vec::len).to_string(),
-            field(&item["lastError"], "type"),
-            instant(item, "runAt"),
-        ]
-    })
+    list(
+        document,
+        &["ID", "ACTION", "TYPE", "STATUS", "ATTEMPTS", "LAST ERROR", "RUN AT"],
+        |item| {
+            vec![
+                field(item, "id"),
+                field(item, "actionId"),
+                field(item, "type"),
+                field(item, "status"),
+                item["attempts"].as_array().map_or(0, Vec::len).to_string(),
+                field(&item["lastError"], "type"),
+                instant(item, "runAt"),
+            ]
+        },
+    )
 }
 
 /// One action with its attempts.
@@ -104,11 +118,17 @@ pub(crate) fn action(document: &Value) -> String {
     let id = field(document, "id");
     let mut table = Table::bare();
     table.pair("id", &id);
-    table.pair("action", format!("{} ({})", field(document, "actionId"), field(document, "type")));
+    table.pair(
+        "action",
+        format!("{} ({})", field(document, "actionId"), field(document, "type")),
+    );
     table.pair("machine", machine_of(document));
     table.pair("execution", field(document, "executionId"));
     table.pair("status", field(document, "status"));
-    table.pair("waiting", reason(&document["waiting"], Subject::Action(&id), now()).what);
+    table.pair(
+        "waiting",
+        reason(&document["waiting"], Subject::Action(&id), now()).what,
+    );
     for name in ["skipped", "remark", "config", "result"] {
         if !document[name].is_null() {
             table.pair(name, field(document, name));
@@ -130,7 +150,11 @@ fn error(error: &Value) -> String {
 fn attempts(document: &Value) -> String {
     let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "ERROR"]);
     for attempt in document["attempts"].as_array().into_iter().flatten() {
-        let why = if attempt["error"].is_object() { error(&attempt["error"]) } else { "-".to_owned() };
+        let why = if attempt["error"].is_object() {
+            error(&attempt["error"])
+        } else {
+            "-".to_owned()
+        };
         table.row([
             field(attempt, "number"),
             field(attempt, "id"),
@@ -140,7 +164,11 @@ fn attempts(document: &Value) -> String {
             why,
         ]);
     }
-    if table.is_empty() { String::new() } else { format!("\n{}", table.text()) }
+    if table.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", table.text())
+    }
 }
 
 /// Machines, one a line.
@@ -170,23 +198,40 @@ pub(crate) fn machine(document: &Value) -> String {
 
 /// History entries, one a line.
 pub(crate) fn history(document: &Value) -> String {
-    list(document, &["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"], |item| {
-        let states = |name: &str| {
-            let microsteps = item["microsteps"].as_array().into_iter().flatten();
-            let names = microsteps.flat_map(|step| step[name].as_array().into_iter().flatten());
-            let names: Vec<&str> = names.filter_map(Value::as_str).collect();
-            if names.is_empty() { "-".to_owned() } else { names.join(", ") }
-        };
-        let changed: Vec<&str> = item["variables"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        vec![
-            field(item, "sequence"),
-            instant(item, "at"),
-            what(item),
-            states("exited"),
-            states("entered"),
-            if changed.is_empty() { "-".to_owned() } else { changed.join(", ") },
-        ]
-    })
+    list(
+        document,
+        &["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"],
+        |item| {
+            let states = |name: &str| {
+                let microsteps = item["microsteps"].as_array().into_iter().flatten();
+                let names = microsteps.flat_map(|step| step[name].as_array().into_iter().flatten());
+                let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+                if names.is_empty() {
+                    "-".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            };
+            let changed: Vec<&str> = item["variables"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            vec![
+                field(item, "sequence"),
+                instant(item, "at"),
+                what(item),
+                states("exited"),
+                states("entered"),
+                if changed.is_empty() {
+                    "-".to_owned()
+                } else {
+                    changed.join(", ")
+                },
+            ]
+        },
+    )
 }
 
 /// What a history entry is about.
@@ -209,18 +254,22 @@ fn what(item: &Value) -> String {
 
 /// The queue, one line of the dispatcher a line.
 pub(crate) fn lines(document: &Value) -> String {
-    list(document, &["TYPE", "LIMITS", "DESTINATION", "READY", "RUNNING", "WAITING FOR"], |item| {
-        let more = if item["more"] == Value::Bool(true) { "+" } else { "" };
-        vec![
-            field(item, "type"),
-            field(item, "limits"),
-            field(item, "destination"),
-            format!("{}{more}", field(item, "ready")),
-            field(item, "running"),
-            match item["waiting"]["for"].as_str() {
-                Some(reason) => format!("{reason} {}", field(&item["waiting"], "object")),
-                None => "-".to_owned(),
-            },
-        ]
-    })
+    list(
+        document,
+        &["TYPE", "LIMITS", "DESTINATION", "READY", "RUNNING", "WAITING FOR"],
+        |item| {
+            let more = if item["more"] == Value::Bool(true) { "+" } else { "" };
+            vec![
+                field(item, "type"),
+                field(item, "limits"),
+                field(item, "destination"),
+                format!("{}{more}", field(item, "ready")),
+                field(item, "running"),
+                match item["waiting"]["for"].as_str() {
+                    Some(reason) => format!("{reason} {}", field(&item["waiting"], "object")),
+                    None => "-".to_owned(),
+                },
+            ]
+        },
+    )
 }

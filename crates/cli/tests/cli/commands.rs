@@ -1,3 +1,5 @@
+//! Commands against a running server, as a user types them.
+
 use serde_json::json;
 
 use crate::harness::{Place, eventually};
@@ -25,15 +27,29 @@ fn a_dead_letter_is_explained_and_retried_with_another_configuration() {
     let place = Place::new();
     let server = place.up(&[]);
     server.apply(ORDER);
-    let id = server.json(&["exec", "start", "order", "--var", "amount=5"])["id"].as_str().unwrap().to_owned();
+    let id = server.json(&["exec", "start", "order", "--var", "amount=5"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let dead = eventually("the charge is dead", || {
-        server.json(&["dlq", "list"])["data"][0]["id"].as_str().map(str::to_owned)
+        server.json(&["dlq", "list"])["data"][0]["id"]
+            .as_str()
+            .map(str::to_owned)
     });
     let explained = server.run(&["explain", &dead]).ok();
-    assert!(explained.stdout.contains("is a dead letter: temporary_failure: busy"), "{explained:?}");
-    assert!(explained.stdout.contains(&format!("sprag dlq retry {dead}")), "{explained:?}");
+    assert!(
+        explained.stdout.contains("is a dead letter: temporary_failure: busy"),
+        "{explained:?}"
+    );
+    assert!(
+        explained.stdout.contains(&format!("sprag dlq retry {dead}")),
+        "{explained:?}"
+    );
     let waiting = server.run(&["explain", &id]).ok();
-    assert!(waiting.stdout.contains("Its states answer to: GIVE_UP, RETRY."), "{waiting:?}");
+    assert!(
+        waiting.stdout.contains("Its states answer to: GIVE_UP, RETRY."),
+        "{waiting:?}"
+    );
     server.run(&["dlq", "retry", &dead, "--config", "{\"times\": 0}"]).ok();
     let action = eventually("the charge succeeds", || {
         Some(server.json(&["action", "show", &dead])).filter(|action| action["status"] == "succeeded")
@@ -51,8 +67,21 @@ fn a_start_that_waits_shows_the_end() {
         "id: quick\ninitial: a\nstates:\n  a: { on: { done.x: b, failed.x: b } }\n  b: { type: final, output: { n: 1 } }\n\
          actions:\n  - { actionId: x, type: noop, triggerState: a }\n",
     );
-    let execution = server.json(&["exec", "start", "quick", "--wait", "30s", "--tag", "t", "--version", "1"]);
-    assert_eq!((&execution["status"], &execution["output"]), (&json!("completed"), &json!({"n": 1})));
+    let execution = server.json(&[
+        "exec",
+        "start",
+        "quick",
+        "--wait",
+        "30s",
+        "--tag",
+        "t",
+        "--version",
+        "1",
+    ]);
+    assert_eq!(
+        (&execution["status"], &execution["output"]),
+        (&json!("completed"), &json!({"n": 1}))
+    );
     assert_eq!(execution["tags"], json!(["t"]));
 }
 
@@ -71,20 +100,38 @@ fn an_execution_is_paused_resumed_migrated_and_cancelled() {
     let place = Place::new();
     let server = place.up(&[]);
     server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
-    let id = server.json(&["exec", "start", "door"])["id"].as_str().unwrap().to_owned();
+    let id = server.json(&["exec", "start", "door"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(server.json(&["exec", "pause", &id])["status"], "paused");
-    assert_eq!(server.json(&["exec", "send", &id, "OPEN", "{\"by\": \"Ada\"}", "--id", "m1"])["queued"], true);
+    assert_eq!(
+        server.json(&["exec", "send", &id, "OPEN", "{\"by\": \"Ada\"}", "--id", "m1"])["queued"],
+        true
+    );
     let paused = server.run(&["explain", &id]).ok();
-    assert!(paused.stdout.contains(&format!("`sprag exec resume {id}`")), "{paused:?}");
+    assert!(
+        paused.stdout.contains(&format!("`sprag exec resume {id}`")),
+        "{paused:?}"
+    );
     assert_eq!(server.json(&["exec", "resume", &id])["configuration"][0], "open");
-    server.apply("id: door\ninitial: closed\nstates:\n  closed: { on: { OPEN: ajar } }\n  ajar: { on: { SHUT: closed } }\n");
-    server.run(&["exec", "migrate", &id]).fails(1, "error[migration-impossible]");
+    server.apply(
+        "id: door\ninitial: closed\nstates:\n  closed: { on: { OPEN: ajar } }\n  ajar: { on: { SHUT: closed } }\n",
+    );
+    server
+        .run(&["exec", "migrate", &id])
+        .fails(1, "error[migration-impossible]");
     let moved = server.json(&["exec", "migrate", &id, "--state", "open=ajar", "--version", "2"]);
-    assert_eq!((&moved["version"], &moved["configuration"]), (&json!(2), &json!(["ajar"])));
+    assert_eq!(
+        (&moved["version"], &moved["configuration"]),
+        (&json!(2), &json!(["ajar"]))
+    );
     let history = server.run(&["exec", "history", &id]).ok();
     assert!(history.stdout.contains("message OPEN"), "{history:?}");
     assert_eq!(server.json(&["exec", "cancel", &id])["status"], "cancelled");
-    server.run(&["exec", "send", &id, "SHUT"]).fails(1, "error[execution-closed]");
+    server
+        .run(&["exec", "send", &id, "SHUT"])
+        .fails(1, "error[execution-closed]");
 }
 
 #[test]
@@ -92,12 +139,20 @@ fn a_refusal_shows_its_code_and_where() {
     let place = Place::new();
     let server = place.up(&[]);
     server.apply(ORDER);
-    let refused = server.run(&["exec", "start", "order"]).fails(2, "error[input-invalid]: ");
+    let refused = server
+        .run(&["exec", "start", "order"])
+        .fails(2, "error[input-invalid]: ");
     assert!(refused.stderr.contains("\n  /variables"), "{refused:?}");
     assert_eq!(refused.stdout, "");
-    server.run(&["exec", "start", "order", "--var", "amount=Ada"]).fails(2, "a text is written as '\"Ada\"'");
-    server.run(&["exec", "start", "nothing"]).fails(1, "error[machine-unknown]");
-    server.run(&["explain", "wfl_1"]).fails(2, "give the id of an execution");
+    server
+        .run(&["exec", "start", "order", "--var", "amount=Ada"])
+        .fails(2, "a text is written as '\"Ada\"'");
+    server
+        .run(&["exec", "start", "nothing"])
+        .fails(1, "error[machine-unknown]");
+    server
+        .run(&["explain", "wfl_1"])
+        .fails(2, "give the id of an execution");
 }
 
 #[test]
@@ -105,8 +160,13 @@ fn a_machine_that_the_server_refuses_is_shown_by_its_lines() {
     let place = Place::new();
     let server = place.up(&[]);
     place.write("bad.yaml", &ORDER.replace("type: fail", "type: fial"));
-    let refused = server.run(&["machine", "apply", "bad.yaml"]).fails(2, "error[definition-invalid]: `bad.yaml` has 1 error");
-    assert!(refused.stderr.contains("bad.yaml:12:11: error[unknown-type]"), "{refused:?}");
+    let refused = server
+        .run(&["machine", "apply", "bad.yaml"])
+        .fails(2, "error[definition-invalid]: `bad.yaml` has 1 error");
+    assert!(
+        refused.stderr.contains("bad.yaml:12:11: error[unknown-type]"),
+        "{refused:?}"
+    );
     assert!(refused.stderr.contains("did you mean `fail`?"), "{refused:?}");
 }
 
@@ -118,7 +178,10 @@ fn templates_beside_the_file_are_part_of_the_machine() {
     place.write("templates/notice.subject.txt", "Notice\n");
     server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
     let machine = server.json(&["machine", "show", "door"]);
-    assert_eq!(machine["definition"]["templates"], json!({"notice": {"subject": "Notice"}}));
+    assert_eq!(
+        machine["definition"]["templates"],
+        json!({"notice": {"subject": "Notice"}})
+    );
     let listed = server.run(&["machine", "list"]).ok();
     assert!(listed.stdout.contains("door"), "{listed:?}");
 }
@@ -127,9 +190,14 @@ fn templates_beside_the_file_are_part_of_the_machine() {
 fn a_server_that_is_not_there_is_named_with_what_would_start_one() {
     let place = Place::new();
     let ended = place.run(&["exec", "list", "--server", "http://127.0.0.1:1"]);
-    let ended = ended.fails(1, "error[server-unreachable]: no Sprag server answers at http://127.0.0.1:1");
+    let ended = ended.fails(
+        1,
+        "error[server-unreachable]: no Sprag server answers at http://127.0.0.1:1",
+    );
     assert!(ended.stderr.contains("`sprag up`"), "{ended:?}");
-    place.run(&["exec", "list", "--server", "localhost:1"]).fails(2, "is no server address");
+    place
+        .run(&["exec", "list", "--server", "localhost:1"])
+        .fails(2, "is no server address");
 }
 
 #[test]

@@ -1,10 +1,14 @@
+//! Configuration files and variables, good and bad.
+
 use crate::harness::{Place, run};
 
 #[test]
 fn an_unknown_key_is_refused_with_the_nearest_name_and_its_place() {
     let place = Place::new();
     place.write("sprag.toml", "[outbound]\nalow = [\"127.0.0.0/8\"]\n");
-    let ended = place.run(&["up", "--check"]).fails(2, "sprag.toml:2:1: error[unknown-key]: unknown key `alow`");
+    let ended = place
+        .run(&["up", "--check"])
+        .fails(2, "sprag.toml:2:1: error[unknown-key]: unknown key `alow`");
     assert!(ended.stderr.contains("did you mean `allow`?"), "{ended:?}");
     assert!(!place.path("sprag.db").exists());
 }
@@ -20,7 +24,9 @@ fn check_validates_and_opens_nothing() {
 #[test]
 fn a_wrong_value_in_the_environment_names_its_variable() {
     let place = Place::new();
-    let ended = run(place.command(&["up", "--check"]).env("SPRAG_OUTBOUND_ALLOW", "10.0.0.1/8"));
+    let ended = run(place
+        .command(&["up", "--check"])
+        .env("SPRAG_OUTBOUND_ALLOW", "10.0.0.1/8"));
     ended.fails(2, "SPRAG_OUTBOUND_ALLOW: error[wrong-value]");
 }
 
@@ -36,9 +42,15 @@ fn the_printed_default_configuration_is_valid() {
 #[test]
 fn a_store_or_an_address_that_cannot_be_is_refused_before_anything_is_opened() {
     let place = Place::new();
-    place.run(&["up", "--store", "postgres://localhost/sprag"]).fails(2, "PostgreSQL is not available yet");
-    place.run(&["up", "--listen", "0.0.0.0:7400"]).fails(2, "not a loopback address");
-    place.run(&["up", "--config", "nowhere.toml"]).fails(2, "`nowhere.toml` cannot be read");
+    place
+        .run(&["up", "--store", "postgres://localhost/sprag"])
+        .fails(2, "PostgreSQL is not available yet");
+    place
+        .run(&["up", "--listen", "0.0.0.0:7400"])
+        .fails(2, "not a loopback address");
+    place
+        .run(&["up", "--config", "nowhere.toml"])
+        .fails(2, "`nowhere.toml` cannot be read");
     assert!(!place.path("sprag.db").exists());
 }
 

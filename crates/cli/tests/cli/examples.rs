@@ -1,8 +1,12 @@
+//! The examples lint clean and do what their READMEs say.
+
 use crate::harness::{Place, examples};
 
 /// The machine files of all examples.
 fn machines() -> Vec<String> {
-    let folders = std::fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
+    let folders = std::fs::read_dir(examples())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut machines: Vec<String> = folders
         .filter(|folder| folder.is_dir())
         .map(|folder| folder.join("machine.yaml").to_str().unwrap().to_owned())
@@ -15,11 +19,17 @@ fn machines() -> Vec<String> {
 fn every_example_lints_clean_and_has_a_readme() {
     let machines = machines();
     assert!(machines.len() >= 4, "{machines:?}");
-    let arguments: Vec<&str> = ["machine", "lint", "--strict"].into_iter().chain(machines.iter().map(String::as_str)).collect();
+    let arguments: Vec<&str> = ["machine", "lint", "--strict"]
+        .into_iter()
+        .chain(machines.iter().map(String::as_str))
+        .collect();
     let ended = Place::new().run(&arguments).ok();
     assert_eq!(ended.stdout, "");
     for machine in &machines {
-        assert!(std::path::Path::new(machine).with_file_name("README.md").is_file(), "{machine}");
+        assert!(
+            std::path::Path::new(machine).with_file_name("README.md").is_file(),
+            "{machine}"
+        );
     }
 }
 
@@ -30,5 +40,8 @@ fn every_example_can_be_applied() {
     for machine in machines() {
         server.run(&["machine", "apply", &machine]).ok();
     }
-    assert_eq!(server.json(&["machine", "list"])["data"].as_array().unwrap().len(), machines().len());
+    assert_eq!(
+        server.json(&["machine", "list"])["data"].as_array().unwrap().len(),
+        machines().len()
+    );
 }

@@ -63,7 +63,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -79,7 +81,10 @@ impl Place {
     /// The binary with these arguments, here, without anything of the tester's environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(SPRAG);
-        command.args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"SPRAG_")) {
             command.env_remove(name);
         }
@@ -93,7 +98,10 @@ impl Place {
 
     /// Starts a server here, with these variables, and waits until it listens.
     pub(crate) fn up(&self, variables: &[(&str, &str)]) -> Server<'_> {
-        let log = self.path(&format!("log-{}", std::fs::read_dir(self.directory.path()).unwrap().count()));
+        let log = self.path(&format!(
+            "log-{}",
+            std::fs::read_dir(self.directory.path()).unwrap().count()
+        ));
         let mut command = self.command(&["up", "--listen", "127.0.0.1:0"]);
         command.envs(variables.iter().copied());
         command.stdout(Stdio::null()).stderr(File::create(&log).unwrap());
@@ -103,7 +111,12 @@ impl Place {
             assert!(child.try_wait().unwrap().is_none(), "the server ended: {text}");
             address(&text)
         });
-        Server { place: self, child, address, log }
+        Server {
+            place: self,
+            child,
+            address,
+            log,
+        }
     }
 }
 
@@ -119,7 +132,11 @@ pub(crate) fn run(command: &mut Command) -> Ended {
 /// The address in a log, once its line is whole.
 fn address(log: &str) -> Option<String> {
     let mut lines = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    lines.find_map(|line| serde_json::from_str::<Value>(line).ok()?["address"].as_str().map(str::to_owned))
+    lines.find_map(|line| {
+        serde_json::from_str::<Value>(line).ok()?["address"]
+            .as_str()
+            .map(str::to_owned)
+    })
 }
 
 /// A server that ends with its test.

@@ -1,3 +1,5 @@
+//! Lint on the command line: places, remedies, exit codes.
+
 use serde_json::json;
 
 use crate::harness::Place;
@@ -20,7 +22,9 @@ fn an_error_is_shown_with_its_place_and_remedy_and_ends_with_2() {
     let place = Place::new();
     place.write("m.yaml", ERROR);
     place.write("clean.yaml", CLEAN);
-    let ended = place.run(&["machine", "lint", "clean.yaml", "m.yaml"]).fails(2, "2 files: 1 error, ");
+    let ended = place
+        .run(&["machine", "lint", "clean.yaml", "m.yaml"])
+        .fails(2, "2 files: 1 error, ");
     let mut lines = ended.stdout.lines();
     let first = lines.next().unwrap();
     assert!(first.starts_with("m.yaml:4:18: error["), "{first}");
@@ -34,7 +38,9 @@ fn a_warning_ends_with_2_only_when_strict() {
     place.write("m.yaml", WARNING);
     let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
     assert!(ended.stdout.contains("m.yaml:6:3: warning["), "{ended:?}");
-    place.run(&["machine", "lint", "--strict", "m.yaml"]).fails(2, "0 errors");
+    place
+        .run(&["machine", "lint", "--strict", "m.yaml"])
+        .fails(2, "0 errors");
 }
 
 #[test]
@@ -44,7 +50,10 @@ fn findings_as_json_have_file_place_and_code() {
     let ended = place.run(&["--output", "json", "machine", "lint", "m.yaml"]);
     assert_eq!(ended.code, Some(2));
     let finding = &ended.json()["findings"][0];
-    assert_eq!((&finding["file"], &finding["line"], &finding["severity"]), (&json!("m.yaml"), &json!(4), &json!("error")));
+    assert_eq!(
+        (&finding["file"], &finding["line"], &finding["severity"]),
+        (&json!("m.yaml"), &json!(4), &json!("error"))
+    );
     for name in ["code", "column", "pointer", "detail", "remedy"] {
         assert!(!finding[name].is_null(), "{name}: {finding}");
     }
@@ -57,7 +66,9 @@ fn text_that_does_not_parse_is_a_finding_and_a_missing_file_is_a_failure() {
     let ended = place.run(&["machine", "lint", "m.json"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stdout.starts_with("m.json:1:8: error[not-parsed]"), "{ended:?}");
-    place.run(&["machine", "lint", "nowhere.yaml"]).fails(2, "`nowhere.yaml` cannot be read");
+    place
+        .run(&["machine", "lint", "nowhere.yaml"])
+        .fails(2, "`nowhere.yaml` cannot be read");
 }
 
 #[test]

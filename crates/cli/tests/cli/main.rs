@@ -11,4 +11,6 @@ mod harness;
 mod lint;
 mod lists;
 mod shutdown;
+mod simulate;
 mod store;
+mod tools;

@@ -1,3 +1,5 @@
+//! Signals end the server in time.
+
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -12,7 +14,10 @@ const GONE_WITHIN: Duration = Duration::from_secs(10);
 /// A program that ignores SIGTERM and says that it runs by writing its id.
 fn stubborn(place: &Place) -> String {
     let pid = place.path("pid");
-    let script = format!("trap '' TERM; echo $$ > {0}.part; mv {0}.part {0}; while :; do sleep 0.1; done", pid.display());
+    let script = format!(
+        "trap '' TERM; echo $$ > {0}.part; mv {0}.part {0}; while :; do sleep 0.1; done",
+        pid.display()
+    );
     format!(
         "id: stubborn\ninitial: working\nstates:\n  working:\n    on: {{ done.work: ended, failed.work: broken }}\n  \
          ended: {{ type: final }}\n  broken: {{ on: {{ STOP: ended }} }}\nactions:\n  - actionId: work\n    type: exec\n    \
@@ -23,7 +28,10 @@ fn stubborn(place: &Place) -> String {
 /// Starts an execution whose action ignores SIGTERM, and waits until its program runs.
 fn start_stubborn(place: &Place, server: &Server<'_>) -> (String, String) {
     server.apply(&stubborn(place));
-    let id = server.json(&["exec", "start", "stubborn"])["id"].as_str().unwrap().to_owned();
+    let id = server.json(&["exec", "start", "stubborn"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let pid = eventually("the program runs", || std::fs::read_to_string(place.path("pid")).ok());
     (id, pid.trim().to_owned())
 }
@@ -89,7 +97,11 @@ fn a_request_that_waits_is_answered_when_the_server_stops() {
     let mut server = place.up(&[]);
     server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
     let mut waiting = place.command(&["exec", "start", "door", "--wait", "60s", "--output", "json"]);
-    let mut waiting = waiting.env("SPRAG_SERVER", &server.address).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut waiting = waiting
+        .env("SPRAG_SERVER", &server.address)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     eventually("it waits", || {
         (!server.json(&["exec", "list"])["data"].as_array().unwrap().is_empty()).then_some(())
     });

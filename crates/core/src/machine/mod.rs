@@ -1,6 +1,8 @@
 //! Machines: from a file to a compiled statechart, and one macrostep at a time from there.
 
 mod context;
+mod diagram;
+mod diff;
 mod digest;
 mod event;
 mod execution;
@@ -8,6 +10,8 @@ mod findings;
 mod lint;
 mod load;
 mod model;
+mod outline;
+mod scenario;
 mod schema;
 mod select;
 mod sets;
@@ -17,9 +21,13 @@ mod step;
 mod trigger;
 
 #[cfg(test)]
+mod naive;
+#[cfg(test)]
 mod tests;
 
 pub use context::ROOTS;
+pub use diagram::{DiagramFormat, UnknownFormat, diagram};
+pub use diff::{Change, ChangeKind, Difference, Field, Subject, diff};
 pub use event::{RESERVED_PREFIXES, is_reserved};
 pub use execution::{
     Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Message, Microstep, SkipReason, Step, StepError,
@@ -30,6 +38,7 @@ pub use load::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_node, load_stored, load_text,
 };
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
+pub use scenario::{Mismatch, Report, ScenarioFile, run_scenarios};
 pub use schema::schema;
 pub use simulate::{InputError, Line, SimInput, Simulation};
 pub use state_set::{STATES_CEILING, StateSet};

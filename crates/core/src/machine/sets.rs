@@ -87,25 +87,29 @@ impl Sets<'_> {
     /// `computeEntrySet` for one transition, added to what others enter. The domain is the one it was left by: leaving
     /// a state may change what history means, but not how far the transition reaches.
     pub(super) fn add_entry_set(&self, transition: &Transition, domain: Domain, entered: &mut StateSet) {
-        for &target in &transition.targets {
-            if target == transition.source && domain == Domain::Within(target) {
-                self.add_inside(target, entered);
-            } else {
-                self.add_descendants(target, entered);
-            }
-        }
-        let effective = self.effective_targets(&transition.targets);
         let top = match domain {
+            Domain::None => return,
             Domain::Within(domain) => Some(domain),
-            Domain::None | Domain::Everything => None,
+            Domain::Everything => None,
         };
-        for target in effective.iter() {
-            self.add_ancestors(target, top, entered);
+        let mut targeted = StateSet::default();
+        for &target in &transition.targets {
+            self.add_descendants(target, &mut targeted);
         }
+        for target in self.effective_targets(&transition.targets).iter() {
+            self.add_ancestors(target, top, &mut targeted);
+        }
+        let Some(domain) = top else {
+            entered.extend(&targeted);
+            return;
+        };
         // The algorithm's domains are compound; an internal transition of a parallel state, or a parallel root, is not.
-        if let Some(domain) = top.filter(|&domain| self.machine.state(domain).kind == Kind::Parallel) {
-            self.add_missing_regions(domain, entered);
+        if self.machine.state(domain).kind == Kind::Parallel {
+            self.add_missing_regions(domain, &mut targeted);
         }
+        // The target of an internal transition may be its own source, and a history state may remember something
+        // deeper than the domain. What is around it stays active: it is not entered again.
+        entered.extend(&targeted.within(domain, self.machine.state(domain).end));
     }
 
     /// The states entered by entering the machine.

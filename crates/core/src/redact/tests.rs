@@ -1,3 +1,5 @@
+//! No form of a secret gets through, and nothing else is touched.
+
 use std::fmt::Write;
 
 use proptest::prelude::*;

@@ -212,8 +212,8 @@ impl Lane {
         let Some(attempt) = action.current().map(|current| current.id) else {
             return Ok(());
         };
-        self.dispatcher.adopt(attempt, &action, self.now);
         action.body.crashes = after_crash(action.body.crashes, self.after_short_life);
+        self.dispatcher.adopt(attempt, &action, self.now);
         let at = AttemptRef {
             attempt,
             action: id,

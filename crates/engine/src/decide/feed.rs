@@ -11,9 +11,9 @@ use sprag_store::traits::Variables;
 
 use crate::aggregate::{Aggregate, Waiting};
 use crate::command::{Internal, Request};
-use crate::convert::{self, Entry};
+use crate::convert::{self, Entry, Snapshot};
 use crate::lane::{Lane, Write};
-use crate::options::FOLLOW_UPS_MAX;
+use crate::options::{FOLLOW_UPS_MAX, SNAPSHOT_EVERY};
 
 impl Lane {
     /// One macrostep. An error leaves the execution untouched.
@@ -159,8 +159,16 @@ impl Lane {
         }
     }
 
-    /// One more history entry.
+    /// One more history entry, and a snapshot after every so many.
     pub(super) fn record(&mut self, aggregate: &mut Aggregate, entry: &Entry) {
+        self.append(aggregate, entry);
+        if aggregate.head.sequence.is_multiple_of(SNAPSHOT_EVERY) {
+            let snapshot = Snapshot::of(&aggregate.execution);
+            self.append(aggregate, &Entry::Snapshot(Box::new(snapshot)));
+        }
+    }
+
+    fn append(&mut self, aggregate: &mut Aggregate, entry: &Entry) {
         aggregate.head.sequence += 1;
         self.touch(aggregate, Variables::Unchanged);
         self.batch.log.push(Mutation::AppendHistory(HistoryEntry {

@@ -17,12 +17,13 @@ use super::batch::{Batch, Change};
 use super::cache::Cache;
 use super::machines::Machines;
 use crate::aggregate::Aggregate;
-use crate::command::{AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
+use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
 use crate::convert;
 use crate::dispatch::Dispatcher;
 use crate::hands::Hands;
 use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
 use crate::timers::{Due, Timers};
+use crate::view::execution_waiting;
 
 /// How many records are read at once on start.
 const PAGE: usize = 1_000;
@@ -245,7 +246,19 @@ impl Lane {
             replies.push(self.decide(&command.request)?);
         }
         self.begin_ready()?;
+        self.look_again(&mut replies);
         Ok(replies)
+    }
+
+    /// What was queued when an answer was made may have begun since, in the same batch.
+    fn look_again(&self, replies: &mut [Reply]) {
+        for reply in replies {
+            if let Ok(Answer::Execution(view)) = reply
+                && let Some(aggregate) = self.cache.get(view.id)
+            {
+                view.waiting = execution_waiting(aggregate);
+            }
+        }
     }
 
     /// Starts what may start, in the same commit.

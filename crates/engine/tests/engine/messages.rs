@@ -217,6 +217,25 @@ fn a_message_over_its_bound_is_refused_by_name() {
 }
 
 #[test]
+fn variables_over_their_bound_discard_the_macrostep() {
+    let text = "{id: m, initial: a, states: {a: {on: {KEEP: {assign: {kept: '{{message.payload}}'}}}}}}";
+    let mut options = sprag_engine::Options::default();
+    options.limits.variables_bytes = 1_000;
+    let mut rig = Rig::with_options(text, options);
+    let id = rig.start("m").id;
+    let refused = rig.send_message(id, "KEEP", json!("x".repeat(2_000)), None).unwrap_err();
+    assert_eq!(refused.code, Code::DecisionFailed);
+    assert!(refused.detail.contains("more than 1000"), "{}", refused.detail);
+    assert_eq!(rig.variables(id), json!({}));
+    let start = Start {
+        machine: "m".into(),
+        variables: json!({ "big": "x".repeat(2_000) }).as_object().cloned().unwrap(),
+        ..Start::default()
+    };
+    assert_eq!(code(rig.start_with(start)), Code::VariablesTooLarge);
+}
+
+#[test]
 fn an_end_whose_decision_fails_leaves_the_execution_failed_until_somebody_mends_it() {
     let broken = r"
 id: m

@@ -132,3 +132,17 @@ fn replay_of_every_history_agrees_with_what_is_stored() {
     assert!(replayed.agrees, "{replayed:?}");
     assert_eq!(replayed.steps, 2);
 }
+
+#[test]
+fn a_long_history_is_replayed_from_its_newest_snapshot() {
+    let text = "{id: m, variables: {n: 0}, initial: a, states: {a: {on: {GO: {assign: {n: '{{variables.n + 1}}'}}}}}}";
+    let mut rig = Rig::new(text);
+    let id = rig.start("m").id;
+    for _ in 0..10_050 {
+        rig.send(id, "GO").unwrap();
+    }
+    let replayed = sprag_engine::replay(&rig.store, id).unwrap().unwrap();
+    assert!(replayed.agrees, "{replayed:?}");
+    assert!(replayed.steps < 100, "from the snapshot on: {} steps", replayed.steps);
+    assert_eq!(rig.variables(id), json!({ "n": 10_050 }));
+}

@@ -30,7 +30,15 @@ pub(crate) struct Arguments {
 
 /// Lists actions.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { execution, machine, action, kind, status, page, remote } = arguments;
+    let Arguments {
+        execution,
+        machine,
+        action,
+        kind,
+        status,
+        page,
+        remote,
+    } = arguments;
     let client = remote.client()?;
     let conditions = [
         ("executionId", execution),

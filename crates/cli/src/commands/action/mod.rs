@@ -51,7 +51,11 @@ impl One {
     /// Asks for a verb without anything to say about it, and shows the action as it is then.
     async fn ask(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
         let client = self.remote.client()?;
-        let action = client.post(&["actions", &self.id, verb]).json(&json!({})).send().await?;
+        let action = client
+            .post(&["actions", &self.id, verb])
+            .json(&json!({}))
+            .send()
+            .await?;
         output.show(&action, output::action)?;
         Ok(Exit::Done)
     }

@@ -24,7 +24,13 @@ pub(crate) struct Arguments {
 
 /// Lists dead letters.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { machine, kind, error, page, remote } = arguments;
+    let Arguments {
+        machine,
+        kind,
+        error,
+        page,
+        remote,
+    } = arguments;
     let client = remote.client()?;
     let conditions = [("machine", machine), ("type", kind), ("error", error)];
     let document = page.of(client.get(&["dead-letters"]), &conditions).send().await?;

@@ -23,7 +23,12 @@ pub(crate) struct Arguments {
 
 /// Tries the dead letter again.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { id, config, version, remote } = arguments;
+    let Arguments {
+        id,
+        config,
+        version,
+        remote,
+    } = arguments;
     let client = remote.client()?;
     let mut body = Map::new();
     if let Some(config) = config {
@@ -32,7 +37,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     if let Some(version) = version {
         body.insert("version".to_owned(), json!(version));
     }
-    let action = client.post(&["dead-letters", id, "retry"]).json(&Value::Object(body)).send().await?;
+    let action = client
+        .post(&["dead-letters", id, "retry"])
+        .json(&Value::Object(body))
+        .send()
+        .await?;
     output.show(&action, output::action)?;
     Ok(Exit::Done)
 }

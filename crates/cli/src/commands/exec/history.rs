@@ -21,7 +21,12 @@ pub(crate) struct Arguments {
 
 /// Shows a page of history, oldest first.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { id, limit, cursor, remote } = arguments;
+    let Arguments {
+        id,
+        limit,
+        cursor,
+        remote,
+    } = arguments;
     let client = remote.client()?;
     let request = client.get(&["executions", id, "history"]).query("limit", Some(limit));
     let document = request.query("cursor", cursor.as_ref()).send().await?;

@@ -24,7 +24,13 @@ pub(crate) struct Arguments {
 
 /// Lists executions.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { machine, status, key, page, remote } = arguments;
+    let Arguments {
+        machine,
+        status,
+        key,
+        page,
+        remote,
+    } = arguments;
     let client = remote.client()?;
     let conditions = [("machine", machine), ("status", status), ("key", key)];
     let document = page.of(client.get(&["executions"]), &conditions).send().await?;

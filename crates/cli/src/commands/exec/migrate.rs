@@ -22,7 +22,12 @@ pub(crate) struct Arguments {
 
 /// Moves the execution and shows it.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { id, version, states, remote } = arguments;
+    let Arguments {
+        id,
+        version,
+        states,
+        remote,
+    } = arguments;
     let client = remote.client()?;
     let mut body = Map::new();
     if let Some(version) = version {
@@ -32,7 +37,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     if !renamed.is_empty() {
         body.insert("states".to_owned(), Value::Object(renamed));
     }
-    let execution = client.post(&["executions", id, "migrate"]).json(&Value::Object(body)).send().await?;
+    let execution = client
+        .post(&["executions", id, "migrate"])
+        .json(&Value::Object(body))
+        .send()
+        .await?;
     output.show(&execution, output::execution)?;
     Ok(Exit::Done)
 }

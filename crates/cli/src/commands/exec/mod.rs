@@ -75,7 +75,11 @@ impl One {
     /// Asks for a verb without anything to say about it, and shows the execution as it is then.
     async fn ask(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
         let client = self.remote.client()?;
-        let execution = client.post(&["executions", &self.id, verb]).json(&json!({})).send().await?;
+        let execution = client
+            .post(&["executions", &self.id, verb])
+            .json(&json!({}))
+            .send()
+            .await?;
         output.show(&execution, output::execution)?;
         Ok(Exit::Done)
     }

@@ -39,10 +39,16 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
             let address = Map::from_iter([("machine".to_owned(), json!(machine)), ("key".to_owned(), json!(key))]);
             ((client.post(&["messages"]), address), *kind, payload.first())
         }
-        (None, None, [id, kind, payload @ ..]) => {
-            ((client.post(&["executions", id, "messages"]), Map::new()), *kind, payload.first())
+        (None, None, [id, kind, payload @ ..]) => (
+            (client.post(&["executions", id, "messages"]), Map::new()),
+            *kind,
+            payload.first(),
+        ),
+        _ => {
+            return Err(Failure::invalid("the words do not say to whom and what")
+                .note(format!("usage: {USAGE}"))
+                .into());
         }
-        _ => return Err(Failure::invalid("the words do not say to whom and what").note(format!("usage: {USAGE}")).into()),
     };
     let (request, mut message) = request;
     message.insert("type".to_owned(), json!(kind));
@@ -63,7 +69,20 @@ fn text(kind: &str, reply: &Value) -> String {
     if reply["queued"] == Value::Bool(true) {
         return format!("{kind} waits in the inbox\n");
     }
-    let states: Vec<&str> = reply["configuration"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let how = if reply["handled"] == Value::Bool(true) { "was handled" } else { "was recorded, nothing handles it" };
-    format!("{kind} {how}; now in {} (sequence {})\n", states.join(", "), reply["sequence"])
+    let states: Vec<&str> = reply["configuration"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let how = if reply["handled"] == Value::Bool(true) {
+        "was handled"
+    } else {
+        "was recorded, nothing handles it"
+    };
+    format!(
+        "{kind} {how}; now in {} (sequence {})\n",
+        states.join(", "),
+        reply["sequence"]
+    )
 }

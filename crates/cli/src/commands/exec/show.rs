@@ -23,8 +23,13 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { id, wait, remote } = arguments;
     let client = remote.client()?;
-    let request = client.get(&["executions", id]).query("wait", wait.map(|wait| format!("{}ms", wait.get())));
-    let execution = request.waiting(Duration::from_millis(wait.map_or(0, Millis::get))).send().await?;
+    let request = client
+        .get(&["executions", id])
+        .query("wait", wait.map(|wait| format!("{}ms", wait.get())));
+    let execution = request
+        .waiting(Duration::from_millis(wait.map_or(0, Millis::get)))
+        .send()
+        .await?;
     output.show(&execution, output::execution)?;
     Ok(Exit::Done)
 }

@@ -45,7 +45,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let mut left = arguments.wait.map(Millis::get);
     let wait = take(&mut left);
     let request = client.post(&["executions"]).json(&body(arguments)?);
-    let mut execution = request.query("wait", wait.map(text)).waiting(wait.unwrap_or_default()).send().await?;
+    let mut execution = request
+        .query("wait", wait.map(text))
+        .waiting(wait.unwrap_or_default())
+        .send()
+        .await?;
     while is_open(&execution) && left.is_some_and(|left| left > 0) {
         execution = wait_on(&client, &execution, take(&mut left)).await?;
     }
@@ -57,13 +61,29 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 fn body(arguments: &Arguments) -> Result<Value, Failure> {
-    let Arguments { machine, key, var, variables, tags, version, wait: _, remote: _ } = arguments;
+    let Arguments {
+        machine,
+        key,
+        var,
+        variables,
+        tags,
+        version,
+        wait: _,
+        remote: _,
+    } = arguments;
     let all = input::variables(variables.as_deref(), var)?;
     let mut body = Map::new();
     body.insert("machine".to_owned(), json!(machine));
     body.insert("variables".to_owned(), Value::Object(all));
-    let optional = [("key", key.as_ref().map(|key| json!(key))), ("version", version.map(|version| json!(version)))];
-    body.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    let optional = [
+        ("key", key.as_ref().map(|key| json!(key))),
+        ("version", version.map(|version| json!(version))),
+    ];
+    body.extend(
+        optional
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+    );
     if !tags.is_empty() {
         body.insert("tags".to_owned(), json!(tags));
     }

@@ -47,7 +47,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     applied["created"] = json!(is_new);
     output.show(&applied, |applied| {
         let how = if is_new { "applied" } else { "known already" };
-        format!("{} version {} {how}\n", plain(applied["id"].as_str().unwrap_or_default()), applied["version"])
+        format!(
+            "{} version {} {how}\n",
+            plain(applied["id"].as_str().unwrap_or_default()),
+            applied["version"]
+        )
     })?;
     Ok(Exit::Done)
 }
@@ -63,16 +67,26 @@ fn filled(file: &Path, node: &Node) -> Result<Option<Value>, Failure> {
 /// than the file's, whose tree is `moved` then.
 fn refused(file: &Path, moved: Option<&Node>, problem: &Value) -> Option<Failure> {
     let findings = problem["findings"].as_array()?;
-    let errors: Vec<&Value> = findings.iter().filter(|finding| finding["severity"] == "error").collect();
+    let errors: Vec<&Value> = findings
+        .iter()
+        .filter(|finding| finding["severity"] == "error")
+        .collect();
     let detail = format!("`{}` has {}", file.display(), counted(errors.len(), "error"));
     let failure = Failure::invalid(detail).code("definition-invalid");
     Some(errors.into_iter().fold(failure, |failure, error| {
         let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
-        let at = moved.and_then(|node| node.pointer(error["pointer"].as_str()?)).map(|node| node.at);
+        let at = moved
+            .and_then(|node| node.pointer(error["pointer"].as_str()?))
+            .map(|node| node.at);
         let place = match at {
             Some(at) => format!("{}:{}:{}", file.display(), at.line, at.column),
             None => format!("{}:{}:{}", file.display(), error["line"], error["column"]),
         };
-        failure.note(format!("{place}: error[{}]: {} ({})", text("code"), text("detail"), text("remedy")))
+        failure.note(format!(
+            "{place}: error[{}]: {} ({})",
+            text("code"),
+            text("detail"),
+            text("remedy")
+        ))
     }))
 }

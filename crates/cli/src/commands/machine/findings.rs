@@ -9,13 +9,25 @@ use crate::output::plain;
 
 /// `file:line:column: error[code]: detail`, and what would mend it below.
 pub(super) fn text(path: &Path, finding: &Finding) -> String {
-    let Finding { severity, code, line, column, pointer: _, detail, remedy } = finding;
+    let Finding {
+        severity,
+        code,
+        line,
+        column,
+        pointer: _,
+        detail,
+        remedy,
+    } = finding;
     let word = match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
     let file = path.display();
-    format!("{file}:{line}:{column}: {word}[{code}]: {}\n  {}\n", plain(detail), plain(remedy))
+    format!(
+        "{file}:{line}:{column}: {word}[{code}]: {}\n  {}\n",
+        plain(detail),
+        plain(remedy)
+    )
 }
 
 /// The finding with its file.
@@ -34,5 +46,9 @@ pub(super) fn is_error(finding: &Finding) -> bool {
 
 /// `2 errors`, `1 warning`.
 pub(super) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
 }

@@ -31,7 +31,10 @@ pub(crate) struct Arguments {
 
 /// Shows all findings of all files.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let given = Given { config: arguments.config.as_deref(), ..Given::default() };
+    let given = Given {
+        config: arguments.config.as_deref(),
+        ..Given::default()
+    };
     let settings = Settings::load(&given, &Environment::process())?;
     // Nothing runs here, so nothing asks for the time.
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()))?;
@@ -40,12 +43,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         all.push((path.as_path(), lint(path, &Known(registry.clone()))?));
     }
     show(&all, output)?;
-    let count = |wanted: fn(&Finding) -> bool| all.iter().flat_map(|(_, found)| found).filter(|found| wanted(found)).count();
+    let count = |wanted: fn(&Finding) -> bool| {
+        all.iter()
+            .flat_map(|(_, found)| found)
+            .filter(|found| wanted(found))
+            .count()
+    };
     let errors = count(is_error);
     let warnings = count(|finding| !is_error(finding));
     if output == Output::Text {
         let files = counted(all.len(), "file");
-        output::note(&format!("{files}: {}, {}", counted(errors, "error"), counted(warnings, "warning")));
+        output::note(&format!(
+            "{files}: {}, {}",
+            counted(errors, "error"),
+            counted(warnings, "warning")
+        ));
     }
     let is_refused = errors > 0 || (arguments.strict && warnings > 0);
     Ok(if is_refused { Exit::Invalid } else { Exit::Done })
@@ -53,18 +65,29 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
 
 fn lint(path: &Path, runners: &dyn ConfigCheck) -> Result<Vec<Finding>, Failure> {
     let text = input::text(path)?;
-    let options = LoadOptions { limits: DefinitionLimits::default(), runners };
+    let options = LoadOptions {
+        limits: DefinitionLimits::default(),
+        runners,
+    };
     Ok(load_text(&text, input::format(path, &text), &options).findings)
 }
 
 fn show(all: &[(&Path, Vec<Finding>)], output: Output) -> anyhow::Result<()> {
-    let findings = all.iter().flat_map(|(path, findings)| findings.iter().map(move |finding| (*path, finding)));
+    let findings = all
+        .iter()
+        .flat_map(|(path, findings)| findings.iter().map(move |finding| (*path, finding)));
     match output {
         Output::Json => {
-            let documents: Vec<Value> = findings.map(|(path, finding)| findings::document(path, finding)).collect();
+            let documents: Vec<Value> = findings
+                .map(|(path, finding)| findings::document(path, finding))
+                .collect();
             output::data(&format!("{:#}", json!({"findings": documents})))
         }
-        Output::Text => output::data(&findings.map(|(path, finding)| findings::text(path, finding)).collect::<String>()),
+        Output::Text => output::data(
+            &findings
+                .map(|(path, finding)| findings::text(path, finding))
+                .collect::<String>(),
+        ),
     }
 }
 
@@ -75,7 +98,9 @@ impl ConfigCheck for Known {
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
         match self.0.get(kind) {
             Some(runner) => Ok(runner.validate(kind, config)),
-            None => Err(UnknownType { nearest: nearest(kind, self.0.types()).map(str::to_owned) }),
+            None => Err(UnknownType {
+                nearest: nearest(kind, self.0.types()).map(str::to_owned),
+            }),
         }
     }
 }

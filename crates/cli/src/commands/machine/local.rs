@@ -17,7 +17,9 @@ pub(super) fn load(path: &Path) -> Result<Machine, Failure> {
         let errors: Vec<_> = findings.iter().filter(|finding| findings::is_error(finding)).collect();
         let count = findings::counted(errors.len(), "error");
         let failure = Failure::invalid(format!("`{}` has {count}", path.display())).code("definition-invalid");
-        errors.into_iter().fold(failure, |failure, error| failure.note(findings::text(path, error).trim_end()))
+        errors.into_iter().fold(failure, |failure, error| {
+            failure.note(findings::text(path, error).trim_end())
+        })
     })
 }
 

@@ -1,14 +1,16 @@
 //! `sprag machine`: machines as files and as a server keeps them.
 
 mod apply;
+mod diagram;
+mod diff;
 mod findings;
 mod lint;
 mod list;
 mod local;
 mod show;
 mod simulate;
-mod simulate;
 mod templates;
+mod test;
 
 use crate::failure::Exit;
 use crate::output::Output;
@@ -23,10 +25,14 @@ pub(crate) enum Command {
     List(list::Arguments),
     /// Show a machine as the server keeps it
     Show(show::Arguments),
-    /// Step through a machine file; nothing is stored, nothing is sent
-    Simulate(simulate::Arguments),
     /// Step through events and show the active states after each; nothing is stored, nothing is sent
     Simulate(simulate::Arguments),
+    /// Run scenario files: given, when, then, with mocked actions and simulated time
+    Test(test::Arguments),
+    /// Draw a machine as SVG, Mermaid or DOT
+    Diagram(diagram::Arguments),
+    /// Show what is different between two machines
+    Diff(diff::Arguments),
 }
 
 impl Command {
@@ -37,7 +43,9 @@ impl Command {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(arguments) => show::run(&arguments, output).await,
             Self::Simulate(arguments) => simulate::run(&arguments, output),
-            Self::Simulate(arguments) => simulate::run(&arguments, output),
+            Self::Test(arguments) => test::run(&arguments, output),
+            Self::Diagram(arguments) => diagram::run(&arguments, output).await,
+            Self::Diff(arguments) => diff::run(&arguments, output).await,
         }
     }
 }

@@ -3,58 +3,72 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_core::time::Timestamp;
 
 use super::local;
 use crate::failure::{Exit, Failure};
 use crate::input;
-use crate::output::{self, Output, Table};
+use crate::output::{self, Output, plain};
+
+/// When a simulation begins unless it is said: always the same, so that the same inputs give the same lines.
+const BEGIN: &str = "2026-01-01T00:00:00Z";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The machine file, YAML or JSON
+    /// The machine file, YAML or JSON; `-` is standard input
     file: PathBuf,
-    /// Messages, in order
-    #[arg(value_name = "NAME|NAME=JSON")]
+    /// Events in order: `NAME`, or `NAME=JSON` with a payload
+    #[arg(value_name = "EVENT")]
     events: Vec<String>,
-    /// Inputs from a file instead, one JSON object a line: {"type": "t", "payload": {…}}, {"advance": "5m"},
-    /// {"outcome": "actionId", "success": true, "result": {…}}; `-` is standard input
-    #[arg(long = "events", value_name = "FILE", conflicts_with = "events")]
-    from: Option<PathBuf>,
-    /// A variable of the start; repeat it for more
+    /// More events, one JSON object a line: {"type": …, "payload": …}, {"advance": "5m"},
+    /// {"outcome": "actionId", "success": true, "result": …}
+    #[arg(long = "events", value_name = "FILE")]
+    events_file: Option<PathBuf>,
+    /// A variable to start with; repeat it for more
     #[arg(long = "var", value_name = "NAME=JSON")]
     var: Vec<String>,
-    /// All variables of the start: a JSON object, or a YAML or JSON file
+    /// All variables to start with: a JSON object, or a YAML or JSON file
     #[arg(long, value_name = "JSON|FILE")]
     variables: Option<String>,
-    /// The key of the execution
+    /// The business key of the simulated execution
     #[arg(long)]
     key: Option<String>,
-    /// When the simulation begins; now unless given
-    #[arg(long, value_name = "INSTANT")]
-    at: Option<Timestamp>,
+    /// When the simulation begins
+    #[arg(long, value_name = "TIME", default_value = BEGIN)]
+    now: Timestamp,
 }
 
 /// Steps through the machine and shows every step.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { file, events, from, var, variables, key, at } = arguments;
+    let Arguments {
+        file,
+        events,
+        events_file,
+        var,
+        variables,
+        key,
+        now,
+    } = arguments;
     let machine = Arc::new(local::load(file)?);
-    let inputs = match from {
-        Some(path) => from_file(path)?,
-        None => events.iter().map(|event| from_argument(event)).collect::<Result<_, _>>()?,
-    };
+    let mut inputs: Vec<SimInput> = events
+        .iter()
+        .map(|event| from_argument(event))
+        .collect::<Result<_, _>>()?;
+    if let Some(path) = events_file {
+        inputs.extend(from_file(path)?);
+    }
     let variables = input::variables(variables.as_deref(), var)?;
-    let now = at.unwrap_or_else(output::now);
-    let (mut simulation, first) = Simulation::start(machine, variables, key.clone(), now);
-    let is_started = first.error.is_none();
-    let lines: Vec<Line> = std::iter::once(first).chain(inputs.into_iter().map(|input| simulation.feed(input))).collect();
+    let (mut simulation, first) = Simulation::start(machine, variables, key.clone(), *now);
+    let lines: Vec<Line> = std::iter::once(first)
+        .chain(inputs.into_iter().map(|input| simulation.feed(input)))
+        .collect();
     match output {
         Output::Json => output::data(&json_lines(&lines)?)?,
-        Output::Text => output::data(&text(&lines))?,
+        Output::Text => output::data(&lines.iter().map(text).collect::<String>())?,
     }
-    Ok(if is_started { Exit::Done } else { Exit::Failed })
+    Ok(Exit::Done)
 }
 
 fn from_argument(event: &str) -> Result<SimInput, Failure> {
@@ -80,28 +94,31 @@ fn json_lines(lines: &[Line]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn text(lines: &[Line]) -> String {
-    let mut table = Table::new(&["EVENT", "STATES", "HANDLED", "ACTIONS", "CHANGED"]);
-    let nothing = Map::new();
-    let mut before = &nothing;
-    for line in lines {
-        let Line { event, configuration, handled, actions, variables, error } = line;
-        let handled = if *handled { "yes" } else { "no" };
-        table.row([
-            event.clone().unwrap_or_else(|| "(start)".to_owned()),
-            configuration.join(", "),
-            error.clone().unwrap_or_else(|| handled.to_owned()),
-            if actions.is_empty() { "-".to_owned() } else { actions.join(", ") },
-            changed(before, variables),
-        ]);
-        before = variables;
+/// `NAME → states   what happened   variables`: states are never cut, they are what a simulation is for.
+fn text(line: &Line) -> String {
+    let Line {
+        event,
+        configuration,
+        handled,
+        actions,
+        variables,
+        error,
+    } = line;
+    let mut parts = vec![format!(
+        "{} → {}",
+        event.as_deref().unwrap_or("start"),
+        configuration.join(", ")
+    )];
+    if !actions.is_empty() {
+        parts.push(format!("runs {}", actions.join(", ")));
     }
-    table.text()
-}
-
-/// The variables whose value is another one now.
-fn changed(before: &Map<String, Value>, after: &Map<String, Value>) -> String {
-    let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(*value));
-    let changed: Vec<String> = changed.map(|(name, value)| format!("{name}={value}")).collect();
-    if changed.is_empty() { "-".to_owned() } else { changed.join(" ") }
+    match error {
+        Some(code) => parts.push(format!("refused: {code}")),
+        None if !handled => parts.push("nothing happened".to_owned()),
+        None => {}
+    }
+    if !variables.is_empty() {
+        parts.push(Value::Object(variables.clone()).to_string());
+    }
+    format!("{}\n", plain(&parts.join("   ")))
 }

@@ -22,15 +22,28 @@ pub(super) fn fill(path: &Path, definition: &mut Value) -> Result<bool, Failure>
         return Ok(false);
     }
     let files = files(&folder)?;
-    let Value::Object(definition) = definition else { return Ok(false) };
+    let Value::Object(definition) = definition else {
+        return Ok(false);
+    };
     for file in &files {
         let (name, part) = named(file)?;
-        let templates = definition.entry("templates").or_insert_with(|| Value::Object(Map::new()));
-        let Value::Object(templates) = templates else { return Ok(false) };
-        let template = templates.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
-        let Value::Object(template) = template else { return Ok(false) };
+        let templates = definition
+            .entry("templates")
+            .or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(templates) = templates else {
+            return Ok(false);
+        };
+        let template = templates
+            .entry(name.clone())
+            .or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(template) = template else {
+            return Ok(false);
+        };
         if template.contains_key(part) {
-            let detail = format!("`{part}` of template `{name}` is both in the machine and in `{}`", file.display());
+            let detail = format!(
+                "`{part}` of template `{name}` is both in the machine and in `{}`",
+                file.display()
+            );
             return Err(Failure::invalid(detail).note("remove one of the two"));
         }
         template.insert(part.to_owned(), Value::String(content(file, part)?));
@@ -44,12 +57,17 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if !is_hidden {
             files.push(path);
         }
         if files.len() > FILES_MAX {
-            return Err(Failure::invalid(format!("`{}` holds more than {FILES_MAX} files", folder.display())));
+            return Err(Failure::invalid(format!(
+                "`{}` holds more than {FILES_MAX} files",
+                folder.display()
+            )));
         }
     }
     files.sort_unstable();
@@ -59,18 +77,26 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// The template and the part of it that a file holds.
 fn named(file: &Path) -> Result<(String, &'static str), Failure> {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let found = PARTS.iter().find_map(|(ending, part)| Some((name.strip_suffix(ending)?, *part)));
+    let found = PARTS
+        .iter()
+        .find_map(|(ending, part)| Some((name.strip_suffix(ending)?, *part)));
     match found.filter(|(name, _)| !name.is_empty()) {
         Some((name, part)) => Ok((name.to_owned(), part)),
-        None => Err(Failure::invalid(format!("`{}` is no part of a mail template", file.display()))
-            .note("name it NAME.subject.txt, NAME.txt or NAME.html")),
+        None => Err(
+            Failure::invalid(format!("`{}` is no part of a mail template", file.display()))
+                .note("name it NAME.subject.txt, NAME.txt or NAME.html"),
+        ),
     }
 }
 
 /// The text of a part. A subject is one line, and the line break that editors end a file with is no part of it.
 fn content(file: &Path, part: &str) -> Result<String, Failure> {
     let text = input::text(file)?;
-    Ok(if part == "subject" { text.trim_end_matches(['\r', '\n']).to_owned() } else { text })
+    Ok(if part == "subject" {
+        text.trim_end_matches(['\r', '\n']).to_owned()
+    } else {
+        text
+    })
 }
 
 #[cfg(test)]
@@ -90,7 +116,11 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_template_come_from_its_files() {
-        let directory = folder(&[("a.subject.txt", "Hello\n"), ("a.txt", "Dear {{variables.x}}\n"), (".swp", "")]);
+        let directory = folder(&[
+            ("a.subject.txt", "Hello\n"),
+            ("a.txt", "Dear {{variables.x}}\n"),
+            (".swp", ""),
+        ]);
         let mut definition = json!({"templates": {"a": {"html": "<p>"}}});
         assert!(fill(&directory.path().join("machine.yaml"), &mut definition).unwrap());
         assert_eq!(

@@ -23,13 +23,22 @@ pub(super) fn show(address: SocketAddr, store: &StoreAddress, output: Output) ->
         output::data(&json!({"address": url, "store": store}).to_string())?;
     }
     if io::stderr().is_terminal() {
-        let server = if url == DEFAULT { String::new() } else { format!(" --server {url}") };
+        let server = if url == DEFAULT {
+            String::new()
+        } else {
+            format!(" --server {url}")
+        };
         output::note(&format!("sprag is listening on {url}, remembering in {store}"));
         let file = if Path::new(EXAMPLE).is_file() { EXAMPLE } else { "FILE" };
         output::note(&format!("next: sprag machine apply{server} {file}"));
         output::note("stop: Ctrl-C");
     } else {
-        tracing::info!(address = url, store, next = "sprag machine apply FILE", "listening on {url}");
+        tracing::info!(
+            address = url,
+            store,
+            next = "sprag machine apply FILE",
+            "listening on {url}"
+        );
     }
     Ok(())
 }

@@ -22,7 +22,13 @@ pub(super) struct Parts {
 
 /// Starts the engine on this runtime.
 pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
-    let Parts { store, clock, registry, secrets, options } = parts;
+    let Parts {
+        store,
+        clock,
+        registry,
+        secrets,
+        options,
+    } = parts;
     let requirements = Requirements {
         store: store.lane,
         readers: Arc::new(store.readers),
@@ -33,7 +39,9 @@ pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
     let builder = Engine::builder(requirements).options(options);
     let runners = registry.types().filter_map(|kind| registry.get(kind));
     let builder = runners.fold(builder, |builder, runner| builder.runner(Arc::clone(runner)));
-    builder.start().map_err(|error| Failure::new(format!("the engine does not start: {}", error.0)))
+    builder
+        .start()
+        .map_err(|error| Failure::new(format!("the engine does not start: {}", error.0)))
 }
 
 /// What nobody can guess. A system that has none cannot be served: ids would repeat.

@@ -50,12 +50,21 @@ pub(crate) struct Arguments {
 
 /// Runs a server until it is asked to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { store, listen, config, check } = arguments;
+    let Arguments {
+        store,
+        listen,
+        config,
+        check,
+    } = arguments;
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
         tracing::warn!(variable = name, "not a variable of Sprag; did you mean {near}?");
     }
-    let given = Given { config: config.as_deref(), store: store.as_deref(), listen: listen.as_deref() };
+    let given = Given {
+        config: config.as_deref(),
+        store: store.as_deref(),
+        listen: listen.as_deref(),
+    };
     let settings = Settings::load(&given, &environment)?;
     if *check {
         output::note("the configuration is valid");
@@ -80,14 +89,33 @@ enum End {
 }
 
 async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyhow::Result<Exit> {
-    let Settings { store: address, listen, hosts, body_bytes, runners, secrets, engine: options } = settings;
+    let Settings {
+        store: address,
+        listen,
+        hosts,
+        body_bytes,
+        runners,
+        secrets,
+        engine: options,
+    } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
     let clock = Arc::new(System::start(store.latest));
     let registry = Registry::standard(&runners, clock.clone())?;
-    let parts = engine::Parts { store, clock: clock.clone(), registry, secrets: Secrets::from_options(&secrets)?, options };
+    let parts = engine::Parts {
+        store,
+        clock: clock.clone(),
+        registry,
+        secrets: Secrets::from_options(&secrets)?,
+        options,
+    };
     let engine = engine::start(parts)?;
-    let options = sprag_server::Options { listen, hosts, body_bytes, store: address.kind().to_owned() };
+    let options = sprag_server::Options {
+        listen,
+        hosts,
+        body_bytes,
+        store: address.kind().to_owned(),
+    };
     let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
     tokio::spawn(time::follow(clock));
     banner::show(server.address(), &address, output)?;
@@ -96,7 +124,11 @@ async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyh
         // Dropping the sender means the same.
         let _ = stopped.await;
     }));
-    let mut running = Running { engine, serving, signals };
+    let mut running = Running {
+        engine,
+        serving,
+        signals,
+    };
     let end = running.end().await;
     running.drain(end, stop).await
 }
@@ -105,7 +137,9 @@ async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyh
 fn not_listening(error: ServerError) -> anyhow::Error {
     match error {
         ServerError::NotLoopback { .. } | ServerError::HostName { .. } => Failure::invalid(error.to_string()).into(),
-        error => Failure::new(format!("{:#}", anyhow::Error::from(error))).note("name another with --listen").into(),
+        error => Failure::new(format!("{:#}", anyhow::Error::from(error)))
+            .note("name another with --listen")
+            .into(),
     }
 }
 
@@ -136,7 +170,11 @@ impl Running {
 
     /// Lets what is under way end, for a while.
     async fn drain(self, end: End, stop: oneshot::Sender<()>) -> anyhow::Result<Exit> {
-        let Self { engine, serving, mut signals } = self;
+        let Self {
+            engine,
+            serving,
+            mut signals,
+        } = self;
         watchdog::start();
         tokio::spawn(async move {
             let signal = signals.next().await;

@@ -11,7 +11,10 @@ pub(super) struct Signals {
 impl Signals {
     /// From now on they are only requests.
     pub(super) fn listen() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
     /// The name of the next one.

@@ -29,7 +29,11 @@ pub(super) fn open(address: &StoreAddress) -> Result<Opened, Failure> {
         sqlite::open(&sqlite::Options { path: path.clone() }).map_err(|error| not_opened(&error))?;
     let life = writer.last_life().map_err(|error| Failure::new(error.to_string()))?;
     let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
-    Ok(Opened { lane: lane(writer)?, readers, latest })
+    Ok(Opened {
+        lane: lane(writer)?,
+        readers,
+        latest,
+    })
 }
 
 fn not_opened(error: &OpenError) -> Failure {
@@ -43,8 +47,12 @@ fn not_opened(error: &OpenError) -> Failure {
 #[cfg(feature = "failpoints")]
 fn lane(writer: Writer) -> Result<Box<dyn LaneStore>, Failure> {
     use sprag_store::failpoint::Failing;
-    let Ok(text) = std::env::var(FAILPOINT) else { return Ok(Box::new(writer)) };
-    let failpoint = text.parse().map_err(|error| Failure::invalid(format!("{FAILPOINT}: {error}")))?;
+    let Ok(text) = std::env::var(FAILPOINT) else {
+        return Ok(Box::new(writer));
+    };
+    let failpoint = text
+        .parse()
+        .map_err(|error| Failure::invalid(format!("{FAILPOINT}: {error}")))?;
     Ok(Box::new(Failing::new(writer, failpoint)))
 }
 
@@ -53,6 +61,8 @@ fn lane(writer: Writer) -> Result<Box<dyn LaneStore>, Failure> {
 fn lane(writer: Writer) -> Result<Box<dyn LaneStore>, Failure> {
     match std::env::var_os(FAILPOINT) {
         None => Ok(Box::new(writer)),
-        Some(_) => Err(Failure::invalid(format!("{FAILPOINT} is set, and this build has no failpoints"))),
+        Some(_) => Err(Failure::invalid(format!(
+            "{FAILPOINT} is set, and this build has no failpoints"
+        ))),
     }
 }

@@ -14,7 +14,11 @@ pub(super) async fn follow(clock: Arc<System>) {
     loop {
         ticks.tick().await;
         if let Some(jump) = clock.adopt_wall() {
-            tracing::warn!(code = "clock-jumped", millis = jump.millis, "the wall clock jumped ahead; engine time follows");
+            tracing::warn!(
+                code = "clock-jumped",
+                millis = jump.millis,
+                "the wall clock jumped ahead; engine time follows"
+            );
         }
     }
 }

@@ -112,7 +112,7 @@ pub fn load_stored(definition: &Value) -> Result<Machine, StoredError> {
     }
 }
 
-fn not_parsed(error: ParseError, findings: &mut Findings) {
+pub(in crate::machine) fn not_parsed(error: ParseError, findings: &mut Findings) {
     let ParseError {
         at,
         cause,

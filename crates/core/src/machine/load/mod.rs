@@ -23,8 +23,10 @@ mod tests;
 
 pub use config::{ConfigCheck, UnknownType};
 pub use entry::{LoadOptions, Loaded, StoredError, load_node, load_stored, load_text};
+pub(super) use entry::not_parsed;
 pub(super) use keys::MACHINE;
 pub use limits::DefinitionLimits;
 pub(super) use notes::{Notes, Site, Use};
 pub(super) use reader::{Spot, shown};
 pub(super) use shape::{Key, Names, Shape, Table};
+pub(super) use validate::validate;

@@ -23,7 +23,7 @@ pub(in crate::machine) struct Spot<'n> {
 
 impl<'n> Spot<'n> {
     /// The whole file.
-    pub(super) fn root(node: &'n Node) -> Self {
+    pub(in crate::machine) fn root(node: &'n Node) -> Self {
         Self {
             node,
             pointer: String::new(),
@@ -82,6 +82,11 @@ impl<'n> Spot<'n> {
             Content::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// The value without its places.
+    pub(in crate::machine) fn value(&self) -> Value {
+        self.node.to_value()
     }
 
     /// Whether there is nothing in it: null, an empty map or an empty list.

@@ -9,7 +9,7 @@ use crate::machine::findings::Findings;
 use crate::source::Content;
 
 /// Names everything in `spot` that does not have the shape.
-pub(super) fn validate(spot: &Spot<'_>, shape: &Shape, findings: &mut Findings) {
+pub(in crate::machine) fn validate(spot: &Spot<'_>, shape: &Shape, findings: &mut Findings) {
     if matches!(shape, Shape::Rule) && spot.text().is_some() {
         // The name of a rule that is defined elsewhere, as other tools write it. Whoever compiles the rule says so.
         return;

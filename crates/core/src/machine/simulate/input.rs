@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::duration::Millis;
-use crate::source::{Format, Limits, parse};
+use crate::source::{Format, Limits, nearest, parse};
+
+/// Values in messages are cut after this many characters.
+const SHOWN_CHARACTERS_MAX: usize = 80;
 
 /// One input of a simulation.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +26,7 @@ pub enum SimInput {
         action: String,
         /// Whether it succeeded.
         success: bool,
-        /// What came back, or the error.
+        /// What came back, or the error: `{type, message, code, details}`.
         result: Value,
     },
 }
@@ -47,11 +50,23 @@ pub enum InputError {
         /// What was given.
         text: String,
     },
-    /// A member that no input has.
-    #[error("`{key}` is not known here; an input has `type`, `payload`, `advance`, `outcome`, `success`, `result`")]
+    /// A member that such an input does not have.
+    #[error("`{key}` is not known beside `{beside}`; {remedy}")]
     UnknownKey {
         /// The member.
         key: String,
+        /// The member that says what kind of input it is.
+        beside: &'static str,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// A member with a value of the wrong type.
+    #[error("`{key}` must be {expected}")]
+    WrongType {
+        /// The member.
+        key: &'static str,
+        /// What is expected.
+        expected: &'static str,
     },
     /// Not a duration.
     #[error("`advance`: {detail}")]
@@ -61,7 +76,12 @@ pub enum InputError {
     },
 }
 
-const KEYS: [&str; 6] = ["type", "payload", "advance", "outcome", "success", "result"];
+/// The kinds of inputs: what each is known by, and what else it may have.
+const KINDS: [(&str, &[&str]); 3] = [
+    ("advance", &[]),
+    ("outcome", &["success", "result", "error"]),
+    ("type", &["payload"]),
+];
 
 impl SimInput {
     /// `NAME`, or `NAME=json`.
@@ -78,37 +98,32 @@ impl SimInput {
 
     /// One line of an events file.
     pub fn from_line(line: &str) -> Result<Self, InputError> {
-        let shape = || InputError::Shape {
-            text: shorten(line),
+        let shape = || InputError::Shape { text: shown(line) };
+        let Value::Object(members) = json(line)? else {
+            return Err(shape());
         };
-        let Value::Object(members) = json(line)? else { return Err(shape()) };
         Self::from_members(&members)?.ok_or_else(shape)
     }
 
-    /// The same for an object that was parsed already.
+    /// The same for an object that was parsed already; none if it says nothing about what it is.
     pub fn from_members(members: &Map<String, Value>) -> Result<Option<Self>, InputError> {
-        if let Some(key) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(InputError::UnknownKey { key: key.clone() });
+        let Some((key, others)) = KINDS.iter().find(|(key, _)| members.contains_key(*key)) else {
+            return match members.keys().next() {
+                Some(unknown) => Err(unknown_key(unknown, "type", &KINDS.map(|(key, _)| key))),
+                None => Ok(None),
+            };
+        };
+        if let Some(unknown) = members
+            .keys()
+            .find(|name| name != key && !others.contains(&name.as_str()))
+        {
+            return Err(unknown_key(unknown, key, others));
         }
-        if let Some(advance) = members.get("advance") {
-            let millis = Millis::from_value(advance).map_err(|problem| InputError::Duration {
-                detail: problem.to_string(),
-            })?;
-            return Ok(Some(Self::Advance(millis.get())));
+        match *key {
+            "advance" => advance(members).map(Some),
+            "outcome" => outcome(members).map(Some),
+            _ => message(members).map(Some),
         }
-        let value = |name: &str| members.get(name).cloned().unwrap_or(Value::Null);
-        if let Some(action) = members.get("outcome").and_then(Value::as_str) {
-            return Ok(Some(Self::Outcome {
-                action: action.to_owned(),
-                success: members.get("success").and_then(Value::as_bool).unwrap_or(true),
-                result: value("result"),
-            }));
-        }
-        let kind = members.get("type").and_then(Value::as_str);
-        Ok(kind.map(|kind| Self::Message {
-            kind: kind.to_owned(),
-            payload: value("payload"),
-        }))
     }
 
     /// What the line of this input calls it.
@@ -124,16 +139,69 @@ impl SimInput {
     }
 }
 
+fn advance(members: &Map<String, Value>) -> Result<SimInput, InputError> {
+    let given = Millis::from_value(members.get("advance").unwrap_or(&Value::Null));
+    let millis = given.map_err(|problem| InputError::Duration {
+        detail: problem.to_string(),
+    })?;
+    Ok(SimInput::Advance(millis.get()))
+}
+
+fn outcome(members: &Map<String, Value>) -> Result<SimInput, InputError> {
+    let success = match (members.get("success"), members.contains_key("error")) {
+        (None, has_error) => !has_error,
+        (Some(Value::Bool(true)), false) => true,
+        (Some(Value::Bool(false)), _) => false,
+        (Some(Value::Bool(true)), true) => return Err(wrong("error", "left out of a success")),
+        (Some(_), _) => return Err(wrong("success", "`true` or `false`")),
+    };
+    let result = members.get("error").or_else(|| members.get("result"));
+    Ok(SimInput::Outcome {
+        action: text(members, "outcome")?,
+        success,
+        result: result.cloned().unwrap_or(Value::Null),
+    })
+}
+
+fn message(members: &Map<String, Value>) -> Result<SimInput, InputError> {
+    Ok(SimInput::Message {
+        kind: text(members, "type")?,
+        payload: members.get("payload").cloned().unwrap_or(Value::Null),
+    })
+}
+
+fn text(members: &Map<String, Value>, key: &'static str) -> Result<String, InputError> {
+    let text = members.get(key).and_then(Value::as_str);
+    text.map(str::to_owned).ok_or(wrong(key, "text"))
+}
+
+fn wrong(key: &'static str, expected: &'static str) -> InputError {
+    InputError::WrongType { key, expected }
+}
+
+fn unknown_key(key: &str, beside: &'static str, known: &[&'static str]) -> InputError {
+    let remedy = match nearest(key, known.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None if known.is_empty() => "remove it".to_owned(),
+        None => format!("known are `{}`", known.join("`, `")),
+    };
+    InputError::UnknownKey {
+        key: shown(key),
+        beside,
+        remedy,
+    }
+}
+
 fn json(text: &str) -> Result<Value, InputError> {
     match parse(text, Format::Json, &Limits::default()) {
         Ok(node) => Ok(node.into_value()),
         Err(error) => Err(InputError::NotJson {
-            text: shorten(text),
+            text: shown(text),
             detail: error.to_string(),
         }),
     }
 }
 
-fn shorten(text: &str) -> String {
-    text.chars().take(80).collect()
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS_MAX).collect()
 }

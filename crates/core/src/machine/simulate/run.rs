@@ -1,23 +1,26 @@
-//! The simulated world around `step`: a clock, timers, schedules, and actions that wait for an outcome.
+//! The simulated world around `step`: a clock that only inputs move, and an execution nobody keeps.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::agenda::{Agenda, Due, What, due_at, end};
 use super::input::SimInput;
-use crate::action::{ActionError, OnExit};
+use crate::action::ActionError;
+use crate::action::error::kind;
 use crate::ids::{ExecutionId, Slot};
 use crate::machine::{
-    Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Machine, Message, StepError, TimerKey, Trigger,
-    is_reserved, step,
+    Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Machine, Message, StepError, Trigger, is_reserved,
+    step,
 };
-use crate::schedule::{CatchUp, due};
 use crate::time::Timestamp;
 
-/// Timers and follow-ups one input may set off: a machine that never rests is cut off here.
+/// Macrosteps one input may set off: a machine that never rests is cut off here.
 const SET_OFF_MAX: usize = 10_000;
+/// The longest type of a message, in bytes.
+const NAME_BYTES_MAX: usize = 512;
 
 /// What one input led to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,45 +29,57 @@ pub struct Line {
     pub event: Option<String>,
     /// The active atomic and final states as dotted paths, sorted.
     pub configuration: Vec<String>,
-    /// Whether a transition answered, or a timer fired.
+    /// Whether a transition answered; for an advance, whether anything that fell due on the way was answered.
     pub handled: bool,
-    /// The actions triggered that would run, in order.
+    /// The actions triggered that would run, in order; what is skipped, or dead from the start, is not among them.
     pub actions: Vec<String>,
     /// The variables.
     pub variables: Map<String, Value>,
-    /// Why the input was refused.
+    /// Why the input was refused, or why something it set off was discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A machine under simulation.
+///
+/// An input that is refused changes nothing. The engine would hold an execution `failed` when a timer or the end of an
+/// action errs, until a person acts; there is no person here, so the simulation drops what erred and goes on.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     machine: Arc<Machine>,
     execution: Execution,
     now: Timestamp,
-    output: Option<Value>,
-    timers: BTreeMap<TimerKey, Timestamp>,
-    /// Next nominal times by visit and action.
-    schedules: BTreeMap<(u64, usize), Timestamp>,
-    /// Triggered actions without an outcome, oldest first.
-    open: Vec<Open>,
-    /// What the present input has triggered so far.
-    triggered: Vec<String>,
+    stage: Stage,
+    agenda: Agenda,
+    present: Present,
     messages: u64,
 }
 
+/// How far the execution is.
 #[derive(Clone, Debug)]
-struct Open {
-    action: usize,
-    ordinal: u64,
-    visit: Option<u64>,
-    due_at: Timestamp,
+enum Stage {
+    /// Its start was refused: there is none.
+    Refused,
+    Running,
+    Completed(Value),
+}
+
+/// What the present input has led to so far.
+#[derive(Clone, Debug, Default)]
+struct Present {
+    triggered: Vec<String>,
+    macrosteps: usize,
+    error: Option<&'static str>,
 }
 
 impl Simulation {
     /// Starts an execution at `now`; the line says where it begins. A start that errs leaves nothing active.
-    pub fn start(machine: Arc<Machine>, variables: Map<String, Value>, key: Option<String>, now: Timestamp) -> (Self, Line) {
+    pub fn start(
+        machine: Arc<Machine>,
+        variables: Map<String, Value>,
+        key: Option<String>,
+        now: Timestamp,
+    ) -> (Self, Line) {
         let mut given = machine.variables.clone();
         given.extend(variables);
         let facts = Facts {
@@ -77,26 +92,30 @@ impl Simulation {
             execution: Execution::new(facts, given),
             machine,
             now,
-            output: None,
-            timers: BTreeMap::new(),
-            schedules: BTreeMap::new(),
-            open: Vec::new(),
-            triggered: Vec::new(),
+            stage: Stage::Running,
+            agenda: Agenda::default(),
+            present: Present::default(),
             messages: 0,
         };
-        let fed = simulation.feed_cause(Cause::Start);
-        let line = simulation.line(None, fed.map_err(|error| code(&error)));
+        let started = simulation.take(Cause::Start);
+        if started.is_err() {
+            simulation.stage = Stage::Refused;
+        }
+        let line = simulation.line(None, started);
         (simulation, line)
     }
 
     /// Whether a top-level final state was reached.
     pub fn is_completed(&self) -> bool {
-        self.output.is_some()
+        matches!(self.stage, Stage::Completed(_))
     }
 
     /// What the completed machine gave.
     pub fn output(&self) -> Option<&Value> {
-        self.output.as_ref()
+        match &self.stage {
+            Stage::Completed(output) => Some(output),
+            Stage::Refused | Stage::Running => None,
+        }
     }
 
     /// The simulated clock.
@@ -106,18 +125,30 @@ impl Simulation {
 
     /// The names of actions that wait for an outcome and are due, oldest first.
     pub fn waiting(&self) -> Vec<&str> {
-        let due = self.open.iter().filter(|open| open.due_at <= self.now);
-        due.filter_map(|open| self.machine.actions.get(open.action)).map(|found| found.action_id.as_str()).collect()
+        let due = self.agenda.waiting(self.now);
+        due.filter_map(|action| self.machine.actions.get(action))
+            .map(|found| found.action_id.as_str())
+            .collect()
+    }
+
+    /// When something is due next: a timer, a schedule, or an action that waits for its time.
+    pub fn next_at(&self) -> Option<Timestamp> {
+        self.agenda.next_at(self.now)
     }
 
     /// Takes one input.
     pub fn feed(&mut self, input: SimInput) -> Line {
-        self.triggered.clear();
+        self.present = Present::default();
         let name = input.name();
         let handled = match input {
+            _ if matches!(self.stage, Stage::Refused) => Err("execution-unknown"),
             SimInput::Message { kind, payload } => self.message(kind, payload),
-            SimInput::Advance(millis) => self.advance(millis),
-            SimInput::Outcome { action, success, result } => self.outcome(&action, success, result),
+            SimInput::Advance(millis) => Ok(self.advance(millis)),
+            SimInput::Outcome {
+                action,
+                success,
+                result,
+            } => self.outcome(&action, success, result),
         };
         self.line(Some(name), handled)
     }
@@ -126,121 +157,134 @@ impl Simulation {
         if is_reserved(&kind) {
             return Err("reserved-type");
         }
-        self.refuse_completed()?;
+        if kind.is_empty() || kind.len() > NAME_BYTES_MAX || kind.contains('\0') {
+            return Err("name-invalid");
+        }
+        self.fire_due(self.now);
+        if self.is_completed() {
+            return Err("execution-closed");
+        }
         self.messages += 1;
         let id = format!("simulated-{}", self.messages);
-        self.feed_cause(Cause::Message(Message { id, kind, payload })).map_err(|error| code(&error))
-    }
-
-    fn refuse_completed(&self) -> Result<(), &'static str> {
-        if self.is_completed() { Err("execution-closed") } else { Ok(()) }
+        self.take(Cause::Message(Message { id, kind, payload }))
     }
 
     /// Moves the clock, stopping at every due time on the way.
-    fn advance(&mut self, millis: u64) -> Result<bool, &'static str> {
-        let end = self.now.plus(millis);
-        let mut fired = false;
-        for _ in 0..SET_OFF_MAX {
-            let Some(next) = self.next_due().filter(|due| due.at <= end) else {
-                self.now = end;
-                return Ok(fired);
-            };
-            self.now = self.now.max(next.at);
-            fired |= self.fire(next.what).map_err(|error| code(&error))?;
+    fn advance(&mut self, millis: u64) -> bool {
+        let until = self.now.plus(millis);
+        let handled = self.fire_due(until);
+        // Cut off, the clock stands where it stopped, so that another advance goes on from there.
+        if self.agenda.next_due(until).is_none() {
+            self.now = until;
         }
-        self.now = end;
-        Err("runaway")
+        handled
     }
 
-    fn next_due(&self) -> Option<DueAt> {
-        if self.is_completed() {
-            return None;
-        }
-        let timers = self.timers.iter().map(|(key, at)| DueAt { at: *at, what: What::Timer(*key) });
-        let schedules = self.schedules.iter().map(|(key, at)| DueAt { at: *at, what: What::Schedule(*key) });
-        timers.chain(schedules).min_by_key(|due| due.at)
-    }
-
-    fn fire(&mut self, what: What) -> Result<bool, StepError> {
-        match what {
-            What::Timer(key) => {
-                self.timers.remove(&key);
-                self.feed_cause(Cause::Timer(key))
+    /// Fires what falls due up to `until`, each at its own time, and says whether anything was answered.
+    fn fire_due(&mut self, until: Timestamp) -> bool {
+        let mut handled = false;
+        while let Some(Due { at, what }) = self.agenda.next_due(until) {
+            if self.is_cut_off() {
+                break;
             }
-            What::Schedule((visit, action)) => self.fire_schedule(visit, action),
+            self.now = self.now.max(at);
+            match self.fire(what, at) {
+                Ok(answered) => handled |= answered,
+                Err(code) => self.note(code),
+            }
         }
+        handled
     }
 
-    fn fire_schedule(&mut self, visit: u64, action: usize) -> Result<bool, StepError> {
+    fn fire(&mut self, what: What, at: Timestamp) -> Result<bool, &'static str> {
+        let (visit, action) = match what {
+            What::Timer(key) => {
+                self.agenda.timers.remove(&key);
+                return self.take(Cause::Timer(key));
+            }
+            What::Schedule { visit, action } => (visit, action),
+        };
+        // Every occurrence is on time here, so nothing is ever caught up with.
+        self.present.macrosteps += 1;
+        self.agenda.schedules.remove(&(visit, action));
         let machine = Arc::clone(&self.machine);
-        let Some(nominal) = self.schedules.remove(&(visit, action)) else { return Ok(false) };
-        let Some(definition) = machine.actions.get(action) else { return Ok(false) };
-        let Some(schedule) = &definition.schedule else { return Ok(false) };
-        let found = due(&schedule.cron, nominal.as_millis(), self.now.as_millis(), CatchUp::All);
-        if let Some(next) = found.next {
-            self.schedules.insert((visit, action), Timestamp::from_millis(next));
+        let Some(definition) = machine.actions.get(action) else {
+            return Ok(false);
+        };
+        let schedule = definition.schedule.as_ref();
+        if let Some(next) = schedule.and_then(|schedule| schedule.cron.next_after(at.as_millis())) {
+            let next = Timestamp::from_millis(next);
+            self.agenda.schedules.insert((visit, action), next);
         }
-        for nominal in found.fire {
-            self.feed_cause(Cause::Occurrence {
-                action: definition.action_id.clone(),
-                visit,
-                nominal: Timestamp::from_millis(nominal),
-            })?;
-        }
-        Ok(true)
-    }
-
-    /// The oldest open action of that name ends.
-    fn outcome(&mut self, action_id: &str, success: bool, result: Value) -> Result<bool, &'static str> {
-        let position = self
-            .machine
-            .action(action_id)
-            .and_then(|(action, _)| self.open.iter().position(|open| open.action == action))
-            .ok_or("action-unknown")?;
-        let Open { ordinal, .. } = self.open.remove(position);
-        if self.is_completed() || self.is_superseded(action_id, ordinal) {
+        if self.agenda.gives_way(action, definition) {
             return Ok(false);
         }
-        let end = if success {
-            End {
-                action_id: action_id.to_owned(),
-                ordinal,
-                how: How::Done,
-                event: None,
-                result,
-                error: None,
-            }
-        } else {
-            End {
-                action_id: action_id.to_owned(),
-                ordinal,
-                how: How::Failed,
-                event: None,
-                result: Value::Null,
-                error: Some(failure(&result)),
-            }
-        };
-        self.feed_cause(Cause::Ended(end)).map_err(|error| code(&error))
+        self.take(Cause::Occurrence {
+            action: definition.action_id.clone(),
+            visit,
+            nominal: at,
+        })
     }
 
-    fn is_superseded(&self, action_id: &str, ordinal: u64) -> bool {
-        self.execution.triggered.get(action_id).is_some_and(|&latest| latest > ordinal)
+    /// The latest open action of that name ends.
+    fn outcome(&mut self, action_id: &str, success: bool, result: Value) -> Result<bool, &'static str> {
+        self.fire_due(self.now);
+        let machine = Arc::clone(&self.machine);
+        let (action, definition) = machine.action(action_id).ok_or("action-unknown")?;
+        let before = self.agenda.clone();
+        let open = self.agenda.take(action).ok_or("action-unknown")?;
+        let end = end(definition, open.ordinal, success, result);
+        if self.is_completed() || self.is_superseded(&end) {
+            return Ok(false);
+        }
+        let taken = self.take(Cause::Ended(end));
+        if taken.is_err() {
+            self.agenda = before;
+        }
+        taken
+    }
+
+    /// Whether a later trigger of the same action id exists: only the latest is heard of.
+    fn is_superseded(&self, end: &End) -> bool {
+        let latest = self.execution.triggered.get(&end.action_id);
+        latest.is_some_and(|&latest| latest > end.ordinal)
     }
 
     /// One macrostep, and those that follow from actions that were over as soon as they were triggered.
-    fn feed_cause(&mut self, cause: Cause) -> Result<bool, StepError> {
-        let (handled, ends) = self.step(cause)?;
+    fn take(&mut self, cause: Cause) -> Result<bool, &'static str> {
+        let (handled, ends) = self.step(cause).map_err(|error| code(&error))?;
         let mut ends = VecDeque::from(ends);
-        for _ in 0..SET_OFF_MAX {
-            let Some(end) = ends.pop_front() else { break };
-            if !self.is_completed() && !self.is_superseded(&end.action_id, end.ordinal) {
-                ends.extend(self.step(Cause::Ended(end))?.1);
+        while let Some(end) = ends.pop_front() {
+            if self.is_completed() || self.is_superseded(&end) {
+                continue;
+            }
+            if self.is_cut_off() {
+                break;
+            }
+            match self.step(Cause::Ended(end)) {
+                Ok((_, more)) => ends.extend(more),
+                Err(error) => self.note(code(&error)),
             }
         }
         Ok(handled)
     }
 
+    /// Whether the input has set off more than it may.
+    fn is_cut_off(&mut self) -> bool {
+        let is_cut_off = self.present.macrosteps >= SET_OFF_MAX;
+        if is_cut_off {
+            self.note("runaway");
+        }
+        is_cut_off
+    }
+
+    /// Something that the input set off was discarded. The first such thing is told.
+    fn note(&mut self, code: &'static str) {
+        self.present.error.get_or_insert(code);
+    }
+
     fn step(&mut self, cause: Cause) -> Result<(bool, Vec<End>), StepError> {
+        self.present.macrosteps += 1;
         let input = Input {
             now: self.now,
             cause,
@@ -248,32 +292,38 @@ impl Simulation {
         };
         let taken = step(&self.machine, &self.execution, &input)?;
         self.execution = taken.execution;
-        let mut ends = Vec::new();
-        for effect in taken.effects {
-            match effect {
-                Effect::Trigger(trigger) => ends.extend(self.trigger(trigger)),
-                Effect::StartSchedule { action, visit, next } => {
-                    self.schedules.insert((visit, action), next);
-                }
-                Effect::StartTimer { key, due_at } => {
-                    self.timers.insert(key, due_at);
-                }
-                Effect::EndVisit(visit) => self.end_visit(visit),
-                Effect::CancelAction { action } => self.open.retain(|open| open.action != action),
-                Effect::Log(_) => {}
-            }
-        }
+        let ends = taken
+            .effects
+            .into_iter()
+            .filter_map(|effect| self.carry_out(effect))
+            .collect();
         if let Some(output) = taken.completed {
-            self.output = Some(output);
-            self.timers.clear();
-            self.schedules.clear();
+            self.stage = Stage::Completed(output);
+            self.agenda.close();
         }
         Ok((taken.handled, ends))
     }
 
-    fn trigger(&mut self, trigger: Trigger) -> Option<End> {
+    /// Does what the engine would; an action that is over at once has an end to be fed.
+    fn carry_out(&mut self, effect: Effect) -> Option<End> {
+        match effect {
+            Effect::Trigger(trigger) => return self.trigger(&trigger),
+            Effect::StartSchedule { action, visit, next } => {
+                self.agenda.schedules.insert((visit, action), next);
+            }
+            Effect::StartTimer { key, due_at } => {
+                self.agenda.timers.insert(key, due_at);
+            }
+            Effect::EndVisit(visit) => self.agenda.end_visit(visit, &self.machine, self.now),
+            Effect::CancelAction { action } => self.agenda.cancel(action),
+            Effect::Log(_) => {}
+        }
+        None
+    }
+
+    fn trigger(&mut self, trigger: &Trigger) -> Option<End> {
         let definition = self.machine.actions.get(trigger.action)?;
-        let end = |how, error| End {
+        let over = |how, error| End {
             action_id: definition.action_id.clone(),
             ordinal: trigger.ordinal,
             how,
@@ -281,60 +331,36 @@ impl Simulation {
             result: Value::Null,
             error,
         };
-        match trigger.fate {
-            Fate::Ready { .. } => {
-                self.triggered.push(definition.action_id.clone());
-                let due_at = self.now.plus(definition.delay);
-                self.open.push(Open {
-                    action: trigger.action,
-                    ordinal: trigger.ordinal,
-                    visit: trigger.visit,
-                    due_at,
-                });
+        match &trigger.fate {
+            Fate::Ready { frozen, .. } => {
+                let Some(due_at) = due_at(definition, trigger, frozen.as_ref(), self.now) else {
+                    let detail = "`seconds` of a wait must be a number from 0 on";
+                    let error = ActionError::new(kind::INVALID_CONFIGURATION, detail);
+                    return Some(over(How::Failed, Some(error)));
+                };
+                self.agenda.open(definition, trigger, due_at);
+                self.present.triggered.push(definition.action_id.clone());
                 None
             }
             Fate::Skipped(_) => {
-                self.machine.skips_named.contains(&definition.action_id).then(|| end(How::Skipped, None))
+                let is_named = self.machine.skips_named.contains(&definition.action_id);
+                is_named.then(|| over(How::Skipped, None))
             }
-            Fate::Dead(error) => Some(end(How::Failed, Some(error))),
+            Fate::Dead(error) => Some(over(How::Failed, Some(error.clone()))),
         }
     }
 
-    fn end_visit(&mut self, visit: u64) {
-        self.timers.retain(|key, _| key.visit != visit);
-        self.schedules.retain(|(of, _), _| *of != visit);
-        let (machine, now) = (Arc::clone(&self.machine), self.now);
-        self.open.retain(|open| {
-            let rule = machine.actions.get(open.action).map(|definition| definition.on_exit).unwrap_or_default();
-            open.visit != Some(visit)
-                || match rule {
-                    OnExit::Keep => true,
-                    OnExit::CancelNotDue => open.due_at <= now,
-                    OnExit::Cancel => false,
-                }
-        });
-    }
-
     fn line(&mut self, event: Option<String>, handled: Result<bool, &'static str>) -> Line {
+        let error = handled.err().or(self.present.error);
         Line {
             event,
             configuration: self.machine.configuration(&self.execution.active),
             handled: handled.unwrap_or(false),
-            actions: std::mem::take(&mut self.triggered),
+            actions: std::mem::take(&mut self.present.triggered),
             variables: Map::clone(&self.execution.variables),
-            error: handled.err().map(str::to_owned),
+            error: error.map(str::to_owned),
         }
     }
-}
-
-struct DueAt {
-    at: Timestamp,
-    what: What,
-}
-
-enum What {
-    Timer(TimerKey),
-    Schedule((u64, usize)),
 }
 
 /// What a decision that fails is called: too many microsteps by its own name, everything else by the one clients see.
@@ -344,10 +370,4 @@ fn code(error: &StepError) -> &'static str {
         StepError::VariablesTooLarge { .. } => "variables-too-large",
         StepError::Expression { .. } | StepError::Foreign => "decision-failed",
     }
-}
-
-/// The error of a failed outcome: `{type, message}` where the input gives them.
-fn failure(result: &Value) -> ActionError {
-    let text = |name: &str, otherwise: &str| result.get(name).and_then(Value::as_str).unwrap_or(otherwise).to_owned();
-    ActionError::new(text("type", crate::action::error::kind::UNKNOWN_ERROR), text("message", "the simulation says so"))
 }

@@ -1,0 +1,37 @@
+//! `sprag machine diagram`.
+
+use serde_json::json;
+use sprag_core::machine::{DiagramFormat, diagram};
+
+use super::local;
+use crate::client::Remote;
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
+    #[arg(value_name = "FILE|NAME")]
+    machine: String,
+    /// The format: `svg`, `mermaid` or `dot`
+    #[arg(long, default_value = "svg")]
+    format: DiagramFormat,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Draws the machine to standard output.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments {
+        machine,
+        format,
+        remote,
+    } = arguments;
+    let machine = local::load_either(machine, &remote.client()?).await?;
+    let drawn = diagram(&machine, *format);
+    match output {
+        Output::Json => output::data(&format!("{:#}", json!({"format": format.word(), "diagram": drawn})))?,
+        Output::Text => output::data(&drawn)?,
+    }
+    Ok(Exit::Done)
+}

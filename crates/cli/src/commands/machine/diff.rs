@@ -1,0 +1,43 @@
+//! `sprag machine diff`.
+
+use serde_json::json;
+use sprag_core::machine::diff;
+
+use super::local;
+use crate::client::Remote;
+use crate::failure::Exit;
+use crate::output::{self, Output, plain};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exits with 0 when both are the same, 1 when they differ, 2 when one of them is not valid.")]
+pub(crate) struct Arguments {
+    /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
+    #[arg(value_name = "BEFORE")]
+    before: String,
+    /// The same for what it is compared with
+    #[arg(value_name = "AFTER")]
+    after: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Shows what is different.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { before, after, remote } = arguments;
+    let client = remote.client()?;
+    let before = local::load_either(before, &client).await?;
+    let after = local::load_either(after, &client).await?;
+    let difference = diff(&before, &after);
+    match output {
+        Output::Json => output::data(&format!("{:#}", json!(difference)))?,
+        Output::Text => {
+            let lines = difference.lines();
+            output::data(&lines.iter().map(|line| plain(line) + "\n").collect::<String>())?;
+        }
+    }
+    Ok(if difference.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
+}

@@ -1,0 +1,77 @@
+//! Pictures of machines: as SVG, and as text for Mermaid and Graphviz.
+//!
+//! The same machine always gives the same text, whatever its names hold: every name is escaped for its format.
+
+mod dot;
+mod mermaid;
+mod svg;
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+
+use super::model::Machine;
+
+/// The formats of a diagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiagramFormat {
+    /// A picture that browsers show.
+    #[default]
+    Svg,
+    /// A Mermaid `stateDiagram-v2`.
+    Mermaid,
+    /// Graphviz' language.
+    Dot,
+}
+
+/// A word that names no format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is no format of a diagram; there are `svg`, `mermaid` and `dot`")]
+pub struct UnknownFormat {
+    /// What was given.
+    pub given: String,
+}
+
+impl DiagramFormat {
+    /// All formats.
+    pub const ALL: [Self; 3] = [Self::Svg, Self::Mermaid, Self::Dot];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Mermaid => "mermaid",
+            Self::Dot => "dot",
+        }
+    }
+}
+
+impl FromStr for DiagramFormat {
+    type Err = UnknownFormat;
+
+    fn from_str(given: &str) -> Result<Self, UnknownFormat> {
+        let named = Self::ALL.into_iter().find(|format| format.word() == given);
+        named.ok_or_else(|| UnknownFormat {
+            given: given.to_owned(),
+        })
+    }
+}
+
+/// Draws a machine.
+pub fn diagram(machine: &Machine, format: DiagramFormat) -> String {
+    match format {
+        DiagramFormat::Svg => svg::draw(machine),
+        DiagramFormat::Mermaid => mermaid::write(machine),
+        DiagramFormat::Dot => dot::write(machine),
+    }
+}
+
+/// A word for a state that both text formats take as a name: its index keeps it unique, its path makes it readable.
+fn node(machine: &Machine, state: super::model::StateIndex) -> String {
+    let path = machine.display_path(state);
+    let plain: String = path
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    format!("s{}_{plain}", state.position())
+}
