@@ -17,7 +17,9 @@ struct Write {
 
 pub(crate) fn jobs_per_second() -> f64 {
     let Ok(folder) = tempfile::tempdir() else { return 0.0 };
-    let Ok(mut connection) = Connection::open(folder.path().join("probe.db")) else { return 0.0 };
+    let Ok(mut connection) = Connection::open(folder.path().join("probe.db")) else {
+        return 0.0;
+    };
     if prepare(&connection).is_err() {
         return 0.0;
     }
@@ -48,7 +50,10 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 fn drive(sender: &Sender<Write>, done: &Receiver<Write>) {
     let mut started = 0;
     while started < IN_FLIGHT.min(JOBS) {
-        let _ = sender.send(Write { job: started, ends: false });
+        let _ = sender.send(Write {
+            job: started,
+            ends: false,
+        });
         started += 1;
     }
     let mut ended = 0;
@@ -57,11 +62,17 @@ fn drive(sender: &Sender<Write>, done: &Receiver<Write>) {
         if write.ends {
             ended += 1;
             if started < JOBS {
-                let _ = sender.send(Write { job: started, ends: false });
+                let _ = sender.send(Write {
+                    job: started,
+                    ends: false,
+                });
                 started += 1;
             }
         } else {
-            let _ = sender.send(Write { job: write.job, ends: true });
+            let _ = sender.send(Write {
+                job: write.job,
+                ends: true,
+            });
         }
     }
 }

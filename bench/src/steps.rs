@@ -23,11 +23,21 @@ states:
 ";
 
 pub(crate) fn steps_per_second() -> f64 {
-    let Some(machine) = load_text(MACHINE, Format::Yaml, &LoadOptions::default()).machine else { return 0.0 };
+    let Some(machine) = load_text(MACHINE, Format::Yaml, &LoadOptions::default()).machine else {
+        return 0.0;
+    };
     let clock = System::start(Timestamp::from_millis(0));
     let mut execution = begin(&machine);
-    let message = Message { id: "m".into(), kind: "GO".into(), payload: serde_json::Value::Null };
-    let input = Input { now: Timestamp::from_millis(1), cause: Cause::Message(message), limits: Limits::default() };
+    let message = Message {
+        id: "m".into(),
+        kind: "GO".into(),
+        payload: serde_json::Value::Null,
+    };
+    let input = Input {
+        now: Timestamp::from_millis(1),
+        cause: Cause::Message(message),
+        limits: Limits::default(),
+    };
     let before = clock.now();
     for _ in 0..STEPS {
         if let Ok(taken) = step(&machine, black_box(&execution), &input) {
@@ -40,8 +50,17 @@ pub(crate) fn steps_per_second() -> f64 {
 fn begin(machine: &Machine) -> Execution {
     let now = Timestamp::from_millis(1);
     let id = ExecutionId::compose(now, Slot(0), 1);
-    let facts = Facts { id, key: None, version: 1, created_at: now };
+    let facts = Facts {
+        id,
+        key: None,
+        version: 1,
+        created_at: now,
+    };
     let fresh = Execution::new(facts, machine.variables.clone());
-    let input = Input { now, cause: Cause::Start, limits: Limits::default() };
+    let input = Input {
+        now,
+        cause: Cause::Start,
+        limits: Limits::default(),
+    };
     step(machine, &fresh, &input).map_or(fresh, |taken| taken.execution)
 }

@@ -11,8 +11,8 @@ use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
 use sprag_engine::{Engine, Requirements, SecretSource};
 use sprag_runners::tools::Noop;
-use sprag_store::sqlite;
 use sprag_store::records::ExecutionStatus;
+use sprag_store::sqlite;
 use sprag_store::traits::{ExecutionQuery, Readers};
 
 const EXECUTIONS: usize = 60_000;
@@ -29,8 +29,12 @@ impl SecretSource for NoSecrets {
 
 pub(crate) async fn executions_per_second() -> f64 {
     let Ok(folder) = tempfile::tempdir() else { return 0.0 };
-    let opened = sqlite::open(&sqlite::Options { path: folder.path().join("bench.db") });
-    let Ok(sqlite::Store { writer, readers }) = opened else { return 0.0 };
+    let opened = sqlite::open(&sqlite::Options {
+        path: folder.path().join("bench.db"),
+    });
+    let Ok(sqlite::Store { writer, readers }) = opened else {
+        return 0.0;
+    };
     let readers: Arc<dyn Readers> = Arc::new(readers);
     let clock = Arc::new(System::start(Timestamp::from_millis(0)));
     let mut drawn = 1;
@@ -44,9 +48,13 @@ pub(crate) async fn executions_per_second() -> f64 {
         }),
         secrets: Arc::new(NoSecrets),
     };
-    let Ok(engine) = Engine::builder(requirements).runner(Arc::new(Noop)).start() else { return 0.0 };
+    let Ok(engine) = Engine::builder(requirements).runner(Arc::new(Noop)).start() else {
+        return 0.0;
+    };
     let handle = engine.handle();
-    let Some(machine) = load_text(MACHINE, Format::Yaml, &LoadOptions::default()).machine else { return 0.0 };
+    let Some(machine) = load_text(MACHINE, Format::Yaml, &LoadOptions::default()).machine else {
+        return 0.0;
+    };
     if handle.apply(machine).await.is_err() {
         return 0.0;
     }
@@ -55,7 +63,10 @@ pub(crate) async fn executions_per_second() -> f64 {
         let handle = handle.clone();
         tokio::spawn(async move {
             for _ in 0..EXECUTIONS / IN_FLIGHT {
-                let start = Start { machine: "one".into(), ..Start::default() };
+                let start = Start {
+                    machine: "one".into(),
+                    ..Start::default()
+                };
                 if handle.start(start).await.is_err() {
                     return;
                 }
@@ -85,6 +96,13 @@ async fn wait_completed(readers: &Arc<dyn Readers>) -> usize {
 }
 
 fn count(readers: &Arc<dyn Readers>, status: ExecutionStatus, limit: usize) -> usize {
-    let query = ExecutionQuery { status: Some(status), limit, ..ExecutionQuery::default() };
-    readers.reader().and_then(|reader| reader.executions(&query)).map_or(0, |found| found.len())
+    let query = ExecutionQuery {
+        status: Some(status),
+        limit,
+        ..ExecutionQuery::default()
+    };
+    readers
+        .reader()
+        .and_then(|reader| reader.executions(&query))
+        .map_or(0, |found| found.len())
 }

@@ -65,7 +65,8 @@ impl Client {
         if let Some((content_type, body)) = body {
             text = body;
             let length = body.len();
-            write!(request, "content-type: {content_type}\r\ncontent-length: {length}\r\n").map_err(std::io::Error::other)?;
+            write!(request, "content-type: {content_type}\r\ncontent-length: {length}\r\n")
+                .map_err(std::io::Error::other)?;
         }
         request.push_str("\r\n");
         request.push_str(text);

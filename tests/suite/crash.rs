@@ -41,7 +41,10 @@ fn machine(ledger: &Ledger) -> Value {
 
 #[test]
 fn kill_nine_at_random_instants_loses_nothing_and_repeats_nothing_unaccounted() {
-    let kills = std::env::var("SPRAG_PROVE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = std::env::var("SPRAG_PROVE_KILLS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(KILLS);
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(folder.path().join("ledger")).unwrap();
     let storm = Storm::default();
@@ -55,7 +58,11 @@ fn kill_nine_at_random_instants_loses_nothing_and_repeats_nothing_unaccounted() 
     });
     let product = start(folder.path());
     let acknowledged = storm.acknowledged.lock().unwrap().clone();
-    assert!(acknowledged.len() > kills, "the storm had something to lose: {}", acknowledged.len());
+    assert!(
+        acknowledged.len() > kills,
+        "the storm had something to lose: {}",
+        acknowledged.len()
+    );
     settle(&product, &acknowledged);
     let actions = all_actions(&mut product.client());
     verify(&acknowledged, &actions, &ledger.arrivals().unwrap());
@@ -156,18 +163,29 @@ fn all_actions(client: &mut Client) -> BTreeMap<String, Value> {
 fn verify(acknowledged: &[String], actions: &BTreeMap<String, Value>, arrivals: &[Arrival]) {
     let mut by_key: BTreeMap<&str, usize> = BTreeMap::new();
     for arrival in arrivals {
-        *by_key.entry(arrival.key.as_deref().expect("every effect has its key")).or_default() += 1;
+        *by_key
+            .entry(arrival.key.as_deref().expect("every effect has its key"))
+            .or_default() += 1;
     }
     let mut repeats = 0;
     for (key, &count) in &by_key {
         let (id, generation) = key.split_once('.').expect("<action id>.<generation>");
         assert_eq!(generation, "0", "nobody edited a configuration");
-        let action = actions.get(id).unwrap_or_else(|| panic!("an effect without a stored action: {key}"));
+        let action = actions
+            .get(id)
+            .unwrap_or_else(|| panic!("an effect without a stored action: {key}"));
         let attempts = action["attempts"].as_array().unwrap();
-        assert!(count <= attempts.len(), "{count} effects of {} attempts: {action:#}", attempts.len());
+        assert!(
+            count <= attempts.len(),
+            "{count} effects of {} attempts: {action:#}",
+            attempts.len()
+        );
         repeats += count - 1;
         for attempt in &attempts[..attempts.len() - 1] {
-            assert_ne!(attempt["outcome"], "done", "tried again although it was done: {action:#}");
+            assert_ne!(
+                attempt["outcome"], "done",
+                "tried again although it was done: {action:#}"
+            );
         }
     }
     for action in actions.values() {
@@ -176,5 +194,9 @@ fn verify(acknowledged: &[String], actions: &BTreeMap<String, Value>, arrivals: 
             assert!(by_key.contains_key(key), "succeeded without an effect: {action:#}");
         }
     }
-    println!("{} acknowledged, {} effects, {repeats} repeats, all accounted for", acknowledged.len(), arrivals.len());
+    println!(
+        "{} acknowledged, {} effects, {repeats} repeats, all accounted for",
+        acknowledged.len(),
+        arrivals.len()
+    );
 }

@@ -45,7 +45,10 @@ fn a_crash_before_or_after_any_call_to_the_store_loses_nothing() {
                 reached = number;
             }
             assert!(reached >= least, "{side}-{call}: only {reached} calls were reached");
-            assert!(reached < CALLS_MAX, "{side}-{call}: the scenario is longer than the enumeration");
+            assert!(
+                reached < CALLS_MAX,
+                "{side}-{call}: the scenario is longer than the enumeration"
+            );
             println!("{side}-{call}: {reached} crashes, each survived");
         }
     }
@@ -93,14 +96,16 @@ fn drive(product: &Product, ledger: &Ledger, acknowledged: &mut Option<String>) 
     }
     let id = acknowledged.clone().unwrap_or_default();
     let mut failure = None;
-    wait::until("the execution to complete", GUARD, || match client.get(&format!("/v1/executions/{id}?wait=5s")) {
-        Err(error) => {
-            failure = Some(error);
-            Some(())
-        }
-        Ok(answer) => {
-            assert_eq!(answer.status, 200, "acknowledged, and lost: {answer:?}");
-            (answer.body["status"] == "completed").then_some(())
+    wait::until("the execution to complete", GUARD, || {
+        match client.get(&format!("/v1/executions/{id}?wait=5s")) {
+            Err(error) => {
+                failure = Some(error);
+                Some(())
+            }
+            Ok(answer) => {
+                assert_eq!(answer.status, 200, "acknowledged, and lost: {answer:?}");
+                (answer.body["status"] == "completed").then_some(())
+            }
         }
     });
     if let Some(error) = failure {
@@ -114,9 +119,15 @@ fn check_effects(client: &mut sprag_tests::Client, ledger: &Ledger) -> std::io::
     let actions = client.get("/v1/actions?limit=100")?;
     for action in actions.body["data"].as_array().expect("a list") {
         let key = action["idempotencyKey"].as_str().expect("a key");
-        let count = arrivals.iter().filter(|arrival| arrival.key.as_deref() == Some(key)).count();
+        let count = arrivals
+            .iter()
+            .filter(|arrival| arrival.key.as_deref() == Some(key))
+            .count();
         let attempts = action["attempts"].as_array().map_or(0, Vec::len);
-        assert!(count >= 1 && count <= attempts, "{count} effects of {attempts} attempts: {action:#}");
+        assert!(
+            count >= 1 && count <= attempts,
+            "{count} effects of {attempts} attempts: {action:#}"
+        );
     }
     Ok(())
 }

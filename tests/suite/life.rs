@@ -39,7 +39,13 @@ fn termination_drains_and_ends_even_when_an_action_ignores_it() {
         }],
     });
     assert_eq!(client.post("/v1/machines", &machine).unwrap().status, 201);
-    assert_eq!(client.post("/v1/executions", &json!({ "machine": "stubborn" })).unwrap().status, 201);
+    assert_eq!(
+        client
+            .post("/v1/executions", &json!({ "machine": "stubborn" }))
+            .unwrap()
+            .status,
+        201
+    );
     wait::until("the action to run", GUARD, || {
         let answer = client.get("/v1/actions").unwrap();
         (answer.body["data"][0]["status"] == "running").then_some(())

@@ -18,10 +18,22 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("sprag-engine", &["sprag-core", "sprag-store"]),
     ("sprag-runners", &["sprag-core"]),
     ("sprag-server", &["sprag-core", "sprag-store", "sprag-engine"]),
-    ("sprag", &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners", "sprag-server"]),
+    (
+        "sprag",
+        &[
+            "sprag-core",
+            "sprag-store",
+            "sprag-engine",
+            "sprag-runners",
+            "sprag-server",
+        ],
+    ),
     ("sprag-sim", &["sprag-core", "sprag-store", "sprag-engine"]),
     ("sprag-tests", &["sprag-core"]),
-    ("sprag-bench", &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners"]),
+    (
+        "sprag-bench",
+        &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners"],
+    ),
 ];
 
 fn root() -> PathBuf {
@@ -40,18 +52,30 @@ fn metadata() -> Value {
 
 #[test]
 fn dependencies_between_our_crates_point_the_way_of_the_design() {
-    let allowed: BTreeMap<&str, BTreeSet<&str>> =
-        ARROWS.iter().map(|(name, uses)| (*name, uses.iter().copied().collect())).collect();
+    let allowed: BTreeMap<&str, BTreeSet<&str>> = ARROWS
+        .iter()
+        .map(|(name, uses)| (*name, uses.iter().copied().collect()))
+        .collect();
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
-    let ours: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
-    assert_eq!(ours, allowed.keys().copied().collect(), "a crate came or went: say so in ARROWS");
+    let ours: BTreeSet<&str> = packages
+        .iter()
+        .map(|package| package["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        ours,
+        allowed.keys().copied().collect(),
+        "a crate came or went: say so in ARROWS"
+    );
     for package in packages {
         let name = package["name"].as_str().unwrap();
         for dependency in package["dependencies"].as_array().unwrap() {
             let uses = dependency["name"].as_str().unwrap();
             let normal = dependency["kind"].is_null();
-            assert!(!normal || !ours.contains(uses) || allowed[name].contains(uses), "{name} must not use {uses}");
+            assert!(
+                !normal || !ours.contains(uses) || allowed[name].contains(uses),
+                "{name} must not use {uses}"
+            );
         }
     }
 }
@@ -59,10 +83,18 @@ fn dependencies_between_our_crates_point_the_way_of_the_design() {
 #[test]
 fn core_does_no_io_and_holds_no_runtime() {
     let metadata = metadata();
-    let core = metadata["packages"].as_array().unwrap().iter().find(|package| package["name"] == "sprag-core").unwrap();
+    let core = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|package| package["name"] == "sprag-core")
+        .unwrap();
     for dependency in core["dependencies"].as_array().unwrap() {
         let name = dependency["name"].as_str().unwrap();
-        assert!(!["tokio", "reqwest", "rusqlite", "hyper", "axum", "rand"].contains(&name), "core uses {name}");
+        assert!(
+            !["tokio", "reqwest", "rusqlite", "hyper", "axum", "rand"].contains(&name),
+            "core uses {name}"
+        );
     }
 }
 
@@ -142,5 +174,8 @@ fn is_function(line: &str) -> bool {
 #[test]
 fn the_measure_of_functions_measures() {
     let text = "fn a() {\n    1\n}\npub(crate) async fn b() {\n}\n";
-    assert_eq!(functions(text), [("fn a() {".to_owned(), 2), ("pub(crate) async fn b() {".to_owned(), 1)]);
+    assert_eq!(
+        functions(text),
+        [("fn a() {".to_owned(), 2), ("pub(crate) async fn b() {".to_owned(), 1)]
+    );
 }

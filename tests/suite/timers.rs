@@ -32,7 +32,11 @@ fn timers_are_on_time() {
     let late = lateness(&product);
     assert!(late[0] >= 0, "a timer fired {} ms early", -late[0]);
     let p99 = late[late.len() * 99 / 100];
-    println!("timers: {} fired, lateness p50 {} ms, p99 {p99} ms", late.len(), late[late.len() / 2]);
+    println!(
+        "timers: {} fired, lateness p50 {} ms, p99 {p99} ms",
+        late.len(),
+        late[late.len() / 2]
+    );
     if std::env::var_os("SPRAG_PROVE").is_some() {
         assert!(p99 < 20, "promised: p99 under 20 ms");
     }

@@ -120,7 +120,13 @@ impl Snapshot {
 
     /// Puts `execution` there.
     pub(crate) fn put_into(self, execution: &mut Execution) {
-        let Self { place, triggered, variables, results, message } = self;
+        let Self {
+            place,
+            triggered,
+            variables,
+            results,
+            message,
+        } = self;
         place.put_into(execution);
         execution.triggered = triggered;
         execution.variables = Arc::new(variables);

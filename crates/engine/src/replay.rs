@@ -50,11 +50,7 @@ pub fn replay_stored(reader: &dyn Reader, id: ExecutionId) -> Result<Option<Repl
 }
 
 /// Takes every macrostep of an execution again.
-pub(crate) fn replay(
-    reader: &dyn Reader,
-    row: records::Execution,
-    machine: &Versions<'_>,
-) -> Result<Replayed, Error> {
+pub(crate) fn replay(reader: &dyn Reader, row: records::Execution, machine: &Versions<'_>) -> Result<Replayed, Error> {
     let stored = convert::aggregate_of(row).map_err(|error| crate::lane::damaged(&error))?;
     let (mut replay, mut after) = match newest_snapshot(reader, &stored)? {
         Some((sequence, snapshot)) => (Replay::from_snapshot(&stored, snapshot), sequence),
@@ -93,14 +89,22 @@ struct Replay {
 
 impl Replay {
     fn from_start(version: u32) -> Self {
-        Self { execution: None, version, steps: 0 }
+        Self {
+            execution: None,
+            version,
+            steps: 0,
+        }
     }
 
     fn from_snapshot(stored: &Aggregate, snapshot: Snapshot) -> Self {
         let version = snapshot.version();
         let mut execution = begin(stored, version, Map::new());
         snapshot.put_into(&mut execution);
-        Self { execution: Some(execution), version, steps: 0 }
+        Self {
+            execution: Some(execution),
+            version,
+            steps: 0,
+        }
     }
 
     fn take(

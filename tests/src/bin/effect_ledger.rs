@@ -38,7 +38,8 @@ fn serve(stream: &TcpStream, file: &Mutex<File>) -> std::io::Result<()> {
             "/hang-up" => return Ok(()),
             "/fail" => stream.write_all(b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n")?,
             _ => {
-                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")?;
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")?;
             }
         }
     }

@@ -250,7 +250,7 @@ impl Lane {
             Ok(next) => {
                 let own = self.machine_of(aggregate)?;
                 self.end_action(aggregate, &own, action, next);
-        Ok(())
+                Ok(())
             }
             Err(_) => Ok(()),
         }

@@ -4,9 +4,9 @@ use sprag_core::action::progress::Cancelled;
 use sprag_core::action::{Action, CancelledBy, Next, OnExit, Remark, Status};
 use sprag_core::ids::ActionId;
 use sprag_core::machine::{Cause, End, Machine};
+use sprag_store::Mutation;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::Variables;
-use sprag_store::Mutation;
 
 use super::feed::is_superseded;
 use crate::aggregate::Aggregate;
@@ -65,12 +65,7 @@ impl Lane {
     }
 
     /// Cancels an open action, without feeding anything. Says whether the machine is to hear of it.
-    pub(super) fn cancel_one(
-        &mut self,
-        aggregate: &mut Aggregate,
-        id: ActionId,
-        by: CancelledBy,
-    ) -> Option<End> {
+    pub(super) fn cancel_one(&mut self, aggregate: &mut Aggregate, id: ActionId, by: CancelledBy) -> Option<End> {
         let mut action = aggregate.actions.remove(&id)?;
         self.dispatcher.leave(&action);
         let next = match action.cancel(by, self.now) {
@@ -129,13 +124,7 @@ impl Lane {
     }
 
     /// An action has ended: what its machine hears of it, and the record.
-    pub(super) fn end_action(
-        &mut self,
-        aggregate: &mut Aggregate,
-        machine: &Machine,
-        mut action: Action,
-        next: Next,
-    ) {
+    pub(super) fn end_action(&mut self, aggregate: &mut Aggregate, machine: &Machine, mut action: Action, next: Next) {
         aggregate.actions.remove(&action.id);
         let mut end = None;
         if let Next::Ended(ended) = next {
@@ -160,7 +149,12 @@ impl Lane {
     /// The earliest occurrence that waited for others to end joins its line, once none of them is open.
     fn release_behind(&mut self, aggregate: &mut Aggregate, action_id: &str) {
         let of_id = |action: &&mut Action| action.action_id == action_id;
-        if aggregate.actions.values_mut().filter(of_id).any(|action| !action.body.behind) {
+        if aggregate
+            .actions
+            .values_mut()
+            .filter(of_id)
+            .any(|action| !action.body.behind)
+        {
             return;
         }
         let waiting = aggregate.actions.values_mut().filter(of_id);

@@ -267,7 +267,6 @@ impl Lane {
         aggregate.timers.insert((visit, index), timer.clone());
         self.batch.put_timer(timer);
     }
-
 }
 
 /// A macrostep that was taken.

@@ -57,7 +57,10 @@ impl Lane {
         };
         let version = start.version.unwrap_or(newest);
         let Some(machine) = self.machine(&start.machine, version)? else {
-            let detail = format!("machine `{}` has no version {version}; the newest is {newest}", start.machine);
+            let detail = format!(
+                "machine `{}` has no version {version}; the newest is {newest}",
+                start.machine
+            );
             return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
         };
         Ok(Ok((machine, version)))

@@ -21,7 +21,9 @@ use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply
 use crate::convert;
 use crate::dispatch::Dispatcher;
 use crate::hands::Hands;
-use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
+use crate::options::{
+    BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS,
+};
 use crate::timers::{Due, Timers};
 use crate::view::execution_waiting;
 

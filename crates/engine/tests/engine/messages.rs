@@ -223,7 +223,9 @@ fn variables_over_their_bound_discard_the_macrostep() {
     options.limits.variables_bytes = 1_000;
     let mut rig = Rig::with_options(text, options);
     let id = rig.start("m").id;
-    let refused = rig.send_message(id, "KEEP", json!("x".repeat(2_000)), None).unwrap_err();
+    let refused = rig
+        .send_message(id, "KEEP", json!("x".repeat(2_000)), None)
+        .unwrap_err();
     assert_eq!(refused.code, Code::DecisionFailed);
     assert!(refused.detail.contains("more than 1000"), "{}", refused.detail);
     assert_eq!(rig.variables(id), json!({}));

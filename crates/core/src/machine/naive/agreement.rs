@@ -30,15 +30,31 @@ fn step_agrees_with_the_naive_interpreter_on_random_machines() {
     let cases = asked.map_or(CASES, |cases| {
         cases.parse().expect("SPRAG_PROVE_CASES must be a number")
     });
+    let workers = std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
+    let each = cases.div_ceil(workers);
+    let found: Vec<String> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(move || disagreement(each))).collect();
+        running
+            .into_iter()
+            .filter_map(|worker| worker.join().expect("no panic"))
+            .collect()
+    });
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    println!(
+        "statecharts: both interpreters agree on {} random machines",
+        each * workers
+    );
+}
+
+/// Tries so many machines; the smallest one found on which the two differ.
+fn disagreement(cases: u32) -> Option<String> {
     let config = ProptestConfig {
         cases,
         failure_persistence: None,
         ..ProptestConfig::default()
     };
     let agreed = TestRunner::new(config).run(&plan(), |plan| agree(&plan).map_err(TestCaseError::fail));
-    if let Err(error) = agreed {
-        panic!("{error}");
-    }
+    agreed.err().map(|error| error.to_string())
 }
 
 /// Runs both interpreters side by side; the error says where they part.

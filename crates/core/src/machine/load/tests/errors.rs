@@ -242,7 +242,13 @@ misplaced-key /states/a/history | `history` | remove
 id: m
 initial: a
 states: {a: {type: atomic, «history: deep}}
----
+";
+    check("", cases, Error);
+}
+
+#[test]
+fn a_state_asks_for_nothing_that_sprag_does_another_way() {
+    let cases = r"
 not-supported /states/a/invoke | `invoke` in a state | `done.<actionId>`
 id: m
 initial: a
@@ -468,12 +474,20 @@ not-supported /actions/0/requiresApproval | cannot be honoured yet | remove it
 not-supported /actions/0/compensate | `compensate` | remove it
     triggerState: a
     «compensate: undo
----
-unknown-key /hooks/h/sercet | a hook has no key `sercet` | `secret`?
-    triggerState: a
-hooks: {h: {verify: none, «sercet: x}}
 "#;
     check(start, cases, Error);
+}
+
+#[test]
+fn a_hook_has_known_keys_only() {
+    let cases = r"
+unknown-key /hooks/h/sercet | a hook has no key `sercet` | `secret`?
+id: m
+initial: a
+states: {a: {type: final}}
+hooks: {h: {verify: none, «sercet: x}}
+";
+    check("", cases, Error);
 }
 
 #[test]
