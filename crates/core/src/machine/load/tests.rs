@@ -1,6 +1,7 @@
 //! Loading, by example: every finding with its place, and files that load as they are.
 
 mod accepted;
+mod action_errors;
 mod cycles;
 mod errors;
 mod properties;

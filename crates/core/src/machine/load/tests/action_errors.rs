@@ -1,0 +1,142 @@
+//! Every error of an action or a hook, with its exact place.
+
+use super::{check, load};
+use crate::machine::Severity::Error;
+
+#[test]
+fn an_action_can_happen_and_says_nothing_that_cannot_be_honoured() {
+    let start = "id: m\ninitial: a\nstates: {a: {on: {X: b}}, b: {type: final}, c: {initial: d, states: {d: {}, h: {history: deep}}}}\nactions:\n  - actionId: x\n    type: email\n    config: {to: y}\n";
+    let cases = r#"
+bad-trigger /actions/0/triggerState | `c.h` is a history state | another
+    triggerState: «c.h
+---
+bad-trigger /actions/0/triggerState | `b` is final | another
+    schedule: "@daily"
+    triggerState: «b
+---
+bad-schedule /actions/0/schedule | wrong number of fields | write five
+    triggerState: a
+    schedule: «"* *"
+---
+bad-schedule /actions/0/schedule/cron | time zone `Mars` | IANA
+    triggerState: a
+    schedule: {cron: «"* * * * *", timezone: Mars}
+---
+never-fires /actions/0/schedule | `0 0 30 2 *` never fires | mend
+    triggerState: a
+    schedule: «0 0 30 2 *
+---
+bad-value /actions/0/priority | `101` is not a whole number from 0 to 100 | write
+    triggerState: a
+    priority: «101
+---
+bad-value /actions/0/retryPolicy/maxAttempts | `0` | from 1
+    triggerState: a
+    retryPolicy: {maxAttempts: «0}
+---
+bad-value /actions/0/retryPolicy/backoffStrategy | `exponentail` | `exponential`?
+    triggerState: a
+    retryPolicy: {backoffStrategy: «exponentail}
+---
+bad-value /actions/0/retryPolicy/multiplier | `0.5` | from 1
+    triggerState: a
+    retryPolicy: {multiplier: «0.5}
+---
+bad-retry /actions/0/retryPolicy | `custom` has no `delays` | add
+    triggerState: a
+    retryPolicy: «{backoffStrategy: custom}
+---
+given-twice /actions/0/retryPolicy/backoffDelay | `backoffDelay` and `baseDelay` | keep `baseDelay`
+    triggerState: a
+    retryPolicy: {baseDelay: 1, «backoffDelay: 2}
+---
+bad-duration /actions/0/timeout | `0s` is too short | `1ms`
+    triggerState: a
+    timeout: «0
+---
+bad-duration /actions/0/delay | `-5` is negative
+    triggerState: a
+    delay: «-5
+---
+bad-limit /actions/0/limits/0 | neither `concurrency` nor `rate` | add one
+    triggerState: a
+    limits: [«{key: k}]
+---
+not-supported /actions/0/requiresApproval | cannot be honoured yet | remove it
+    triggerState: a
+    «requiresApproval: true
+---
+not-supported /actions/0/compensate | `compensate` | remove it
+    triggerState: a
+    «compensate: undo
+"#;
+    check(start, cases, Error);
+}
+
+#[test]
+fn a_hook_has_known_keys_only() {
+    let cases = r"
+unknown-key /hooks/h/sercet | a hook has no key `sercet` | `secret`?
+id: m
+initial: a
+states: {a: {type: final}}
+hooks: {h: {verify: none, «sercet: x}}
+";
+    check("", cases, Error);
+}
+
+#[test]
+fn an_action_is_triggered_by_something() {
+    let cases = r#"
+never-triggered /actions/0 | nothing triggers action `x` | `triggerState`
+  - «actionId: x
+    type: email
+    config: {to: y}
+---
+bad-trigger /actions/0 | scheduled action `x` has no `triggerState` | name the state
+  - «actionId: x
+    type: email
+    config: {to: y}
+    schedule: "@daily"
+---
+contradiction /actions/0 | `keepOnExit` and `cancelOnExit` | remove one
+  - «actionId: x
+    type: email
+    config: {to: y}
+    triggerState: a
+    keepOnExit: true
+    cancelOnExit: true
+"#;
+    check("id: m\ninitial: a\nstates: {a: {}}\nactions:\n", cases, Error);
+}
+
+#[test]
+fn a_config_is_judged_by_its_runner() {
+    let cases = r"
+unknown-type /actions/0/type | type `emial` | `email`?
+type: «emial, config: {}}]
+---
+unknown-type /actions/0/type | type `carrier_pigeon` | external `runner`
+type: «carrier_pigeon, config: {}}]
+---
+invalid-config /actions/0/config/to | `nobody` | address
+type: email, config: {to: «nobody}}]
+---
+invalid-config /actions/0/config/to | an address is missing | address
+type: email, config: {cc: x, to: «{name: Ada}}}]
+---
+invalid-config /actions/0/config | `to` is missing | address
+type: email, config: «{cc: x}}]
+";
+    check(
+        "id: m\ninitial: a\nstates: {a: {}}\nactions: [{actionId: x, triggerState: a, ",
+        cases,
+        Error,
+    );
+    let elsewhere =
+        "id: m\ninitial: a\nstates: {a: {}}\nactions: [{actionId: x, triggerState: a, type: pigeon, runner: loft}]\n";
+    assert!(
+        load(elsewhere).machine.is_some(),
+        "another runner may serve other types"
+    );
+}
