@@ -135,6 +135,8 @@ impl Lane {
             tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
             return Ok(());
         };
+        // Whatever this batch was to find out about the attempt is known now.
+        self.batch.jobs.retain(|job| job.attempt != at);
         if !crashed {
             action.body.crashes = Crashes::default();
         }
@@ -188,8 +190,6 @@ impl Lane {
         if !is_current {
             return Ok(());
         }
-        // Whatever this batch was to find out about it does not matter any more.
-        self.batch.jobs.retain(|job| job.attempt != at);
         self.batch.abandons.push(at);
         let message = "the attempt was cancelled and did not end within 10 s";
         self.settle(at, Outcome::unknown(kind::TIMEOUT, message))

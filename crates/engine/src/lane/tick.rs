@@ -286,13 +286,18 @@ impl Lane {
         for command in commands {
             want(&command.request, &mut wanted);
         }
-        let by_key = self.store.load(&Wanted {
+        let first = Wanted {
             keys: std::mem::take(&mut wanted.keys),
             actions: std::mem::take(&mut wanted.actions),
             receipts: std::mem::take(&mut wanted.receipts),
             newest: std::mem::take(&mut wanted.newest),
             executions: Vec::new(),
-        })?;
+        };
+        let by_key = if first == Wanted::default() {
+            Loaded::default()
+        } else {
+            self.store.load(&first)?
+        };
         wanted.executions.extend(by_key.keys.iter().map(|(_, id)| *id));
         wanted
             .executions

@@ -9,7 +9,6 @@ use crate::action::error::kind;
 use crate::action::{ActionError, Definition, OnExit, ResultEvent};
 use crate::expression::template::Frozen;
 use crate::machine::{End, How, Machine, TimerKey, Trigger};
-use crate::schedule::Overlap;
 use crate::time::Timestamp;
 
 /// The longest a `wait` may be, in seconds: a century.
@@ -43,8 +42,6 @@ pub(super) struct Open {
     pub(super) ordinal: u64,
     visit: Option<u64>,
     due_at: Timestamp,
-    /// An occurrence of a schedule whose occurrences wait for each other.
-    queues: bool,
 }
 
 /// Something that happens by the clock.
@@ -91,49 +88,25 @@ impl Agenda {
     }
 
     /// Takes up an action that is ready.
-    pub(super) fn open(&mut self, definition: &Definition, trigger: &Trigger, due_at: Timestamp) {
+    pub(super) fn open(&mut self, trigger: &Trigger, due_at: Timestamp) {
         self.open.push(Open {
             action: trigger.action,
             ordinal: trigger.ordinal,
             visit: trigger.visit,
             due_at,
-            queues: trigger.nominal.is_some() && overlap(definition) == Overlap::Queue,
         });
-    }
-
-    /// Whether an occurrence that is due now gives way to one that has not ended.
-    pub(super) fn gives_way(&self, action: usize, definition: &Definition) -> bool {
-        overlap(definition) == Overlap::Skip && self.open.iter().any(|open| open.action == action)
     }
 
     /// Takes out the latest action of that position, which is the one whose end the machine will hear of.
     pub(super) fn take(&mut self, action: usize) -> Option<Open> {
-        let latest = (0..self.open.len()).rev().find(|&position| {
-            let is_wanted = self.open.get(position).is_some_and(|open| open.action == action);
-            is_wanted && !self.is_behind(position)
-        })?;
+        let latest = self.open.iter().rposition(|open| open.action == action)?;
         Some(self.open.remove(latest))
     }
 
     /// The actions that are due and have no outcome, oldest first.
     pub(super) fn waiting(&self, now: Timestamp) -> impl Iterator<Item = usize> + '_ {
-        let due = self.open.iter().enumerate();
-        due.filter(move |(position, open)| open.due_at <= now && !self.is_behind(*position))
-            .map(|(_, open)| open.action)
-    }
-
-    /// Whether the action waits for an earlier occurrence to end.
-    fn is_behind(&self, position: usize) -> bool {
-        let Some(this) = self.open.get(position).filter(|open| open.queues) else {
-            return false;
-        };
-        self.open.iter().take(position).any(|open| open.action == this.action)
-    }
-
-    fn retain(&mut self, keep: impl Fn(&Open, bool) -> bool) {
-        let behind: Vec<bool> = (0..self.open.len()).map(|position| self.is_behind(position)).collect();
-        let mut behind = behind.into_iter();
-        self.open.retain(|open| keep(open, behind.next().unwrap_or(false)));
+        let due = self.open.iter().filter(move |open| open.due_at <= now);
+        due.map(|open| open.action)
     }
 
     /// The machine cancels the open actions of that position.
@@ -145,12 +118,12 @@ impl Agenda {
     pub(super) fn end_visit(&mut self, visit: u64, machine: &Machine, now: Timestamp) {
         self.timers.retain(|key, _| key.visit != visit);
         self.schedules.retain(|(of, _), _| *of != visit);
-        self.retain(|open, is_behind| {
+        self.open.retain(|open| {
             let rule = machine.actions.get(open.action).map(|definition| definition.on_exit);
             open.visit != Some(visit)
                 || match rule.unwrap_or_default() {
                     OnExit::Keep => true,
-                    OnExit::CancelNotDue => open.due_at <= now && !is_behind,
+                    OnExit::CancelNotDue => open.due_at <= now,
                     OnExit::Cancel => false,
                 }
         });
@@ -160,7 +133,6 @@ impl Agenda {
     pub(super) fn close(&mut self) {
         self.timers.clear();
         self.schedules.clear();
-        self.retain(|_, is_behind| !is_behind);
     }
 }
 
@@ -205,13 +177,6 @@ fn failure(result: &Value) -> ActionError {
     error.code = text("code").map(str::to_owned);
     error.details = result.get("details").cloned();
     error
-}
-
-fn overlap(definition: &Definition) -> Overlap {
-    definition
-        .schedule
-        .as_ref()
-        .map_or(Overlap::Allow, |schedule| schedule.overlap)
 }
 
 /// When an action that is triggered now is due; none for a `wait` that does not say how long.

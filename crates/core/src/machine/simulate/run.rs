@@ -204,8 +204,8 @@ impl Simulation {
             }
             What::Schedule { visit, action } => (visit, action),
         };
-        // Every occurrence is on time here, so nothing is ever caught up with.
-        self.present.macrosteps += 1;
+        // Every occurrence is on time here, so nothing is ever caught up with. How long an action takes nobody knows here,
+        // so each occurrence finds the one before it ended, whatever the schedule's overlap.
         self.agenda.schedules.remove(&(visit, action));
         let machine = Arc::clone(&self.machine);
         let Some(definition) = machine.actions.get(action) else {
@@ -215,9 +215,6 @@ impl Simulation {
         if let Some(next) = schedule.and_then(|schedule| schedule.cron.next_after(at.as_millis())) {
             let next = Timestamp::from_millis(next);
             self.agenda.schedules.insert((visit, action), next);
-        }
-        if self.agenda.gives_way(action, definition) {
-            return Ok(false);
         }
         self.take(Cause::Occurrence {
             action: definition.action_id.clone(),
@@ -338,7 +335,7 @@ impl Simulation {
                     let error = ActionError::new(kind::INVALID_CONFIGURATION, detail);
                     return Some(over(How::Failed, Some(error)));
                 };
-                self.agenda.open(definition, trigger, due_at);
+                self.agenda.open(trigger, due_at);
                 self.present.triggered.push(definition.action_id.clone());
                 None
             }

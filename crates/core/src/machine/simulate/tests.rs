@@ -273,38 +273,26 @@ states: { a: { after: { 1ms: { target: a, reenter: true, assign: { n: '{{variabl
 }
 
 #[test]
-fn occurrences_of_a_schedule_follow_its_overlap() {
-    let machine = |overlap: &str| {
-        format!(
-            "
+fn a_schedule_fires_while_its_state_lasts_and_each_occurrence_finds_the_last_one_ended() {
+    let machine = "
 id: m
+variables: { heard: 0 }
 initial: a
-states: {{ a: {{ on: {{ STOP: b, done.tick: {{ actions: {{ log: x }} }} }} }}, b: {{}} }}
-actions: [{{ actionId: tick, type: noop, triggerState: a, schedule: {{ cron: '* * * * *', overlap: {overlap} }} }}]
-"
-        )
-    };
+states:
+  a: { on: { STOP: b, done.tick: { assign: { heard: '{{variables.heard + 1}}' } } } }
+  b: {}
+actions: [{ actionId: tick, type: noop, triggerState: a, schedule: '* * * * *' }]
+";
     let (minutes, done) = (r#"{"advance": "3m"}"#, r#"{"outcome": "tick"}"#);
-    let inputs = [minutes, done, minutes, "STOP", minutes];
-    let skipped = simulate(&machine("skip"), &inputs);
-    let counts = |lines: &[Value]| -> Vec<usize> {
-        lines
-            .iter()
-            .map(|line| line["actions"].as_array().map_or(0, Vec::len))
-            .collect()
-    };
-    assert_eq!(counts(&skipped), [0, 1, 0, 1, 0, 0]);
-    assert_eq!(skipped[2]["handled"], true);
-    let allowed = simulate(&machine("allow"), &inputs);
-    assert_eq!(counts(&allowed), [0, 3, 0, 3, 0, 0]);
-    assert_eq!(allowed[2]["handled"], true, "the latest one is heard of");
-    let queued = simulate(&machine("queue"), &[minutes, done, done, done]);
-    assert_eq!(counts(&queued), [0, 3, 0, 0, 0]);
+    let lines = simulate(machine, &[minutes, done, done, minutes, "STOP", minutes]);
+    let counts = lines.iter().map(|line| line["actions"].as_array().map_or(0, Vec::len));
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 3, 0, 0, 3, 0, 0]);
     assert_eq!(
-        column(&queued[2..], "handled"),
-        [false, false, true],
-        "they end in turn, and only the latest is heard of"
+        column(&lines[2..4], "handled"),
+        [true, false],
+        "only the latest is heard of"
     );
+    assert_eq!(lines[6]["variables"], json!({ "heard": 1 }));
 }
 
 #[test]
