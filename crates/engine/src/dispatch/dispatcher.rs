@@ -63,7 +63,8 @@ pub(crate) struct Dispatcher {
     suspects: BTreeMap<ActionId, Suspect>,
     /// When something was last chosen.
     chosen_at: Timestamp,
-    alone: Option<AttemptId>,
+    /// Attempts of suspects: while there is one, nothing else begins.
+    alone: BTreeSet<AttemptId>,
     /// Nothing more starts: the engine is going down.
     closed: bool,
 }
@@ -83,7 +84,7 @@ impl Dispatcher {
             destinations: BTreeMap::new(),
             suspects: BTreeMap::new(),
             chosen_at: Timestamp::default(),
-            alone: None,
+            alone: BTreeSet::new(),
             closed: false,
         }
     }
@@ -101,7 +102,7 @@ impl Dispatcher {
         self.circuits.forget();
         self.destinations.clear();
         self.suspects.clear();
-        self.alone = None;
+        self.alone.clear();
     }
 
     /// Lets nothing more start.
@@ -188,7 +189,7 @@ impl Dispatcher {
     pub(crate) fn choose(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
         self.chosen_at = now;
         self.unpark_due(now);
-        if self.closed || self.alone.is_some() {
+        if self.closed || !self.alone.is_empty() {
             return None;
         }
         while let Some((_, name)) = self.eligible.pop_first() {
@@ -250,7 +251,7 @@ impl Dispatcher {
             },
             now,
         );
-        self.alone = Some(attempt);
+        self.alone.insert(attempt);
         self.reserved.insert(
             action,
             Reserved {
@@ -265,7 +266,7 @@ impl Dispatcher {
     /// thought to have goes back into the line, which knows them now; a suspect waits until it can run alone.
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
         let Reserved { attempt, limits } = self.reserved.remove(&action.id)?;
-        if self.alone == Some(attempt) {
+        if self.alone.contains(&attempt) {
             return self.begin_alone(action, attempt, now);
         }
         if action.body.crashes.is_suspect() {
@@ -306,7 +307,7 @@ impl Dispatcher {
             return None;
         }
         self.permits.take(attempt, &need, now);
-        self.alone = Some(attempt);
+        self.alone.insert(attempt);
         Some(attempt)
     }
 
@@ -330,7 +331,9 @@ impl Dispatcher {
         };
         self.permits.take(attempt, &need, now);
         if action.body.crashes.is_suspect() {
-            self.alone = Some(attempt);
+            self.alone.insert(attempt);
+        } else {
+            self.alone.remove(&attempt);
         }
     }
 
@@ -349,9 +352,7 @@ impl Dispatcher {
         if let Some(destination) = self.destinations.remove(&attempt) {
             self.circuits.let_go(&destination, attempt);
         }
-        if self.alone == Some(attempt) {
-            self.alone = None;
-        }
+        self.alone.remove(&attempt);
         for freed in self.permits.release(attempt) {
             self.unpark(&freed);
         }
