@@ -43,8 +43,6 @@ pub enum Invariant {
     Deadlines,
     /// Occurrences that queue run one after the other, in the order of their times.
     OverlapQueued,
-    /// A line is served by priority, then by due time.
-    LineOrder,
     /// An action that keeps killing its process runs alone.
     SuspectsAlone,
     /// The engine never writes what the store must refuse.

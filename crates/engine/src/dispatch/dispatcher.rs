@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::{ReadyKey, ReadyRef};
 
 use super::circuit::{CircuitOptions, Circuits};
-use super::line::{LINE_MAX, Line};
+use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
 use crate::command::LineStatus;
 use crate::view::{Waiting, WaitingFor};
@@ -33,6 +33,8 @@ struct Reserved {
     attempt: AttemptId,
     /// The limits it was chosen under: those of its line, which may not be its own.
     limits: Vec<LimitUse>,
+    /// The line that waits for it to tell the numbers of its limits.
+    asks: Option<String>,
 }
 
 /// An action that must run alone.
@@ -132,7 +134,7 @@ impl Dispatcher {
         }
         let name = action.line();
         let line = self.lines.entry(name.clone()).or_insert_with(|| Line::of(action));
-        line.limits.clone_from(&action.body.limits);
+        line.learn(&action.body.limits);
         let key = ReadyKey {
             priority: action.priority,
             run_at: action.run_at,
@@ -222,13 +224,9 @@ impl Dispatcher {
                 self.destinations.insert(attempt, destination);
             }
             line.pop();
-            self.reserved.insert(
-                action,
-                Reserved {
-                    attempt,
-                    limits: line.limits.clone(),
-                },
-            );
+            let asks = line.ask().then(|| name.clone());
+            let limits = line.limits.clone();
+            self.reserved.insert(action, Reserved { attempt, limits, asks });
             self.requeue(&name);
             return Some(Chosen { action, execution });
         }
@@ -257,6 +255,7 @@ impl Dispatcher {
             Reserved {
                 attempt,
                 limits: Vec::new(),
+                asks: None,
             },
         );
         Some(Chosen { action, execution })
@@ -265,7 +264,14 @@ impl Dispatcher {
     /// The attempt a chosen action begins under. An action whose own limits are tighter than those its line was
     /// thought to have goes back into the line, which knows them now; a suspect waits until it can run alone.
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
-        let Reserved { attempt, limits } = self.reserved.remove(&action.id)?;
+        let Reserved { attempt, limits, asks } = self.reserved.remove(&action.id)?;
+        if self.closed {
+            self.release(attempt);
+            return None;
+        }
+        if let Some(name) = asks {
+            self.answer(&name, Some(action));
+        }
         if self.alone.contains(&attempt) {
             return self.begin_alone(action, attempt, now);
         }
@@ -311,6 +317,17 @@ impl Dispatcher {
         Some(attempt)
     }
 
+    /// The action that a line waited for tells the numbers of its limits, or does not.
+    fn answer(&mut self, name: &str, action: Option<&Action>) {
+        if let Some(line) = self.lines.get_mut(name) {
+            match action {
+                Some(action) => line.learn(&action.body.limits),
+                None => line.numbers = Numbers::Unknown,
+            }
+            self.requeue(name);
+        }
+    }
+
     fn suspect(&mut self, action: &Action, not_before: Timestamp) {
         let execution = action.origin.execution;
         self.suspects.insert(action.id, Suspect { execution, not_before });
@@ -320,6 +337,9 @@ impl Dispatcher {
     pub(crate) fn give_back(&mut self, action: ActionId) {
         if let Some(reserved) = self.reserved.remove(&action) {
             self.release(reserved.attempt);
+            if let Some(name) = reserved.asks {
+                self.answer(&name, None);
+            }
         }
     }
 
@@ -410,7 +430,7 @@ impl Dispatcher {
             self.forget_lack(name);
             return;
         }
-        if self.lack_of.contains_key(name) {
+        if self.lack_of.contains_key(name) || line.numbers == Numbers::Asked {
             return;
         }
         if let Some((place, _, _)) = line.head() {

@@ -1,12 +1,10 @@
 //! How many attempts at once, how fast, and who must run alone.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use sprag_core::action::{Action, Rate, Status};
 use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
-use sprag_store::records::ExecutionStatus;
 
 use super::Model;
 use super::commit::Commit;
@@ -15,8 +13,6 @@ use crate::violation::{Checked, Invariant, ensure};
 
 /// A life shorter than this makes suspects of what ran at its end, in milliseconds.
 pub(super) const SHORT_LIFE_MILLIS: u64 = 60_000;
-/// How many ticks it may take from the choice of an action to its attempt.
-const TICKS_TO_BEGIN: u64 = 2;
 /// Found running at so many starts in a row, an action is a suspect.
 pub(super) const SUSPECT_AFTER: u32 = 3;
 /// So many more deaths alone, and it is dead.
@@ -83,7 +79,6 @@ impl Model {
             })?;
         }
         self.check_keys()?;
-        self.check_order(commit)?;
         self.check_alone(commit)?;
         self.check_paces(commit)
     }
@@ -107,41 +102,6 @@ impl Model {
             })?;
         }
         Ok(())
-    }
-
-    /// Whoever waited in the same line for some ticks and stands before another begins before it.
-    fn check_order(&self, commit: &Commit<'_>) -> Checked {
-        let place = |action: &Action| (Reverse(action.priority), action.run_at, action.id);
-        let waiting: Vec<&KnownAction> = self
-            .actions
-            .values()
-            .filter(|known| self.is_waiting_in_line(known))
-            .collect();
-        for id in &commit.begun {
-            let begun = &self.actions[id];
-            let line = begun.action.line();
-            let passed = waiting.iter().find(|known| {
-                known.limits == begun.limits
-                    && place(&known.action) < place(&begun.action)
-                    && known.action.line() == line
-            });
-            ensure(passed.is_none() || begun.runs_alone, Invariant::LineOrder, || {
-                format!("{id} began before {:?}", passed.map(|known| known.action.id))
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Whether an action could have been chosen for some ticks. A chosen one may have to be read first, which takes one.
-    fn is_waiting_in_line(&self, known: &KnownAction) -> bool {
-        let execution = self
-            .executions
-            .get(&known.action.origin.execution)
-            .map(|known| known.status);
-        known.action.status == Status::Queued
-            && known.crashes < SUSPECT_AFTER
-            && execution != Some(ExecutionStatus::Paused)
-            && known.queued_in + TICKS_TO_BEGIN < self.ticks
     }
 
     /// A suspect begins when nothing else is under way, and nothing begins beside one.
