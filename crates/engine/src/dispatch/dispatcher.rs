@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::{ReadyKey, ReadyRef};
 
 use super::circuit::{CircuitOptions, Circuits};
-use super::line::{LINE_MAX, Line, Numbers};
+use super::line::{LINE_MAX, Line};
 use super::permits::{Caps, Lack, Need, Permits};
 use crate::command::LineStatus;
 use crate::view::{Waiting, WaitingFor};
@@ -33,8 +33,6 @@ struct Reserved {
     attempt: AttemptId,
     /// The limits it was chosen under: those of its line, which may not be its own.
     limits: Vec<LimitUse>,
-    /// The line that waits for it to tell the numbers of its limits.
-    asks: Option<String>,
 }
 
 /// An action that must run alone.
@@ -65,8 +63,7 @@ pub(crate) struct Dispatcher {
     suspects: BTreeMap<ActionId, Suspect>,
     /// When something was last chosen.
     chosen_at: Timestamp,
-    /// Attempts of suspects: while there is one, nothing else begins.
-    alone: BTreeSet<AttemptId>,
+    alone: Option<AttemptId>,
     /// Nothing more starts: the engine is going down.
     closed: bool,
 }
@@ -86,7 +83,7 @@ impl Dispatcher {
             destinations: BTreeMap::new(),
             suspects: BTreeMap::new(),
             chosen_at: Timestamp::default(),
-            alone: BTreeSet::new(),
+            alone: None,
             closed: false,
         }
     }
@@ -104,7 +101,7 @@ impl Dispatcher {
         self.circuits.forget();
         self.destinations.clear();
         self.suspects.clear();
-        self.alone.clear();
+        self.alone = None;
     }
 
     /// Lets nothing more start.
@@ -134,7 +131,7 @@ impl Dispatcher {
         }
         let name = action.line();
         let line = self.lines.entry(name.clone()).or_insert_with(|| Line::of(action));
-        line.learn(&action.body.limits);
+        line.limits.clone_from(&action.body.limits);
         let key = ReadyKey {
             priority: action.priority,
             run_at: action.run_at,
@@ -191,7 +188,7 @@ impl Dispatcher {
     pub(crate) fn choose(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
         self.chosen_at = now;
         self.unpark_due(now);
-        if self.closed || !self.alone.is_empty() {
+        if self.closed || self.alone.is_some() {
             return None;
         }
         while let Some((_, name)) = self.eligible.pop_first() {
@@ -224,9 +221,13 @@ impl Dispatcher {
                 self.destinations.insert(attempt, destination);
             }
             line.pop();
-            let asks = line.ask().then(|| name.clone());
-            let limits = line.limits.clone();
-            self.reserved.insert(action, Reserved { attempt, limits, asks });
+            self.reserved.insert(
+                action,
+                Reserved {
+                    attempt,
+                    limits: line.limits.clone(),
+                },
+            );
             self.requeue(&name);
             return Some(Chosen { action, execution });
         }
@@ -249,13 +250,12 @@ impl Dispatcher {
             },
             now,
         );
-        self.alone.insert(attempt);
+        self.alone = Some(attempt);
         self.reserved.insert(
             action,
             Reserved {
                 attempt,
                 limits: Vec::new(),
-                asks: None,
             },
         );
         Some(Chosen { action, execution })
@@ -264,15 +264,8 @@ impl Dispatcher {
     /// The attempt a chosen action begins under. An action whose own limits are tighter than those its line was
     /// thought to have goes back into the line, which knows them now; a suspect waits until it can run alone.
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
-        let Reserved { attempt, limits, asks } = self.reserved.remove(&action.id)?;
-        if self.closed {
-            self.release(attempt);
-            return None;
-        }
-        if let Some(name) = asks {
-            self.answer(&name, Some(action));
-        }
-        if self.alone.contains(&attempt) {
+        let Reserved { attempt, limits } = self.reserved.remove(&action.id)?;
+        if self.alone == Some(attempt) {
             return self.begin_alone(action, attempt, now);
         }
         if action.body.crashes.is_suspect() {
@@ -313,19 +306,8 @@ impl Dispatcher {
             return None;
         }
         self.permits.take(attempt, &need, now);
-        self.alone.insert(attempt);
+        self.alone = Some(attempt);
         Some(attempt)
-    }
-
-    /// The action that a line waited for tells the numbers of its limits, or does not.
-    fn answer(&mut self, name: &str, action: Option<&Action>) {
-        if let Some(line) = self.lines.get_mut(name) {
-            match action {
-                Some(action) => line.learn(&action.body.limits),
-                None => line.numbers = Numbers::Unknown,
-            }
-            self.requeue(name);
-        }
     }
 
     fn suspect(&mut self, action: &Action, not_before: Timestamp) {
@@ -337,9 +319,6 @@ impl Dispatcher {
     pub(crate) fn give_back(&mut self, action: ActionId) {
         if let Some(reserved) = self.reserved.remove(&action) {
             self.release(reserved.attempt);
-            if let Some(name) = reserved.asks {
-                self.answer(&name, None);
-            }
         }
     }
 
@@ -351,9 +330,7 @@ impl Dispatcher {
         };
         self.permits.take(attempt, &need, now);
         if action.body.crashes.is_suspect() {
-            self.alone.insert(attempt);
-        } else {
-            self.alone.remove(&attempt);
+            self.alone = Some(attempt);
         }
     }
 
@@ -372,7 +349,9 @@ impl Dispatcher {
         if let Some(destination) = self.destinations.remove(&attempt) {
             self.circuits.let_go(&destination, attempt);
         }
-        self.alone.remove(&attempt);
+        if self.alone == Some(attempt) {
+            self.alone = None;
+        }
         for freed in self.permits.release(attempt) {
             self.unpark(&freed);
         }
@@ -430,7 +409,7 @@ impl Dispatcher {
             self.forget_lack(name);
             return;
         }
-        if self.lack_of.contains_key(name) || line.numbers == Numbers::Asked {
+        if self.lack_of.contains_key(name) {
             return;
         }
         if let Some((place, _, _)) = line.head() {

@@ -421,16 +421,12 @@ impl Lane {
 
     /// Drops everything derived from the failed batch and derives it again from what is stored.
     fn forget(&mut self) -> Result<(), Error> {
-        for machine in self.batch.newest.keys() {
-            // What the batch applied on top of what is stored is not.
-            let stored = self.loaded.newest.iter().find(|(name, _)| name == machine);
-            self.machines
-                .forget_after(machine, stored.map_or(0, |(_, version)| *version));
-        }
         self.batch = Batch::default();
         self.loaded = Loaded::default();
         self.cache.clear();
         self.timers = Timers::new();
+        // A version that was applied in the batch is not stored.
+        self.machines = Machines::default();
         self.dispatcher.forget();
         let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
         for found in self.all_running()? {
