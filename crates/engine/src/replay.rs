@@ -1,5 +1,7 @@
 //! Replay: `step` over the stored causes must lead to the stored state.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -37,14 +39,21 @@ pub fn replay_stored(reader: &dyn Reader, id: ExecutionId) -> Result<Option<Repl
     let Some(row) = reader.execution(id)? else {
         return Ok(None);
     };
+    // Asked for every entry, compiled once.
+    let known: RefCell<BTreeMap<u32, Arc<Machine>>> = RefCell::default();
     let machine = |name: &str, version: u32| {
+        if let Some(compiled) = known.borrow().get(&version) {
+            return Ok(Arc::clone(compiled));
+        }
         let stored = reader.machine(name, Some(version))?;
         let stored = stored.ok_or_else(|| Error::Corrupt {
             detail: format!("machine `{name}` {version} is gone"),
         })?;
-        crate::lane::compile(&stored.definition)
+        let compiled = crate::lane::compile(&stored.definition)
             .map(Arc::new)
-            .map_err(|detail| Error::Corrupt { detail })
+            .map_err(|detail| Error::Corrupt { detail })?;
+        known.borrow_mut().insert(version, Arc::clone(&compiled));
+        Ok(compiled)
     };
     replay(reader, row, &machine).map(Some)
 }

@@ -9,6 +9,7 @@ use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::Variables;
 
 use super::Decision;
+use super::feed::is_superseded;
 use super::triggers::own_limits;
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, Code, Refusal, Reply, RetryDead};
@@ -42,8 +43,8 @@ impl Lane {
             }
             let end = lane.cancel_one(aggregate, id, CancelledBy::Person);
             let action = lane.batch.action(id).cloned().unwrap_or(action);
-            if let Some(end) = end {
-                lane.follow(aggregate, machine, vec![end]);
+            if let Some(end) = end.filter(|end| !is_superseded(aggregate, end)) {
+                lane.hear(aggregate, machine, end);
             }
             Ok(Ok(action))
         })

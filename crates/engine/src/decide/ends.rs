@@ -142,7 +142,17 @@ impl Lane {
         self.batch.put_action(Write::Update(Variables::Unchanged), action);
         self.release_behind(aggregate, &action_id);
         if let Some(end) = end {
-            self.feed(aggregate, machine, Cause::Ended(end));
+            self.hear(aggregate, machine, end);
+        }
+    }
+
+    /// The machine hears of an action's end, after the input that waits already.
+    pub(super) fn hear(&mut self, aggregate: &mut Aggregate, machine: &Machine, end: End) {
+        let cause = Cause::Ended(end);
+        if aggregate.inbox.is_empty() {
+            self.feed(aggregate, machine, cause);
+        } else {
+            self.enqueue(aggregate, cause);
         }
     }
 

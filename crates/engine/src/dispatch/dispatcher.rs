@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::{ReadyKey, ReadyRef};
 
 use super::circuit::{CircuitOptions, Circuits};
-use super::line::{LINE_MAX, Line};
+use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
 use crate::command::LineStatus;
 use crate::view::{Waiting, WaitingFor};
@@ -20,19 +20,14 @@ pub(crate) struct Chosen {
     pub(crate) execution: ExecutionId,
 }
 
-/// A line to refill from the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
-    pub(crate) line: String,
-    pub(crate) limit: usize,
-}
-
 /// A place held for an action that was chosen and has not begun.
 #[derive(Debug)]
 struct Reserved {
     attempt: AttemptId,
     /// The limits it was chosen under: those of its line, which may not be its own.
     limits: Vec<LimitUse>,
+    /// The line that waits for it to tell the numbers of its limits.
+    asks: Option<String>,
 }
 
 /// An action that must run alone.
@@ -50,6 +45,8 @@ pub(crate) struct Dispatcher {
     /// Lines that may start: by rank of their head, then by turn.
     eligible: BTreeMap<(u8, u64), String>,
     place_of: BTreeMap<String, (u8, u64)>,
+    /// Lines of which nothing is in memory and something in the store.
+    hungry: BTreeSet<String>,
     /// Lines that lack something, under what they lack.
     parked: BTreeMap<Lack, BTreeSet<String>>,
     lack_of: BTreeMap<String, Lack>,
@@ -63,7 +60,8 @@ pub(crate) struct Dispatcher {
     suspects: BTreeMap<ActionId, Suspect>,
     /// When something was last chosen.
     chosen_at: Timestamp,
-    alone: Option<AttemptId>,
+    /// Attempts of suspects: while there is one, nothing else begins.
+    alone: BTreeSet<AttemptId>,
     /// Nothing more starts: the engine is going down.
     closed: bool,
 }
@@ -74,6 +72,7 @@ impl Dispatcher {
             lines: BTreeMap::new(),
             eligible: BTreeMap::new(),
             place_of: BTreeMap::new(),
+            hungry: BTreeSet::new(),
             parked: BTreeMap::new(),
             lack_of: BTreeMap::new(),
             turn: 0,
@@ -83,7 +82,7 @@ impl Dispatcher {
             destinations: BTreeMap::new(),
             suspects: BTreeMap::new(),
             chosen_at: Timestamp::default(),
-            alone: None,
+            alone: BTreeSet::new(),
             closed: false,
         }
     }
@@ -94,6 +93,7 @@ impl Dispatcher {
         self.lines.clear();
         self.eligible.clear();
         self.place_of.clear();
+        self.hungry.clear();
         self.parked.clear();
         self.lack_of.clear();
         self.reserved.clear();
@@ -101,7 +101,7 @@ impl Dispatcher {
         self.circuits.forget();
         self.destinations.clear();
         self.suspects.clear();
-        self.alone = None;
+        self.alone.clear();
     }
 
     /// Lets nothing more start.
@@ -131,7 +131,7 @@ impl Dispatcher {
         }
         let name = action.line();
         let line = self.lines.entry(name.clone()).or_insert_with(|| Line::of(action));
-        line.limits.clone_from(&action.body.limits);
+        line.learn(&action.body.limits);
         let key = ReadyKey {
             priority: action.priority,
             run_at: action.run_at,
@@ -155,25 +155,22 @@ impl Dispatcher {
     }
 
     /// Lines that must be refilled before they can be served.
-    pub(crate) fn wants(&self) -> Vec<Load> {
-        let wanting = self
-            .lines
-            .iter()
-            .filter(|(name, line)| line.needs_refill() && !self.lack_of.contains_key(*name));
-        wanting
-            .map(|(name, _)| Load {
-                line: name.clone(),
-                limit: LINE_MAX,
-            })
-            .collect()
+    pub(crate) fn hungry(&self) -> Vec<String> {
+        self.hungry.iter().cloned().collect()
     }
 
-    /// What the store holds of a line, from its front.
-    pub(crate) fn refill(&mut self, load: &Load, found: Vec<ReadyRef>) {
-        let Some(line) = self.lines.get_mut(&load.line) else {
-            return;
+    /// Whether a line must be refilled.
+    pub(crate) fn is_hungry(&self) -> bool {
+        !self.hungry.is_empty()
+    }
+
+    /// The next of what the store holds of a line, from its front. Says whether to read on: all of these were known as
+    /// chosen or suspect, and there are more.
+    pub(crate) fn refill(&mut self, name: &str, found: Vec<ReadyRef>) -> bool {
+        let Some(line) = self.lines.get_mut(name) else {
+            return false;
         };
-        let full = found.len() >= load.limit;
+        let full = found.len() >= LINE_MAX;
         line.more = false;
         for ready in found {
             if !self.reserved.contains_key(&ready.key.action) && !self.suspects.contains_key(&ready.key.action) {
@@ -181,14 +178,16 @@ impl Dispatcher {
             }
         }
         line.more = full;
-        self.requeue(&load.line.clone());
+        let reads_on = line.needs_refill();
+        self.requeue(name);
+        reads_on
     }
 
     /// The next action to begin, if any may. Its place is held until it begins or is given back.
     pub(crate) fn choose(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
         self.chosen_at = now;
         self.unpark_due(now);
-        if self.closed || self.alone.is_some() {
+        if self.closed || !self.alone.is_empty() {
             return None;
         }
         while let Some((_, name)) = self.eligible.pop_first() {
@@ -221,13 +220,9 @@ impl Dispatcher {
                 self.destinations.insert(attempt, destination);
             }
             line.pop();
-            self.reserved.insert(
-                action,
-                Reserved {
-                    attempt,
-                    limits: line.limits.clone(),
-                },
-            );
+            let asks = line.ask().then(|| name.clone());
+            let limits = line.limits.clone();
+            self.reserved.insert(action, Reserved { attempt, limits, asks });
             self.requeue(&name);
             return Some(Chosen { action, execution });
         }
@@ -235,7 +230,7 @@ impl Dispatcher {
     }
 
     fn choose_suspect(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
-        if self.permits.len() > 0 || !self.wants().is_empty() {
+        if self.permits.len() > 0 || self.is_hungry() {
             return None;
         }
         let mut free = self.suspects.iter().filter(|(_, suspect)| suspect.not_before <= now);
@@ -250,12 +245,13 @@ impl Dispatcher {
             },
             now,
         );
-        self.alone = Some(attempt);
+        self.alone.insert(attempt);
         self.reserved.insert(
             action,
             Reserved {
                 attempt,
                 limits: Vec::new(),
+                asks: None,
             },
         );
         Some(Chosen { action, execution })
@@ -264,8 +260,15 @@ impl Dispatcher {
     /// The attempt a chosen action begins under. An action whose own limits are tighter than those its line was
     /// thought to have goes back into the line, which knows them now; a suspect waits until it can run alone.
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
-        let Reserved { attempt, limits } = self.reserved.remove(&action.id)?;
-        if self.alone == Some(attempt) {
+        let Reserved { attempt, limits, asks } = self.reserved.remove(&action.id)?;
+        if self.closed {
+            self.release(attempt);
+            return None;
+        }
+        if let Some(name) = asks {
+            self.answer(&name, Some(action));
+        }
+        if self.alone.contains(&attempt) {
             return self.begin_alone(action, attempt, now);
         }
         if action.body.crashes.is_suspect() {
@@ -306,8 +309,19 @@ impl Dispatcher {
             return None;
         }
         self.permits.take(attempt, &need, now);
-        self.alone = Some(attempt);
+        self.alone.insert(attempt);
         Some(attempt)
+    }
+
+    /// The action that a line waited for tells the numbers of its limits, or does not.
+    fn answer(&mut self, name: &str, action: Option<&Action>) {
+        if let Some(line) = self.lines.get_mut(name) {
+            match action {
+                Some(action) => line.learn(&action.body.limits),
+                None => line.numbers = Numbers::Unknown,
+            }
+            self.requeue(name);
+        }
     }
 
     fn suspect(&mut self, action: &Action, not_before: Timestamp) {
@@ -319,6 +333,9 @@ impl Dispatcher {
     pub(crate) fn give_back(&mut self, action: ActionId) {
         if let Some(reserved) = self.reserved.remove(&action) {
             self.release(reserved.attempt);
+            if let Some(name) = reserved.asks {
+                self.answer(&name, None);
+            }
         }
     }
 
@@ -330,7 +347,9 @@ impl Dispatcher {
         };
         self.permits.take(attempt, &need, now);
         if action.body.crashes.is_suspect() {
-            self.alone = Some(attempt);
+            self.alone.insert(attempt);
+        } else {
+            self.alone.remove(&attempt);
         }
     }
 
@@ -349,9 +368,7 @@ impl Dispatcher {
         if let Some(destination) = self.destinations.remove(&attempt) {
             self.circuits.let_go(&destination, attempt);
         }
-        if self.alone == Some(attempt) {
-            self.alone = None;
-        }
+        self.alone.remove(&attempt);
         for freed in self.permits.release(attempt) {
             self.unpark(&freed);
         }
@@ -403,16 +420,19 @@ impl Dispatcher {
         if let Some(place) = self.place_of.remove(name) {
             self.eligible.remove(&place);
         }
+        self.hungry.remove(name);
         let Some(line) = self.lines.get(name) else { return };
         if line.is_gone() {
             self.lines.remove(name);
             self.forget_lack(name);
             return;
         }
-        if self.lack_of.contains_key(name) {
+        if self.lack_of.contains_key(name) || line.numbers == Numbers::Asked {
             return;
         }
-        if let Some((place, _, _)) = line.head() {
+        if line.needs_refill() {
+            self.hungry.insert(name.to_owned());
+        } else if let Some((place, _, _)) = line.head() {
             self.turn += 1;
             self.eligible.insert((place.rank, self.turn), name.to_owned());
             self.place_of.insert(name.to_owned(), (place.rank, self.turn));

@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::ReadyRef;
 
 /// How many actions of a line are kept in memory; the rest waits in the store.
-pub(super) const LINE_MAX: usize = 256;
+pub(crate) const LINE_MAX: usize = 256;
 
 /// The order in which a line is served: priority, then due, then age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,12 +19,25 @@ pub(super) struct Place {
     action: ActionId,
 }
 
+/// What is known of the numbers of a line's limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// Nothing: the line is known by its name.
+    Unknown,
+    /// An action was chosen that will tell. Until then no other is, so that none overtakes it.
+    Asked,
+    /// All of them.
+    Known,
+}
+
 /// One line.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) kind: String,
     pub(super) limits: Vec<LimitUse>,
     pub(super) destination: Option<String>,
+    /// Whether the numbers of its limits are known.
+    pub(super) numbers: Numbers,
     ready: BTreeMap<Place, ExecutionId>,
     /// The store may hold actions of this line that are not in memory.
     pub(super) more: bool,
@@ -37,6 +50,7 @@ impl Line {
             kind: action.kind.clone(),
             limits: action.body.limits.clone(),
             destination: action.body.destination.clone(),
+            numbers: Numbers::Known,
             ready: BTreeMap::new(),
             more: false,
         }
@@ -61,6 +75,7 @@ impl Line {
             kind,
             limits,
             destination,
+            numbers: Numbers::Unknown,
             ready: BTreeMap::new(),
             more: true,
         }
@@ -75,7 +90,7 @@ impl Line {
         };
         // While the store holds more, something there may come before what is added after the last in memory.
         let beyond = self.ready.last_key_value().is_none_or(|(last, _)| place > *last);
-        if self.more && beyond && !self.ready.is_empty() {
+        if self.more && beyond {
             return;
         }
         self.ready.insert(place, ready.execution);
@@ -83,6 +98,21 @@ impl Line {
             self.ready.pop_last();
             self.more = true;
         }
+    }
+
+    /// The action just taken is asked for the numbers, unless they are known or asked for. Says whether it is.
+    pub(super) fn ask(&mut self) -> bool {
+        let asks = self.numbers == Numbers::Unknown && !self.limits.is_empty();
+        if asks {
+            self.numbers = Numbers::Asked;
+        }
+        asks
+    }
+
+    /// The numbers are those of one of its actions.
+    pub(super) fn learn(&mut self, limits: &[LimitUse]) {
+        self.limits = limits.to_vec();
+        self.numbers = Numbers::Known;
     }
 
     /// The first in order.

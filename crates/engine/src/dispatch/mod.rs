@@ -9,9 +9,8 @@ mod dispatcher;
 mod line;
 mod permits;
 mod rate;
-#[cfg(test)]
-mod tests;
 
 pub use circuit::CircuitOptions;
 pub(crate) use dispatcher::Dispatcher;
+pub(crate) use line::LINE_MAX;
 pub use permits::Caps;

@@ -49,6 +49,13 @@ impl Machines {
         machine
     }
 
+    /// Forgets the versions of a machine after `version`: they were kept for a batch that was not stored.
+    pub(crate) fn forget_after(&mut self, machine: &str, version: u32) {
+        let stays = |(name, number): &(String, u32)| name != machine || *number <= version;
+        self.machines.retain(|key, _| stays(key));
+        self.validators.retain(|key, _| stays(key));
+    }
+
     /// What is wrong with start variables, as (pointer, detail), by the version's `input`.
     pub(crate) fn check_input(&mut self, machine: &Machine, version: u32, variables: &Value) -> Vec<(String, String)> {
         let Some(schema) = &machine.input else {

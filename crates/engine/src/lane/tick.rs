@@ -19,7 +19,7 @@ use super::machines::Machines;
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
 use crate::convert;
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
 use crate::options::{
     BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS,
@@ -172,7 +172,7 @@ impl Lane {
         if let Some(until) = self.store_rests_until {
             return until;
         }
-        if !self.pending.is_empty() || !self.dispatcher.wants().is_empty() {
+        if !self.pending.is_empty() || self.dispatcher.is_hungry() {
             return self.now;
         }
         let wakes = [
@@ -219,13 +219,13 @@ impl Lane {
 
     /// The commands with the engine's own: what was pending and what is due.
     fn gather_batch(&mut self, mut commands: Vec<Command>) -> Result<Vec<Command>, Error> {
-        if self.store_rests_until.is_some_and(|until| self.now < until) {
+        // Whoever asks, asks the store too; then the engine's own work, which may concern the same executions, goes along.
+        if commands.is_empty() && self.store_rests_until.is_some_and(|until| self.now < until) {
             return Ok(commands);
         }
         self.timers.refill(self.store.as_mut(), self.fence.shard, self.now)?;
-        for load in self.dispatcher.wants() {
-            let found = self.store.ready(self.fence.shard, &load.line, None, load.limit)?;
-            self.dispatcher.refill(&load, found);
+        for line in self.dispatcher.hungry() {
+            self.refill(&line)?;
         }
         let own = |request| Command { request, reply: None };
         let room = self.pending.len().min(BATCH_MAX);
@@ -239,6 +239,18 @@ impl Lane {
             }))
         }));
         Ok(commands)
+    }
+
+    /// Reads on in a line until it holds something that may be chosen, or nothing is left.
+    fn refill(&mut self, line: &str) -> Result<(), Error> {
+        let mut after = None;
+        loop {
+            let found = self.store.ready(self.fence.shard, line, after.as_ref(), LINE_MAX)?;
+            after = found.last().map(|last| last.key);
+            if !self.dispatcher.refill(line, found) {
+                return Ok(());
+            }
+        }
     }
 
     fn decide_all(&mut self, commands: &[Command]) -> Result<Vec<Reply>, Error> {
@@ -421,12 +433,16 @@ impl Lane {
 
     /// Drops everything derived from the failed batch and derives it again from what is stored.
     fn forget(&mut self) -> Result<(), Error> {
+        for machine in self.batch.newest.keys() {
+            // What the batch applied on top of what is stored is not.
+            let stored = self.loaded.newest.iter().find(|(name, _)| name == machine);
+            self.machines
+                .forget_after(machine, stored.map_or(0, |(_, version)| *version));
+        }
         self.batch = Batch::default();
         self.loaded = Loaded::default();
         self.cache.clear();
         self.timers = Timers::new();
-        // A version that was applied in the batch is not stored.
-        self.machines = Machines::default();
         self.dispatcher.forget();
         let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
         for found in self.all_running()? {

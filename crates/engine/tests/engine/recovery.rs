@@ -109,6 +109,28 @@ fn what_keeps_killing_the_process_runs_alone_and_ends_as_a_dead_letter() {
 }
 
 #[test]
+fn more_suspects_than_a_line_keeps_in_memory_all_run_one_at_a_time() {
+    let mut rig = Rig::new(WORK);
+    for _ in 0..300 {
+        rig.start("m");
+    }
+    for _ in 1..=3 {
+        assert_eq!(rig.started().len(), 300, "all at once, as long as none is suspect");
+        rig.crash();
+        rig.advance(1_000);
+    }
+    assert_eq!(rig.started().len(), 1, "a suspect runs alone");
+    // The next process finds them in the store, more than it reads at once.
+    rig.crash();
+    rig.advance(1_000);
+    for suspects in 1..=300 {
+        assert_eq!(rig.started().len(), suspects, "one after the other");
+        rig.done("work");
+    }
+    assert_eq!(rig.started().len(), 300);
+}
+
+#[test]
 fn long_lives_make_no_suspects() {
     let mut rig = Rig::new(WORK);
     let id = rig.start("m").id;

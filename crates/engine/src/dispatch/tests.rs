@@ -1,1 +1,0 @@
-//! The dispatcher as a whole.

@@ -1,0 +1,79 @@
+//! Simulated hands: they check that the attempt is stored, then leave the rest to the world.
+
+use serde_json::Value;
+use sprag_core::action::Status;
+use sprag_core::ids::AttemptId;
+use sprag_engine::command::AttemptRef;
+use sprag_engine::convert::action_from;
+use sprag_engine::hands::{Hands, Job};
+use sprag_store::traits::Reader;
+
+use crate::store::SharedDisk;
+use crate::trace::Trace;
+use crate::violation::{Invariant, Violation};
+use crate::world::SharedWorld;
+
+/// The hands of one process.
+pub(crate) struct SimulatedHands {
+    /// Where effects go.
+    pub world: SharedWorld,
+    /// Where attempts must be stored before they start.
+    pub disk: SharedDisk,
+    /// What happened.
+    pub trace: Trace,
+    /// Which process this is.
+    pub life: u64,
+}
+
+impl SimulatedHands {
+    /// Why the attempt must not start: it is not stored as the current one of a running action.
+    fn objection(&self, job: &Job) -> Option<String> {
+        let AttemptRef { attempt, action, .. } = job.attempt;
+        let row = self.disk.memory().action(action).ok().flatten();
+        let Some(stored) = row.and_then(|row| action_from(row).ok()) else {
+            return Some(format!("attempt {attempt} started, its action is not stored"));
+        };
+        let current: Option<AttemptId> = stored.current().map(|current| current.id);
+        (stored.status != Status::Running || current != Some(attempt)).then(|| {
+            format!(
+                "attempt {attempt} started, stored is {} with {current:?}",
+                stored.status.word()
+            )
+        })
+    }
+}
+
+impl Hands for SimulatedHands {
+    fn start(&mut self, job: Job) {
+        self.trace.line(format_args!(
+            "  start {:?} {} {}",
+            job.task, job.attempt.attempt, job.action_id
+        ));
+        let objection = self.objection(&job);
+        let mut world = self.world.lock();
+        if let Some(detail) = objection {
+            world.found.push(Violation::new(Invariant::AttemptBeforeEffect, detail));
+        }
+        world.start(self.life, job);
+    }
+
+    fn cancel(&mut self, attempt: AttemptRef) {
+        self.trace.line(format_args!("  cancel {}", attempt.attempt));
+        self.world.lock().cancel(self.life, attempt);
+    }
+
+    fn abandon(&mut self, attempt: AttemptRef) {
+        self.trace.line(format_args!("  abandon {}", attempt.attempt));
+        self.world.lock().abandon(attempt);
+    }
+
+    fn destination(&self, kind: &str, config: &Value) -> Option<String> {
+        (kind == "host")
+            .then(|| config.get("host").and_then(Value::as_str).map(str::to_owned))
+            .flatten()
+    }
+
+    fn can_settle(&self, kind: &str) -> bool {
+        matches!(kind, "probed" | "mint")
+    }
+}

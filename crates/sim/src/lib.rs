@@ -1,0 +1,59 @@
+//! The deterministic simulator: the production lane on simulated time, with a simulated store, hands and clients.
+//!
+//! Everything follows from one seed: which machines run, what clients ask, how long attempts take and how they end, when
+//! the process dies (before or after any commit, with or without its answer), when a commit fails, when the clock jumps.
+//! After every step the rules of [`Invariant`] are checked against a model that knows only what was acknowledged, what
+//! arrived in the world and what was written. [`run`] gives the same trace for the same seed, byte for byte.
+//!
+//! `SPRAG_SIM_SEED=7 cargo test -p sprag-sim one_seed -- --nocapture` shows one seed; `SPRAG_SIM_SEEDS=200000` runs more.
+//!
+//! Bugs planted on purpose, each of which some seed must catch by the rule it breaks:
+//!
+//! - [`Mutant::AttemptNotStored`]: the attempt is written only with its outcome, so the effect comes before the record.
+//! - [`Mutant::FenceIgnored`]: a commit is accepted whatever its fence says.
+//! - [`Mutant::TimerEarly`]: timers are stored with an earlier due time.
+//! - [`Mutant::ClockAhead`]: the lane's clock runs ahead of the world's.
+//! - [`Mutant::TimerNotStored`]: timers are not stored.
+//! - [`Mutant::RetryEarly`]: retries are due earlier than they were written to be.
+//! - [`Mutant::EndNotStored`]: the end of an action is fed but not stored, so it comes again.
+//! - [`Mutant::TriggersForgotten`]: a lane that reads an execution back does not know which triggers came later.
+//! - [`Mutant::ReceiptNotStored`]: the answer to a message with an id is not stored, so the message is taken again.
+//! - [`Mutant::RetryCounterLost`]: a retrying action is stored with a fresh budget of attempts.
+//! - [`Mutant::AttemptDropped`]: a retrying action is stored without its last attempt.
+//! - [`Mutant::FalseNotDone`]: hands say "not done" although the effect happened.
+//! - [`Mutant::KeyChanged`]: every attempt has an idempotency key of its own.
+//! - [`Mutant::AnswerBeforeCommit`]: a commit is answered before it is on disk: a crash takes the last one back.
+//! - [`Mutant::HalfCommit`]: a crash leaves the first half of a commit.
+//! - [`Mutant::InboxNotStored`]: input for a held execution is not stored.
+//! - [`Mutant::CheckpointNotStored`]: a checkpoint is acknowledged but not stored.
+//! - [`Mutant::PauseForgotten`]: a lane that reads a paused execution back takes it for a running one.
+//! - [`Mutant::LimitsForgotten`]: a lane that reads an action back does not know its limits.
+//! - [`Mutant::OutcomeSwallowed`]: an outcome never comes, not even by timeout, so its permit is never given back.
+//! - [`Mutant::HistoryGap`]: some history entries are not stored.
+//! - [`Mutant::DeadlineForgotten`]: a lane that reads an action back does not know its deadline.
+//! - [`Mutant::CancelForgotten`]: a lane that reads an action back does not know that somebody asked it to stop.
+//! - [`Mutant::CrashesForgotten`]: a lane that reads an action back does not know how often its process died under it.
+//! - [`Mutant::KeysHidden`]: a lane does not see who holds a key.
+//! - [`Mutant::LineReversed`]: a lane that reads a line takes the last for the first.
+
+mod clients;
+mod describe;
+mod hands;
+mod machines;
+mod model;
+mod mutant;
+mod process;
+mod random;
+mod replies;
+mod rest;
+mod simulation;
+mod store;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod violation;
+mod world;
+
+pub use mutant::Mutant;
+pub use simulation::{Counts, Report, run};
+pub use violation::{Invariant, Violation};

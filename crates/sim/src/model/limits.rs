@@ -1,0 +1,196 @@
+//! How many attempts at once, how fast, and who must run alone.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use sprag_core::action::{Action, Rate, Status};
+use sprag_core::ids::ActionId;
+use sprag_core::time::Timestamp;
+use sprag_store::records::ExecutionStatus;
+
+use super::Model;
+use super::commit::Commit;
+use super::known::KnownAction;
+use crate::violation::{Checked, Invariant, ensure};
+
+/// A life shorter than this makes suspects of what ran at its end, in milliseconds.
+pub(super) const SHORT_LIFE_MILLIS: u64 = 60_000;
+/// Found running at so many starts in a row, an action is a suspect.
+pub(super) const SUSPECT_AFTER: u32 = 3;
+/// So many more deaths alone, and it is dead.
+pub(super) const DEAD_AFTER: u32 = SUSPECT_AFTER + 3;
+
+/// What is left of a rate: tokens times the length of its time, so that nothing is rounded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    left: u128,
+    at: Timestamp,
+}
+
+impl Pace {
+    /// A full measure. One more than the rate gives, because a place may be held for a tick before its attempt begins.
+    fn most(rate: Rate) -> u128 {
+        (u128::from(rate.count) + 1) * u128::from(rate.per_millis)
+    }
+
+    fn full(rate: Rate, now: Timestamp) -> Self {
+        Self {
+            left: Self::most(rate),
+            at: now,
+        }
+    }
+
+    /// Takes a token, or says that there is none.
+    fn take(&mut self, rate: Rate, now: Timestamp) -> bool {
+        let gained = u128::from(now.since(self.at)) * u128::from(rate.count);
+        self.left = (self.left + gained).min(Self::most(rate));
+        self.at = now;
+        match self.left.checked_sub(u128::from(rate.per_millis)) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Model {
+    /// Actions whose attempt is under way.
+    fn running(&self) -> impl Iterator<Item = (&ActionId, &KnownAction)> {
+        self.actions
+            .iter()
+            .filter(|(_, known)| known.action.status == Status::Running)
+    }
+
+    pub(super) fn check_limits(&mut self, commit: &Commit<'_>) -> Checked {
+        if commit.begun.is_empty() {
+            return Ok(());
+        }
+        let total = self.running().count();
+        ensure(total <= self.caps.total, Invariant::Limits, || {
+            format!("{total} attempts are under way")
+        })?;
+        for (kind, &cap) in &self.caps.per_type {
+            let count = self
+                .running()
+                .filter(|(_, known)| known.action.kind == *kind && !known.runs_alone)
+                .count();
+            ensure(count <= cap, Invariant::Limits, || {
+                format!("{count} attempts of `{kind}` are under way")
+            })?;
+        }
+        self.check_keys()?;
+        self.check_order(commit)?;
+        self.check_alone(commit)?;
+        self.check_paces(commit)
+    }
+
+    /// An action starts when the count under each of its keys is below its own number: so of those with a number of
+    /// at most `n`, never more than `n` are under way at once, in whatever order they were granted their permits.
+    fn check_keys(&self) -> Checked {
+        let mut held: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (_, known) in self.running() {
+            for limit in &known.limits {
+                held.entry(&limit.key)
+                    .or_default()
+                    .push(limit.concurrency.unwrap_or(u32::MAX));
+            }
+        }
+        for (key, mut numbers) in held {
+            numbers.sort_unstable();
+            let over = numbers.iter().zip(1_u32..).find(|&(&most, count)| count > most);
+            ensure(over.is_none(), Invariant::Limits, || {
+                format!("under `{key}` attempts of {numbers:?} are under way")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A line is served in order. One that was chosen in its turn may have to be read first, which takes a tick in which
+    /// those behind it begin: so whoever was passed begins in the next tick.
+    fn check_order(&mut self, commit: &Commit<'_>) -> Checked {
+        let place = |action: &Action| (Reverse(action.priority), action.run_at, action.id);
+        for id in &commit.begun {
+            let begun = &self.actions[id];
+            let line = begun.action.line();
+            let is_passed = |known: &KnownAction| {
+                self.is_waiting_in_line(known)
+                    && known.limits == begun.limits
+                    && place(&known.action) < place(&begun.action)
+                    && known.action.line() == line
+            };
+            let waiting = self.actions.iter().filter(|(_, known)| is_passed(known));
+            let passed: Vec<ActionId> = waiting.map(|(&passed, _)| passed).collect();
+            if begun.runs_alone {
+                continue;
+            }
+            for passed in passed {
+                let Some(known) = self.actions.get_mut(&passed) else {
+                    continue;
+                };
+                let since = *known.passed_in.get_or_insert(self.ticks);
+                ensure(since + 1 >= self.ticks, Invariant::LineOrder, || {
+                    format!("{id} began before {passed}, and was not the first to")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an action stands in its line, and did so before this tick.
+    fn is_waiting_in_line(&self, known: &KnownAction) -> bool {
+        let execution = self
+            .executions
+            .get(&known.action.origin.execution)
+            .map(|known| known.status);
+        known.action.status == Status::Queued
+            && known.crashes < SUSPECT_AFTER
+            && execution != Some(ExecutionStatus::Paused)
+            && known.queued_in < self.ticks
+    }
+
+    /// A suspect begins when nothing else is under way, and nothing begins beside one.
+    fn check_alone(&self, commit: &Commit<'_>) -> Checked {
+        let others = self.running().count() - 1;
+        for (id, _) in self.running().filter(|(_, known)| known.runs_alone) {
+            let is_right = commit.begun.contains(id) && others == 0;
+            ensure(is_right, Invariant::SuspectsAlone, || {
+                format!("{id} runs beside {others} others")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_paces(&mut self, commit: &Commit<'_>) -> Checked {
+        let now = commit.around.now;
+        for id in &commit.begun {
+            for limit in self.actions[id].limits.clone() {
+                let Some(rate) = limit.rate else { continue };
+                let pace = self
+                    .paces
+                    .entry(limit.key.clone())
+                    .or_insert_with(|| Pace::full(rate, now));
+                ensure(pace.take(rate, now), Invariant::Limits, || {
+                    format!("{id} began before its turn under `{}`", limit.key)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An action that is found running by another process than the one that began it: one more start, or none if the
+    /// life before was long enough.
+    pub(super) fn count_crash(&mut self, old: Option<&Action>, new: &Action) {
+        let (life, is_short) = (self.life, self.after_short_life);
+        let was_running = old.is_some_and(|old| old.status == Status::Running);
+        let Some(known) = self.actions.get_mut(&new.id) else {
+            return;
+        };
+        if was_running && known.counted_in != life {
+            known.counted_in = life;
+            known.crashes = if is_short { known.crashes + 1 } else { 0 };
+            known.runs_alone = known.crashes >= SUSPECT_AFTER;
+        }
+    }
+}

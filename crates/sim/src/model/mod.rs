@@ -1,0 +1,133 @@
+//! What must be so, worked out beside the engine from what it committed and what was asked of it.
+//!
+//! Every applied commit is read mutation by mutation: history is replayed with `step`, the effects of each step are
+//! held against the actions and timers that were written with it, and each move of an action against the rules of its
+//! definition. Nothing here asks the engine for its opinion.
+
+mod acknowledged;
+mod actions;
+mod attempts;
+mod commit;
+mod exits;
+mod history;
+mod known;
+mod limits;
+mod policy;
+mod rest;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sprag_core::action::Outcome;
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::machine::Machine;
+use sprag_core::time::Timestamp;
+use sprag_engine::dispatch::Caps;
+use sprag_store::records::Life;
+
+pub(crate) use self::acknowledged::{Acknowledged, Message};
+pub(crate) use self::known::{KnownAction, KnownExecution};
+use self::limits::Pace;
+
+/// Everything that was committed, and what is known beside it.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// Machine versions by name and number.
+    pub versions: BTreeMap<(String, u32), Arc<Machine>>,
+    /// Every execution.
+    pub executions: BTreeMap<ExecutionId, KnownExecution>,
+    /// Every action.
+    pub actions: BTreeMap<ActionId, KnownAction>,
+    /// What people asked for: only then may some moves happen.
+    pub asked: Asked,
+    caps: Caps,
+    paces: BTreeMap<String, Pace>,
+    /// The number of the present process.
+    life: u64,
+    /// The newest life that was written, and whether the one before it was short.
+    last_life: Option<Life>,
+    after_short_life: bool,
+    /// Nothing more may start.
+    is_closing: bool,
+    /// Ticks of all lanes so far.
+    ticks: u64,
+}
+
+/// What people asked for, whether or not they were answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// Actions that need not wait until they are due.
+    pub retry_now: BTreeSet<ActionId>,
+    /// Dead letters to try again.
+    pub retry_dead: BTreeSet<ActionId>,
+    /// Dead letters to put away.
+    pub archive: BTreeSet<ActionId>,
+    /// Actions to end.
+    pub cancel: BTreeSet<ActionId>,
+}
+
+/// What the world knows at the time of a commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances<'a> {
+    /// The present instant.
+    pub now: Timestamp,
+    /// What was reported of each attempt.
+    pub reports: &'a BTreeMap<AttemptId, Vec<Outcome>>,
+}
+
+impl Model {
+    /// Nothing is stored yet.
+    pub(crate) fn new(caps: Caps) -> Self {
+        Self {
+            versions: BTreeMap::new(),
+            executions: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            asked: Asked::default(),
+            caps,
+            paces: BTreeMap::new(),
+            life: 0,
+            last_life: None,
+            after_short_life: false,
+            is_closing: false,
+            ticks: 0,
+        }
+    }
+
+    /// Another process takes over.
+    pub(crate) fn opened(&mut self, life: u64) {
+        self.life = life;
+        self.after_short_life = self
+            .last_life
+            .is_some_and(|life| life.seen_at.since(life.started_at) < limits::SHORT_LIFE_MILLIS);
+        self.is_closing = false;
+        self.read_anew();
+        // A rate is kept in memory: a new process begins with a full measure.
+        self.paces.clear();
+    }
+
+    /// Lines are in memory: who stands in them is read anew.
+    pub(crate) fn read_anew(&mut self) {
+        for known in self.actions.values_mut() {
+            known.queued_in = self.ticks;
+            known.passed_in = None;
+        }
+    }
+
+    /// The process lets nothing more start.
+    pub(crate) fn closing(&mut self) {
+        self.is_closing = true;
+    }
+
+    /// A lane is about to tick.
+    pub(crate) fn ticked(&mut self) {
+        self.ticks += 1;
+    }
+
+    /// The newest version of a machine.
+    pub(crate) fn newest(&self, machine: &str) -> Option<u32> {
+        let versions = self
+            .versions
+            .range((machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX));
+        versions.last().map(|((_, version), _)| *version)
+    }
+}

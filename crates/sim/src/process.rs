@@ -1,0 +1,273 @@
+//! Processes: they open the store, tick, go down, die, and sometimes do not know that another has taken over.
+
+use std::sync::Arc;
+
+use sprag_core::clock::Clock;
+use sprag_core::time::Timestamp;
+use sprag_engine::command::{Command, Reply};
+use sprag_engine::lane::{Lane, Parts};
+use tokio::sync::oneshot::{self, Receiver};
+
+use crate::clients::{Ask, Purpose};
+use crate::describe;
+use crate::hands::SimulatedHands;
+use crate::model::Circumstances;
+use crate::simulation::Simulation;
+use crate::violation::{Checked, Invariant, Violation};
+
+/// How long a lane leaves a store alone that failed, in milliseconds.
+const STORE_REST_MILLIS: u64 = 500;
+
+/// A lane that is alive, with the number of its process.
+pub(crate) struct Process {
+    pub(crate) lane: Lane,
+    pub(crate) life: u64,
+    opened_at: Timestamp,
+    /// It goes down: then at the latest it is gone.
+    pub(crate) closes_at: Option<Timestamp>,
+}
+
+impl Simulation {
+    /// A new process opens the store. It may fail to; then somebody tries again later.
+    pub(crate) fn open(&mut self) -> Checked {
+        self.lives += 1;
+        let life = self.lives;
+        let hands = SimulatedHands {
+            world: self.world.clone(),
+            disk: self.disk.clone(),
+            trace: self.trace.clone(),
+            life,
+        };
+        let mut entropy = self.entropy.fork(life);
+        self.model.compare(&self.disk.memory())?;
+        self.acknowledged.check(&self.model)?;
+        self.model.opened(life);
+        self.world.lock().starts_left = None;
+        let opened = Lane::open(Parts {
+            store: Box::new(self.disk.open()),
+            hands: Box::new(hands),
+            clock: Arc::clone(&self.lane_clock) as Arc<dyn Clock>,
+            entropy: Box::new(move || entropy.bits()),
+            publish: Box::new(|_| {}),
+            options: self.options.clone(),
+        });
+        self.trace.line(format_args!(
+            "{} process {life} opens: {}",
+            self.now(),
+            describe::opened(&opened)
+        ));
+        self.disk.lock().has_refused = false;
+        match opened {
+            Ok(lane) => {
+                self.process = Some(Process {
+                    lane,
+                    life,
+                    opened_at: self.now(),
+                    closes_at: None,
+                });
+            }
+            Err(_) => self.disk.crash(),
+        }
+        self.observe()
+    }
+
+    /// The process dies.
+    pub(crate) fn crash(&mut self, why: &str) {
+        let Some(process) = self.process.take() else { return };
+        self.trace
+            .line(format_args!("{} process {} dies: {why}", self.now(), process.life));
+        self.crashes += 1;
+        self.world.lock().crash(process.life);
+        self.disk.crash();
+        self.inbox.clear();
+    }
+
+    /// Another process takes the shard while the present one still runs.
+    pub(crate) fn take_over(&mut self) -> Checked {
+        self.drop_stale();
+        let Some(process) = self.process.take() else {
+            return Ok(());
+        };
+        self.trace
+            .line(format_args!("{} process {} loses its shard", self.now(), process.life));
+        self.stale = Some(process);
+        self.inbox.clear();
+        self.open()
+    }
+
+    pub(crate) fn drop_stale(&mut self) {
+        if let Some(stale) = self.stale.take() {
+            self.world.lock().crash(stale.life);
+            self.stale_inbox.clear();
+        }
+    }
+
+    /// The stale process goes on until it meets its fence.
+    pub(crate) fn tick_stale(&mut self) -> Checked {
+        let Some(mut stale) = self.stale.take() else {
+            return Ok(());
+        };
+        let mut asks: Vec<Ask> = self.stale_inbox.drain(..).collect();
+        asks.extend(self.clients.ask(&mut self.model));
+        self.trace
+            .line(format_args!("{} stale process {} ticks", self.now(), stale.life));
+        let (commands, replies) = self.commands(asks);
+        let ticked = stale.lane.tick(commands);
+        self.observe()?;
+        match ticked {
+            Ok(()) => self.stale = Some(stale),
+            Err(fatal) => {
+                self.trace.line(format_args!("  stale process dies: {}", fatal.0));
+                self.world.lock().crash(stale.life);
+            }
+        }
+        self.take_replies(replies)
+    }
+
+    pub(crate) fn tick_all(&mut self) -> Checked {
+        self.tick(u64::MAX)
+    }
+
+    /// The process decides on at most so many of the requests that wait.
+    pub(crate) fn tick(&mut self, most: u64) -> Checked {
+        let Some(mut process) = self.process.take() else {
+            return Ok(());
+        };
+        let count = self.inbox.len().min(usize::try_from(most).unwrap_or(usize::MAX));
+        let asks: Vec<Ask> = self.inbox.drain(..count).collect();
+        self.trace.line(format_args!("{} tick", self.now()));
+        let dies_in_starts = !self.world.lock().is_calm && self.random.chance(1, 50);
+        if dies_in_starts {
+            self.world.lock().starts_left = Some(u32::try_from(self.random.below(2)).unwrap_or(0));
+        }
+        let (commands, replies) = self.commands(asks);
+        let failures = self.disk.lock().failures;
+        self.ticks += 1;
+        self.model.ticked();
+        let ticked = process.lane.tick(commands);
+        self.observe()?;
+        let (wake, opened_at) = (process.lane.next_wake(), process.opened_at);
+        self.process = Some(process);
+        match ticked {
+            Err(fatal) => {
+                // A disk that failed may still let the answer out; a process that died does not.
+                let is_told = self.random.chance(1, 2);
+                if is_told {
+                    self.take_replies(replies)?;
+                }
+                self.crash(&fatal.0.to_string());
+                return Ok(());
+            }
+            Ok(()) if dies_in_starts => {
+                self.crash("between the starts of attempts");
+                return Ok(());
+            }
+            Ok(()) => self.take_replies(replies)?,
+        }
+        if self.disk.lock().failures != failures {
+            self.model.read_anew();
+            self.rests_until = self.now().plus(STORE_REST_MILLIS);
+        } else if self.rests_until <= self.now() {
+            self.model.check_sleep(self.now(), wake)?;
+            self.model.check_stopped(self.now(), opened_at)?;
+        }
+        Ok(())
+    }
+
+    /// A process that is asked to goes down: it starts nothing more, and is gone once nothing is under way.
+    pub(crate) fn go_down(&mut self) {
+        let is_asked = self.random.chance(1, 80);
+        let grace = self.random.below(6_000);
+        let now = self.now();
+        let Some(process) = self.process.as_mut() else {
+            return;
+        };
+        match process.closes_at {
+            None if is_asked => {
+                self.trace
+                    .line(format_args!("{now} process {} goes down", process.life));
+                process.lane.stop_starting();
+                process.closes_at = Some(now.plus(grace));
+                self.model.closing();
+            }
+            Some(at) if at <= now || process.lane.running() == 0 => self.crash("it went down"),
+            _ => {}
+        }
+    }
+
+    fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
+        let mut commands = Vec::with_capacity(asks.len());
+        let mut replies = Vec::new();
+        for ask in asks {
+            self.trace
+                .line(format_args!("  ask {}", describe::request(&ask.request)));
+            let is_own = ask.purpose == Purpose::Nothing;
+            let (sender, receiver) = oneshot::channel();
+            let reply = (!is_own).then_some(sender);
+            commands.push(Command {
+                request: ask.request.clone(),
+                reply,
+            });
+            if !is_own {
+                replies.push((ask, receiver));
+            }
+        }
+        (commands, replies)
+    }
+
+    /// Reads what was committed and what arrived, and checks all of it.
+    pub(crate) fn observe(&mut self) -> Checked {
+        if let Some(found) = self.world.lock().found.pop() {
+            return Err(found);
+        }
+        let (journal, refused) = {
+            let mut disk = self.disk.lock();
+            (std::mem::take(&mut disk.journal), std::mem::take(&mut disk.refused))
+        };
+        if let Some(detail) = refused.into_iter().next() {
+            return Err(Violation::new(Invariant::StoreAccepts, detail));
+        }
+        for applied in &journal {
+            for mutation in &applied.mutations {
+                self.trace
+                    .line(format_args!("  write {}", describe::mutation(mutation)));
+            }
+            let world = self.world.lock();
+            self.model.apply(
+                applied,
+                Circumstances {
+                    now: self.clock.now(),
+                    reports: &world.reports,
+                },
+            )?;
+        }
+        self.check_effects()
+    }
+
+    fn check_effects(&mut self) -> Checked {
+        let world = self.world.lock();
+        let new = world.ledger.get(self.checked_effects..).unwrap_or_default();
+        new.iter().try_for_each(|effect| self.model.check_effect(effect))?;
+        self.checked_effects = world.ledger.len();
+        Ok(())
+    }
+
+    /// Every effect again, now that all outcomes are known.
+    pub(crate) fn check_all_effects(&mut self) -> Checked {
+        self.checked_effects = 0;
+        self.check_effects()
+    }
+
+    fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
+        for (ask, mut receiver) in replies {
+            match receiver.try_recv() {
+                Ok(reply) => self.take_reply(&ask, &reply)?,
+                // The process died before it answered.
+                Err(_) => self
+                    .trace
+                    .line(format_args!("  no answer to {}", describe::request(&ask.request))),
+            }
+        }
+        Ok(())
+    }
+}

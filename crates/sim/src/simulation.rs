@@ -1,0 +1,339 @@
+//! One run: the production lane between simulated clients, hands, disk and clock, and the checks after every step.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use sprag_core::clock::{Clock, Manual};
+use sprag_core::time::Timestamp;
+use sprag_engine::Options;
+use sprag_engine::command::{Internal, Request};
+use sprag_engine::dispatch::{Caps, CircuitOptions};
+
+use crate::clients::{Ask, Clients, Purpose};
+use crate::describe;
+use crate::machines;
+use crate::model::{Acknowledged, Model};
+use crate::mutant::Mutant;
+use crate::process::Process;
+use crate::random::Random;
+use crate::store::{Fault, SharedDisk};
+use crate::trace::Trace;
+use crate::violation::{Checked, Invariant, Violation, ensure};
+use crate::world::{Delivery, News, SharedWorld};
+
+/// When every run begins: 2026-01-01T00:00:00Z.
+const START_MILLIS: i64 = 1_767_225_600_000;
+/// Milliseconds that the clock of a lane is ahead under [`Mutant::ClockAhead`].
+const AHEAD_MILLIS: u64 = 700;
+/// The fewest and the most steps of a run before faults stop.
+const STEPS: (u64, u64) = (30, 110);
+/// The two hosts of the simulated world.
+const HOSTS: [&str; 2] = ["alpha:1", "beta:2"];
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What it was run with.
+    pub seed: u64,
+    /// The hash over every line of the trace.
+    pub hash: u64,
+    /// The last lines of the trace.
+    pub tail: Vec<String>,
+    /// The first rule that did not hold.
+    pub violation: Option<Violation>,
+    /// What happened, for those who want to know that something did.
+    pub counts: Counts,
+}
+
+/// What happened in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Ticks of lanes.
+    pub ticks: u64,
+    /// Processes that died.
+    pub crashes: u64,
+    /// Commits that failed.
+    pub failures: u64,
+    /// Executions that were started.
+    pub executions: usize,
+    /// Actions that were created.
+    pub actions: usize,
+    /// Effects that arrived.
+    pub effects: usize,
+}
+
+/// Runs one seed.
+pub fn run(seed: u64, mutant: Option<Mutant>) -> Report {
+    let trace = Trace::default();
+    let mut simulation = Simulation::new(seed, mutant, trace.clone());
+    let played = std::panic::catch_unwind(AssertUnwindSafe(|| simulation.play()));
+    let violation = match played {
+        Ok(played) => played.err(),
+        Err(panic) => Some(Violation::new(Invariant::NoPanic, describe::panic(panic.as_ref()))),
+    };
+    let counts = simulation.counts();
+    Report {
+        seed,
+        hash: trace.hash(),
+        tail: trace.tail(),
+        violation,
+        counts,
+    }
+}
+
+/// A run under way.
+pub(crate) struct Simulation {
+    pub(crate) random: Random,
+    pub(crate) entropy: Random,
+    pub(crate) trace: Trace,
+    mutant: Option<Mutant>,
+    pub(crate) clock: Arc<Manual>,
+    pub(crate) lane_clock: Arc<Manual>,
+    pub(crate) disk: SharedDisk,
+    pub(crate) world: SharedWorld,
+    pub(crate) clients: Clients,
+    pub(crate) model: Model,
+    pub(crate) acknowledged: Acknowledged,
+    pub(crate) options: Options,
+    pub(crate) process: Option<Process>,
+    /// A process that lost its shard and does not know it yet.
+    pub(crate) stale: Option<Process>,
+    /// How many processes there were.
+    pub(crate) lives: u64,
+    pub(crate) inbox: VecDeque<Ask>,
+    /// Deliveries for the stale process.
+    pub(crate) stale_inbox: VecDeque<Ask>,
+    outage_until: Option<Timestamp>,
+    /// How many effects were checked when they arrived.
+    pub(crate) checked_effects: usize,
+    /// The lane leaves a store that failed alone until then.
+    pub(crate) rests_until: Timestamp,
+    pub(crate) ticks: u64,
+    pub(crate) crashes: u64,
+}
+
+impl Simulation {
+    fn new(seed: u64, mutant: Option<Mutant>, trace: Trace) -> Self {
+        let mut random = Random::new(seed);
+        let start = Timestamp::from_millis(START_MILLIS + i64::try_from(random.below(100_000)).unwrap_or(0));
+        let disk = SharedDisk::new(mutant);
+        let world = SharedWorld::new(random.fork(1), trace.clone(), mutant, start);
+        let mut fixtures: Vec<_> = machines::all().iter().collect();
+        while fixtures.len() > 4 {
+            let bound = u64::try_from(fixtures.len()).unwrap_or(1);
+            fixtures.swap_remove(usize::try_from(random.below(bound)).unwrap_or(0));
+        }
+        let mut options = Options::default();
+        let total = usize::try_from(random.between(3, 12)).unwrap_or(3);
+        options.caps = Caps {
+            total,
+            per_type: [("probed".to_owned(), 2)].into(),
+        };
+        options.circuits = CircuitOptions {
+            failures: 3,
+            rest_millis: 1_000,
+            rest_max_millis: 8_000,
+        };
+        options.limits.inbox = usize::try_from(random.between(3, 150)).unwrap_or(3);
+        Self {
+            entropy: random.fork(2),
+            clients: Clients::new(random.fork(3), fixtures),
+            random,
+            trace,
+            mutant,
+            clock: Arc::new(Manual::new(start)),
+            lane_clock: Arc::new(Manual::new(start)),
+            disk,
+            world,
+            model: Model::new(options.caps.clone()),
+            acknowledged: Acknowledged::default(),
+            options,
+            process: None,
+            stale: None,
+            lives: 0,
+            inbox: VecDeque::new(),
+            stale_inbox: VecDeque::new(),
+            outage_until: None,
+            checked_effects: 0,
+            rests_until: start,
+            ticks: 0,
+            crashes: 0,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            ticks: self.ticks,
+            crashes: self.crashes,
+            failures: self.disk.lock().failures,
+            executions: self.model.executions.len(),
+            actions: self.model.actions.len(),
+            effects: self.world.lock().ledger.len(),
+        }
+    }
+
+    fn play(&mut self) -> Checked {
+        self.open()?;
+        self.inbox = self.clients.begin().into();
+        self.tick_all()?;
+        let (least, most) = STEPS;
+        for _ in 0..self.random.between(least, most) {
+            self.step()?;
+        }
+        self.settle()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn move_to(&mut self, at: Timestamp) {
+        self.clock.advance_to(at);
+        let ahead = if self.mutant == Some(Mutant::ClockAhead) {
+            AHEAD_MILLIS
+        } else {
+            0
+        };
+        self.lane_clock.advance_to(self.now().plus(ahead));
+    }
+
+    /// One step with everything that may go wrong.
+    fn step(&mut self) -> Checked {
+        self.pass_time();
+        self.plan_faults();
+        self.deliver();
+        for _ in 0..self.random.below(4) {
+            self.inbox.extend(self.clients.ask(&mut self.model));
+        }
+        if self.random.chance(1, 100) {
+            self.inbox.extend(self.clients.flood(&self.model));
+        }
+        if self.random.chance(1, 60) {
+            self.take_over()?;
+        }
+        if self.process.is_none() {
+            if self.random.chance(2, 3) {
+                self.open()?;
+            }
+            return Ok(());
+        }
+        self.tick_stale()?;
+        let most = if self.random.chance(1, 6) {
+            self.random.below(3)
+        } else {
+            u64::MAX
+        };
+        self.tick(most)?;
+        self.go_down();
+        if self.process.is_some() && self.random.chance(1, 40) {
+            self.crash("kill");
+        }
+        Ok(())
+    }
+
+    fn pass_time(&mut self) {
+        let now = self.now();
+        let next = self.next_instant();
+        let to = match self.random.below(20) {
+            0..=6 => now,
+            7..=9 => now.plus(self.random.below(30)),
+            10..=15 => next.unwrap_or(now).min(now.plus(60_000)).max(now),
+            16 | 17 => now.plus(self.random.below(3_000)),
+            18 => now.plus(self.random.below(20_000)),
+            _ if self.random.chance(1, 4) => now.plus(self.random.between(20_000, 400_000)),
+            _ => now.plus(1),
+        };
+        self.move_to(to);
+    }
+
+    /// When something happens next, in the lane or in the world.
+    pub(crate) fn next_instant(&self) -> Option<Timestamp> {
+        let wake = self.process.as_ref().map(|process| process.lane.next_wake());
+        wake.into_iter().chain(self.world.lock().next_event()).min()
+    }
+
+    fn plan_faults(&mut self) {
+        let now = self.now();
+        let mut disk = self.disk.lock();
+        if self.outage_until.is_some_and(|until| until <= now) {
+            self.outage_until = None;
+            disk.outage = None;
+        }
+        if self.random.chance(1, 80) {
+            disk.outage = Some(if self.random.chance(1, 2) {
+                Fault::Full
+            } else {
+                Fault::ReadOnly
+            });
+            self.outage_until = Some(now.plus(self.random.below(4_000)));
+        }
+        if self.random.chance(1, 12) {
+            let faults = [
+                Fault::DieBefore,
+                Fault::DieAfter,
+                Fault::DieAfter,
+                Fault::Full,
+                Fault::Failed,
+                Fault::Refused,
+            ];
+            let fault = self.random.pick(&faults).copied().unwrap_or(Fault::Full);
+            disk.next = Some((u32::try_from(self.random.below(2)).unwrap_or(0), fault));
+        }
+        if self.random.chance(1, 120) {
+            disk.next_read = Some(u32::try_from(self.random.below(6)).unwrap_or(0));
+        }
+        drop(disk);
+        if self.random.chance(1, 25) {
+            let host = HOSTS[usize::from(self.random.chance(1, 2))];
+            let millis = self.random.below(15_000);
+            self.world.lock().take_down(host, millis);
+        }
+    }
+
+    /// What the world has to say by now goes to whom it is for.
+    pub(crate) fn deliver(&mut self) {
+        let deliveries = self.world.lock().advance(self.now());
+        let life = self.process.as_ref().map(|process| process.life);
+        let stale = self.stale.as_ref().map(|process| process.life);
+        for Delivery { to, attempt, news } in deliveries {
+            let ask = match news {
+                News::Outcome(outcome) => Ask {
+                    request: Request::Internal(Internal::Outcome { attempt, outcome }),
+                    purpose: Purpose::Nothing,
+                },
+                News::Checkpoint(value) => Ask {
+                    request: Request::Internal(Internal::Checkpoint {
+                        attempt,
+                        value: value.clone(),
+                    }),
+                    purpose: Purpose::Checkpoint(attempt, value),
+                },
+            };
+            if to.is_none() || to == life {
+                self.inbox.push_back(ask);
+            } else if to == stale {
+                self.stale_inbox.push_back(ask);
+            }
+        }
+    }
+
+    /// The rule that everything is stored as it was committed.
+    pub(crate) fn check_stored(&mut self) -> Checked {
+        self.model.compare(&self.disk.memory())?;
+        self.acknowledged.check(&self.model)?;
+        if self.random.chance(3, 4) {
+            // The model has replayed everything; the engine's own replay is only to agree, and takes its time.
+            return Ok(());
+        }
+        let memory = self.disk.memory();
+        for id in self.model.executions.keys() {
+            let replayed = sprag_engine::replay(&memory, *id).ok().flatten();
+            let agrees = replayed.as_ref().is_some_and(|replayed| replayed.agrees);
+            ensure(agrees, Invariant::Replay, || {
+                format!("{id}: the engine's own replay says {replayed:?}")
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,348 @@
+//! The simulated disk: a store in memory behind a wrapper that fails as disks and processes do.
+//!
+//! A commit is applied whole or not at all. It may fail cleanly (full, read-only, refused), or the process may die
+//! right before or right after it; then the wrapper answers nothing but errors until it is dropped. Whatever was
+//! applied is in the journal, for the checks to follow.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
+use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef, Window};
+use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
+
+use crate::describe;
+use crate::mutant::Mutant;
+
+/// How the next commit or read goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The process dies before the commit.
+    DieBefore,
+    /// The process dies after the commit: nobody is told.
+    DieAfter,
+    /// No room.
+    Full,
+    /// Cannot be written.
+    ReadOnly,
+    /// A record is refused, though nothing is wrong with it.
+    Refused,
+    /// Something else.
+    Failed,
+}
+
+/// A commit that was applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Applied {
+    /// The epoch its writer held.
+    pub epoch: u64,
+    /// The epoch of the shard at that time.
+    pub present_epoch: u64,
+    /// What was written.
+    pub mutations: Vec<Mutation>,
+}
+
+/// What all wrappers share.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    /// What is stored.
+    pub memory: Memory,
+    /// The latest epoch anybody took.
+    pub epoch: u64,
+    /// How the commit after so many others goes wrong.
+    pub next: Option<(u32, Fault)>,
+    /// How many reads from now one fails.
+    pub next_read: Option<u32>,
+    /// Commits fail this way for a while.
+    pub outage: Option<Fault>,
+    /// Applied, not yet looked at.
+    pub journal: Vec<Applied>,
+    /// What the store refused although no fault was planned.
+    pub refused: Vec<String>,
+    /// A record was refused by plan: what it was about may be set aside until another process starts.
+    pub has_refused: bool,
+    /// How many commits failed, by plan or not.
+    pub failures: u64,
+    /// A planted bug.
+    pub mutant: Option<Mutant>,
+    /// All that was ever applied, where a planted bug needs it.
+    log: Vec<Vec<Mutation>>,
+}
+
+/// A handle to the disk.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedDisk(Arc<Mutex<Disk>>);
+
+impl SharedDisk {
+    /// The disk with a planted bug, or none.
+    pub(crate) fn new(mutant: Option<Mutant>) -> Self {
+        Self(Arc::new(Mutex::new(Disk {
+            mutant,
+            ..Disk::default()
+        })))
+    }
+
+    /// The disk itself.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is stored.
+    pub(crate) fn memory(&self) -> Memory {
+        self.lock().memory.clone()
+    }
+
+    /// A wrapper for one process.
+    pub(crate) fn open(&self) -> FaultyStore {
+        FaultyStore {
+            disk: self.clone(),
+            memory: self.memory(),
+            is_dead: false,
+        }
+    }
+
+    /// The process died. With a planted bug, that may cost the last commit.
+    pub(crate) fn crash(&self) {
+        let mut disk = self.lock();
+        disk.next = None;
+        disk.next_read = None;
+        if disk.mutant == Some(Mutant::AnswerBeforeCommit) {
+            disk.log.pop();
+            disk.rebuild();
+        }
+    }
+}
+
+impl Disk {
+    /// The records anew, from everything that was ever applied.
+    fn rebuild(&mut self) {
+        let mut memory = Memory::default();
+        let mut fence = Fence {
+            shard: ShardId(0),
+            epoch: 0,
+        };
+        for _ in 0..self.epoch {
+            // A store in memory cannot fail to count.
+            let Ok(acquired) = memory.acquire(ShardId(0)) else {
+                continue;
+            };
+            fence = acquired;
+        }
+        for mutations in &self.log {
+            if memory.commit(&[fence], mutations).is_err() {
+                self.refused
+                    .push("the log of a planted bug cannot be applied again".to_owned());
+            }
+        }
+        self.memory = memory;
+    }
+
+    fn fault(&mut self) -> Option<Fault> {
+        match &mut self.next {
+            Some((0, fault)) => {
+                let fault = *fault;
+                self.next = None;
+                Some(fault)
+            }
+            Some((left, _)) => {
+                *left -= 1;
+                self.outage
+            }
+            None => self.outage,
+        }
+    }
+
+    fn read_fault(&mut self) -> bool {
+        match &mut self.next_read {
+            Some(0) => {
+                self.next_read = None;
+                true
+            }
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        }
+    }
+}
+
+/// A store as one process has it.
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    disk: SharedDisk,
+    memory: Memory,
+    is_dead: bool,
+}
+
+fn dead() -> Error {
+    Error::Disk {
+        detail: "the process is dead".to_owned(),
+    }
+}
+
+impl FaultyStore {
+    fn read<T>(&mut self, ask: impl FnOnce(&mut Memory) -> Result<T, Error>) -> Result<T, Error> {
+        if self.is_dead {
+            return Err(dead());
+        }
+        let is_planned = self.disk.lock().read_fault();
+        if is_planned {
+            self.disk.lock().failures += 1;
+            return Err(Error::Failed {
+                detail: "planned".to_owned(),
+            });
+        }
+        ask(&mut self.memory)
+    }
+
+    fn apply(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        let mut disk = self.disk.lock();
+        let epoch = fences.first().map_or(0, |fence| fence.epoch);
+        let (fences, mutations) = match disk.mutant {
+            Some(mutant) => (mutant.fences(fences, disk.epoch), mutant.written(mutations)),
+            None => (fences.to_vec(), mutations.to_vec()),
+        };
+        let applied = self.memory.commit(&fences, &mutations);
+        match &applied {
+            Ok(()) => {
+                let present_epoch = disk.epoch;
+                if disk.mutant == Some(Mutant::AnswerBeforeCommit) {
+                    disk.log.push(mutations.clone());
+                }
+                disk.journal.push(Applied {
+                    epoch,
+                    present_epoch,
+                    mutations,
+                });
+            }
+            Err(Error::Refused { detail }) => {
+                let mutations: Vec<String> = mutations.iter().map(describe::mutation).collect();
+                disk.refused.push(format!("{detail}: {mutations:#?}"));
+            }
+            Err(_) => {}
+        }
+        applied
+    }
+
+    fn fail(&mut self, error: Error) -> Result<(), Error> {
+        self.disk.lock().failures += 1;
+        Err(error)
+    }
+
+    /// A crash in the middle of a commit leaves nothing of it, unless a bug is planted.
+    fn die_before(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        let is_halved = self.disk.lock().mutant == Some(Mutant::HalfCommit);
+        if is_halved && let Some(half) = mutations.get(..mutations.len() / 2) {
+            self.apply(fences, half)?;
+        }
+        self.is_dead = true;
+        self.fail(dead())
+    }
+}
+
+impl LaneStore for FaultyStore {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        let mut loaded = self.read(|memory| memory.load(wanted))?;
+        if let Some(mutant) = self.disk.lock().mutant {
+            mutant.read(&mut loaded);
+        }
+        Ok(loaded)
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.read(|memory| memory.machine_version(machine, version))
+    }
+
+    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        if self.is_dead {
+            return Err(dead());
+        }
+        // A process that lost its shard meets its fence, not the faults planned for the owner.
+        let is_owner = fences.iter().all(|fence| fence.epoch == self.disk.lock().epoch);
+        let fault = if is_owner { self.disk.lock().fault() } else { None };
+        match fault {
+            None => self.apply(fences, mutations),
+            Some(Fault::DieBefore) => self.die_before(fences, mutations),
+            Some(Fault::DieAfter) => {
+                self.apply(fences, mutations)?;
+                self.is_dead = true;
+                self.fail(dead())
+            }
+            Some(Fault::Full) => self.fail(Error::Full),
+            Some(Fault::ReadOnly) => self.fail(Error::ReadOnly),
+            Some(Fault::Refused) => {
+                self.disk.lock().has_refused = true;
+                self.fail(Error::Refused {
+                    detail: "planned".to_owned(),
+                })
+            }
+            Some(Fault::Failed) => self.fail(Error::Failed {
+                detail: "planned".to_owned(),
+            }),
+        }
+    }
+
+    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
+        let fence = self.read(|memory| memory.acquire(shard))?;
+        self.disk.lock().epoch = fence.epoch;
+        Ok(fence)
+    }
+
+    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+        self.read(LaneStore::last_life)
+    }
+
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        line: &str,
+        after: Option<&ReadyKey>,
+        limit: usize,
+    ) -> Result<Vec<ReadyRef>, Error> {
+        let mut found = self.read(|memory| memory.ready(shard, line, after, limit))?;
+        if let Some(mutant) = self.disk.lock().mutant {
+            mutant.read_line(&mut found);
+        }
+        Ok(found)
+    }
+
+    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.read(|memory| memory.lines(shard))
+    }
+
+    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
+        self.read(|memory| memory.due_timers(shard, window))
+    }
+
+    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
+        let is_early = self.disk.lock().mutant == Some(Mutant::RetryEarly);
+        if is_early {
+            let all = Window {
+                until: Timestamp::MAX,
+                after: None,
+                limit: window.limit,
+            };
+            let mut found = self.read(|memory| memory.due_actions(shard, &all))?;
+            for due in &mut found {
+                due.run_at = Timestamp::from_millis(0);
+            }
+            return Ok(found);
+        }
+        self.read(|memory| memory.due_actions(shard, window))
+    }
+
+    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
+        self.read(|memory| memory.running(shard, after, limit))
+    }
+
+    fn deferred(
+        &mut self,
+        shard: ShardId,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        self.read(|memory| memory.deferred(shard, after, limit))
+    }
+}

@@ -1,0 +1,100 @@
+//! Seeds hold, repeat themselves, and every planted bug is caught.
+
+use std::collections::BTreeSet;
+
+use crate::{Mutant, run};
+
+/// Seeds in the ordinary run, over all parts; `SPRAG_SIM_SEEDS` asks for more.
+const SEEDS: u64 = 2_000;
+/// Parts that run beside each other.
+const PARTS: u64 = 4;
+/// Seeds that are run twice.
+const TWICE: u64 = 60;
+/// Seeds within which a planted bug must be caught.
+const CAUGHT_WITHIN: u64 = 400;
+
+fn seeds() -> u64 {
+    std::env::var("SPRAG_SIM_SEEDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(SEEDS)
+}
+
+/// Runs every seed of one part; a seed that fails prints how to see it again.
+fn hold(part: u64) {
+    let (mut crashes, mut effects) = (0, 0);
+    for seed in (part..seeds()).step_by(4) {
+        let report = run(seed, None);
+        crashes += report.counts.crashes;
+        effects += report.counts.effects;
+        if let Some(violation) = report.violation {
+            let tail = report.tail.join("\n");
+            panic!(
+                "{tail}\nseed {seed}: {violation}\nagain: SPRAG_SIM_SEED={seed} cargo test -p sprag-sim one_seed -- --nocapture"
+            );
+        }
+    }
+    println!("part {part} of {PARTS}: {crashes} crashes, {effects} effects, every rule held");
+    assert!(crashes > 0 && effects > 0, "something happened");
+}
+
+#[test]
+fn every_rule_holds_for_every_seed_of_the_first_part() {
+    hold(0);
+}
+
+#[test]
+fn every_rule_holds_for_every_seed_of_the_second_part() {
+    hold(1);
+}
+
+#[test]
+fn every_rule_holds_for_every_seed_of_the_third_part() {
+    hold(2);
+}
+
+#[test]
+fn every_rule_holds_for_every_seed_of_the_fourth_part() {
+    hold(3);
+}
+
+#[test]
+fn a_seed_gives_the_same_trace_twice_and_another_seed_another() {
+    let mut hashes = BTreeSet::new();
+    for seed in 0..TWICE {
+        let first = run(seed, None);
+        assert_eq!(first.hash, run(seed, None).hash, "seed {seed}");
+        hashes.insert(first.hash);
+    }
+    assert_eq!(hashes.len() as u64, TWICE, "no two seeds are alike");
+}
+
+#[test]
+fn every_planted_bug_is_caught_by_the_rule_it_breaks() {
+    let mut missed = Vec::new();
+    for &mutant in Mutant::ALL {
+        let caught = (0..CAUGHT_WITHIN).any(|seed| {
+            let violation = run(seed, Some(mutant)).violation;
+            violation.is_some_and(|violation| mutant.caught_by().contains(&violation.invariant))
+        });
+        if !caught {
+            missed.push(mutant);
+        }
+    }
+    assert!(Mutant::ALL.len() >= 10 && missed.is_empty(), "not caught: {missed:?}");
+}
+
+#[test]
+fn one_seed() {
+    let seed = std::env::var("SPRAG_SIM_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let report = run(seed, None);
+    println!("{}", report.tail.join("\n"));
+    assert!(
+        report.violation.is_none(),
+        "{:?}",
+        report.violation.map(|violation| violation.to_string())
+    );
+}
