@@ -1,6 +1,7 @@
 //! W6: the pure function alone.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use sprag_core::clock::{Clock, System};
 use sprag_core::ids::{ExecutionId, Slot};
@@ -35,7 +36,7 @@ pub(crate) fn steps_per_second() -> f64 {
     };
     let input = Input {
         now: Timestamp::from_millis(1),
-        cause: Cause::Message(message),
+        cause: Cause::Message(Arc::new(message)),
         limits: Limits::default(),
     };
     let before = clock.now();

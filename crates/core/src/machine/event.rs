@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::context::leaf;
-use super::execution::{Cause, End, Execution, Message};
+use super::execution::{Cause, End, Execution};
 use super::model::{Descriptor, Machine, StateIndex};
 use crate::action::ActionError;
 use crate::expression::scope::walk;
@@ -61,10 +61,10 @@ impl<'a> Event<'a> {
     pub(super) fn of(cause: &'a Cause, machine: &'a Machine, execution: &Execution, at: Timestamp) -> Self {
         match cause {
             Cause::Start => Self::silent("sprag.start".into(), at),
-            Cause::Message(Message { id: _, kind, payload }) => Self {
-                name: Cow::Borrowed(kind),
+            Cause::Message(message) => Self {
+                name: Cow::Borrowed(&message.kind),
                 class: Class::Open,
-                payload: Cow::Borrowed(payload),
+                payload: Cow::Borrowed(&message.payload),
                 ..Self::silent(Cow::Borrowed(""), at)
             },
             Cause::Timer(key) => execution

@@ -129,7 +129,7 @@ pub enum Cause {
     /// The execution begins.
     Start,
     /// Somebody sent a message.
-    Message(Message),
+    Message(Arc<Message>),
     /// A timer of a visit is due.
     Timer(TimerKey),
     /// An action ended.
@@ -216,14 +216,10 @@ pub struct Microstep {
 }
 
 /// Something for the engine to carry out in the transaction of the step.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a step has a handful of effects, and most of them are triggers"
-)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Create an action.
-    Trigger(Trigger),
+    Trigger(Box<Trigger>),
     /// Let occurrences of an action fire by the clock while the visit lasts.
     StartSchedule {
         /// The position in the machine's actions.

@@ -58,6 +58,8 @@ pub struct Machine {
     pub transitions: Vec<Transition>,
     /// The actions, in the order of the file.
     pub actions: Vec<Definition>,
+    /// The states that have automatic transitions.
+    pub(super) automatic: StateSet,
     /// The ids of actions whose results some expression names.
     pub results_named: Vec<String>,
     /// The ids of actions whose `skipped.` event some transition names.

@@ -2,20 +2,31 @@
 
 use super::event::{Answers, Event};
 use super::execution::StepError;
-use super::model::{StateIndex, TransitionIndex};
+use super::model::{StateIndex, Transition, TransitionIndex};
+use super::sets::Domain;
 use super::state_set::StateSet;
 use super::step::Run;
 use crate::expression::logic::Fuel;
 
+/// A transition that will be taken.
+#[derive(Clone, Copy)]
+pub(super) struct Enabled<'a> {
+    pub(super) transition: &'a Transition,
+    /// How far it reaches, by what history states remember before anything is left.
+    pub(super) domain: Domain,
+}
+
 /// `selectTransitions` (with an event) and `selectEventlessTransitions` (without), conflicts removed.
-pub(super) fn transitions(run: &Run<'_>, event: Option<&Event<'_>>) -> Result<Vec<TransitionIndex>, StepError> {
+pub(super) fn transitions<'a>(run: &Run<'a>, event: Option<&Event<'_>>) -> Result<Vec<Enabled<'a>>, StepError> {
     let machine = run.machine;
-    let mut enabled = Vec::new();
+    let mut enabled: Vec<Enabled<'a>> = Vec::new();
     for leaf in run.execution.active.iter().filter(|&state| machine.is_leaf(state)) {
         for state in std::iter::once(leaf).chain(machine.ancestors(leaf)) {
             if let Some(found) = first_enabled(run, state, event)? {
-                if !enabled.contains(&found) {
-                    enabled.push(found);
+                let transition = machine.transition(found);
+                if !enabled.iter().any(|known| std::ptr::eq(known.transition, transition)) {
+                    let domain = run.sets().domain(transition);
+                    enabled.push(Enabled { transition, domain });
                 }
                 break;
             }
@@ -85,31 +96,19 @@ fn is_allowed(run: &Run<'_>, candidate: TransitionIndex, event: Option<&Event<'_
 
 /// `removeConflictingTransitions`: of two that would leave the same state, the one from the inner source wins; else
 /// the one selected first.
-fn remove_conflicting(run: &Run<'_>, enabled: &[TransitionIndex]) -> Vec<TransitionIndex> {
-    let exit_set = |index: TransitionIndex| {
-        run.sets()
-            .exit_set(run.machine.transition(index), &run.execution.active)
-    };
-    let source = |index: TransitionIndex| run.machine.transition(index).source;
-    let mut kept: Vec<(TransitionIndex, StateSet)> = Vec::with_capacity(enabled.len());
+fn remove_conflicting<'a>(run: &Run<'a>, enabled: &[Enabled<'a>]) -> Vec<Enabled<'a>> {
+    let mut kept: Vec<(Enabled<'a>, StateSet)> = Vec::with_capacity(enabled.len());
     for &candidate in enabled {
-        let leaves = exit_set(candidate);
-        let mut displaced = Vec::new();
-        let mut preempted = false;
-        for (other, other_leaves) in &kept {
-            if leaves.meets(other_leaves) {
-                if run.machine.is_descendant(source(candidate), source(*other)) {
-                    displaced.push(*other);
-                } else {
-                    preempted = true;
-                    break;
-                }
-            }
-        }
-        if !preempted {
-            kept.retain(|(other, _)| !displaced.contains(other));
+        let leaves = run.sets().exit_set(candidate.domain, &run.execution.active);
+        let is_inside = |other: &Enabled<'_>| {
+            run.machine
+                .is_descendant(candidate.transition.source, other.transition.source)
+        };
+        let mut met = kept.iter().filter(|(_, other)| leaves.meets(other));
+        if met.all(|(other, _)| is_inside(other)) {
+            kept.retain(|(_, other)| !leaves.meets(other));
             kept.push((candidate, leaves));
         }
     }
-    kept.into_iter().map(|(index, _)| index).collect()
+    kept.into_iter().map(|(taken, _)| taken).collect()
 }

@@ -75,9 +75,9 @@ impl Sets<'_> {
             .map_or(self.machine.state(history).history_default.as_slice(), Vec::as_slice)
     }
 
-    /// `computeExitSet` for one transition.
-    pub(super) fn exit_set(&self, transition: &Transition, active: &StateSet) -> StateSet {
-        match self.domain(transition) {
+    /// `computeExitSet` for one transition, by its domain.
+    pub(super) fn exit_set(&self, domain: Domain, active: &StateSet) -> StateSet {
+        match domain {
             Domain::None => StateSet::default(),
             Domain::Everything => *active,
             Domain::Within(domain) => active.within(domain, self.machine.state(domain).end),

@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::event::Event;
-use super::execution::{
-    Cause, Effect, End, Execution, How, Input, Message, Microstep, Step, StepError, TimerKey, Visit,
-};
-use super::model::{Kind, Machine, Operation, StateIndex, TransitionIndex};
-use super::sets::{Domain, Sets};
+use super::execution::{Cause, Effect, End, Execution, How, Input, Microstep, Step, StepError, TimerKey, Visit};
+use super::model::{Kind, Machine, Operation, StateIndex};
+use super::select::Enabled;
+use super::sets::Sets;
 use super::state_set::StateSet;
 use super::{select, trigger};
 use crate::expression::template::{Limits, Template};
@@ -86,7 +85,7 @@ impl<'a> Run<'a> {
     /// What the cause changes before any transition is looked for.
     fn prepare(&mut self) {
         match &self.input.cause {
-            Cause::Message(message) => self.execution.message = Some(Arc::new(Message::clone(message))),
+            Cause::Message(message) => self.execution.message = Some(Arc::clone(message)),
             Cause::Ended(end) => self.keep_result(end),
             Cause::Start | Cause::Timer(_) | Cause::Occurrence { .. } => {}
         }
@@ -127,10 +126,12 @@ impl<'a> Run<'a> {
     /// Automatic transitions and raised events, until nothing is left to do.
     fn settle(&mut self) -> Result<(), StepError> {
         while self.completed.is_none() {
-            let automatic = select::transitions(self, None)?;
-            if !automatic.is_empty() {
-                self.microstep(&automatic, None)?;
-                continue;
+            if self.execution.active.meets(&self.machine.automatic) {
+                let automatic = select::transitions(self, None)?;
+                if !automatic.is_empty() {
+                    self.microstep(&automatic, None)?;
+                    continue;
+                }
             }
             let Some(event) = self.queue.pop_front() else {
                 return Ok(());
@@ -153,7 +154,7 @@ impl<'a> Run<'a> {
         self.enter(&entered)
     }
 
-    fn microstep(&mut self, enabled: &[TransitionIndex], event: Option<String>) -> Result<(), StepError> {
+    fn microstep(&mut self, enabled: &[Enabled<'a>], event: Option<String>) -> Result<(), StepError> {
         if enabled.is_empty() {
             return Ok(());
         }
@@ -163,21 +164,17 @@ impl<'a> Run<'a> {
                 limit: self.input.limits.microsteps,
             });
         }
-        let machine = self.machine;
-        let domains: Vec<Domain> = enabled
-            .iter()
-            .map(|&index| self.sets().domain(machine.transition(index)))
-            .collect();
-        let exited = self.exit_set(enabled);
+        let mut exited = StateSet::default();
+        for taken in enabled {
+            exited.extend(&self.sets().exit_set(taken.domain, &self.execution.active));
+        }
         self.exit(&exited)?;
-        for &index in enabled {
-            let transition = machine.transition(index);
+        for Enabled { transition, .. } in enabled {
             self.operate(&transition.operations, transition.source, None)?;
         }
         let mut entered = StateSet::default();
-        for (&index, &domain) in enabled.iter().zip(&domains) {
-            self.sets()
-                .add_entry_set(machine.transition(index), domain, &mut entered);
+        for taken in enabled {
+            self.sets().add_entry_set(taken.transition, taken.domain, &mut entered);
         }
         self.microsteps.push(Microstep {
             event,
@@ -185,18 +182,6 @@ impl<'a> Run<'a> {
             entered: entered.iter().collect(),
         });
         self.enter(&entered)
-    }
-
-    fn exit_set(&self, enabled: &[TransitionIndex]) -> StateSet {
-        let mut exited = StateSet::default();
-        for &index in enabled {
-            exited.extend(
-                &self
-                    .sets()
-                    .exit_set(self.machine.transition(index), &self.execution.active),
-            );
-        }
-        exited
     }
 
     /// `exitStates`: history is recorded before anything is left.

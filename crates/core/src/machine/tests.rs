@@ -7,6 +7,8 @@ mod order;
 mod timers;
 mod total;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -81,7 +83,7 @@ impl Bench {
         for effect in &taken.effects {
             match effect {
                 Effect::Log(line) => self.log.push(line.clone()),
-                Effect::Trigger(trigger) => self.triggers.push(trigger.clone()),
+                Effect::Trigger(trigger) => self.triggers.push(Trigger::clone(trigger)),
                 Effect::StartTimer { key, due_at } => self.timers.push((*due_at, *key)),
                 Effect::EndVisit(visit) => self.timers.retain(|(_, key)| key.visit != *visit),
                 Effect::StartSchedule { .. } | Effect::CancelAction { .. } => {}
@@ -95,11 +97,11 @@ impl Bench {
     }
 
     fn send_with(&mut self, kind: &str, payload: Value) -> Result<Step, StepError> {
-        self.take(Cause::Message(Message {
+        self.take(Cause::Message(Arc::new(Message {
             id: "1".into(),
             kind: kind.into(),
             payload,
-        }))
+        })))
     }
 
     /// The end of the latest trigger of an action.

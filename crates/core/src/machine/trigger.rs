@@ -49,13 +49,14 @@ fn push(run: &mut Run<'_>, action: usize, owner: StateIndex, visit: Option<u64>,
     *count += 1;
     let ordinal = *count;
     let fate = fate(run, definition, owner);
-    run.effects.push(Effect::Trigger(Trigger {
+    let trigger = Trigger {
         action,
         ordinal,
         visit,
         nominal,
         fate,
-    }));
+    };
+    run.effects.push(Effect::Trigger(Box::new(trigger)));
 }
 
 fn fate(run: &Run<'_>, definition: &Definition, owner: StateIndex) -> Fate {

@@ -234,7 +234,7 @@ impl Lane {
 
     fn carry_out(&mut self, aggregate: &mut Aggregate, machine: &Machine, effect: Effect, ends: &mut Vec<End>) {
         match effect {
-            Effect::Trigger(trigger) => ends.extend(self.trigger(aggregate, machine, trigger)),
+            Effect::Trigger(trigger) => ends.extend(self.trigger(aggregate, machine, *trigger)),
             Effect::StartSchedule { action, visit, next } => {
                 let Ok(offset) = u16::try_from(action) else { return };
                 let schedule = machine

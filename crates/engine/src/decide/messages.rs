@@ -1,5 +1,7 @@
 //! Messages: taken at once, queued while the execution is held, or refused.
 
+use std::sync::Arc;
+
 use sprag_core::ids::ExecutionId;
 use sprag_core::json;
 use sprag_core::machine::{Cause, Machine, Message, is_reserved};
@@ -105,14 +107,15 @@ impl Lane {
             // A timer or a deferred input may have closed it, or failed.
             Self::refuse_closed(aggregate)?;
         }
-        let cause = Cause::Message(Message {
+        let message = Message {
             id: send
                 .id
                 .clone()
                 .unwrap_or_else(|| self.mint.message(aggregate.head.id.slot()).to_string()),
             kind: send.kind.clone(),
             payload: send.payload.clone(),
-        });
+        };
+        let cause = Cause::Message(Arc::new(message));
         if aggregate.is_deciding() && aggregate.inbox.is_empty() {
             self.decide_message(aggregate, machine, cause)
         } else {

@@ -356,7 +356,7 @@ impl KnownExecution {
                 Effect::Trigger(trigger) => {
                     let action_id = machine.actions.get(trigger.action).map(|found| found.action_id.clone());
                     let place = (id, action_id.unwrap_or_default(), trigger.ordinal);
-                    commit.triggers.insert(place, (trigger, Arc::clone(machine)));
+                    commit.triggers.insert(place, (*trigger, Arc::clone(machine)));
                 }
                 Effect::StartTimer { key, due_at } => {
                     self.afters.insert((key.visit, key.index), due_at);

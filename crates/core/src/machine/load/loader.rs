@@ -11,6 +11,7 @@ use crate::expression::template::Template;
 use crate::machine::digest::digest;
 use crate::machine::findings::Findings;
 use crate::machine::model::Machine;
+use crate::machine::state_set::StateSet;
 use crate::source::Node;
 
 /// A load under way.
@@ -51,6 +52,7 @@ impl<'n> Loader<'n> {
             states: Vec::new(),
             transitions: Vec::new(),
             actions: Vec::new(),
+            automatic: StateSet::default(),
             results_named: Vec::new(),
             skips_named: Vec::new(),
             templates: object("templates"),
@@ -78,6 +80,7 @@ impl<'n> Loader<'n> {
         self.read_actions(&root);
         self.read_behaviour();
         self.check_mail_templates(&root);
+        self.machine.automatic = automatic(&self.machine);
         self.name_results();
         self.name_skips();
         self.machine.digest = digest(&self.machine);
@@ -133,4 +136,12 @@ impl Machine {
         let descriptors = self.states.iter().flat_map(|state| &state.on);
         descriptors.into_iter().any(|(descriptor, _)| descriptor.names(event))
     }
+}
+
+fn automatic(machine: &Machine) -> StateSet {
+    StateSet::of(
+        machine
+            .indexes()
+            .filter(|&state| !machine.state(state).always.is_empty()),
+    )
 }

@@ -1,5 +1,7 @@
 //! Random machines under random messages: `step` and the naive interpreter must agree on everything, always.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -100,11 +102,11 @@ impl<'m> Real<'m> {
     }
 
     pub(super) fn send(&mut self, kind: &str, payload: Value) -> Result<Step, StepError> {
-        self.take(Cause::Message(Message {
+        self.take(Cause::Message(Arc::new(Message {
             id: "1".into(),
             kind: kind.into(),
             payload,
-        }))
+        })))
     }
 
     pub(super) fn take(&mut self, cause: Cause) -> Result<Step, StepError> {

@@ -166,7 +166,7 @@ impl Simulation {
         }
         self.messages += 1;
         let id = format!("simulated-{}", self.messages);
-        self.take(Cause::Message(Message { id, kind, payload }))
+        self.take(Cause::Message(Arc::new(Message { id, kind, payload })))
     }
 
     /// Moves the clock, stopping at every due time on the way.
