@@ -15,7 +15,7 @@ statecharts() { SPRAG_PROVE_CASES=1000000 test_release -p sprag-core -- naive --
 simulator() { SPRAG_SIM_SEEDS=200000 test_release -p sprag-sim -- --nocapture; }
 crash() {
   cargo build --release -p sprag -p sprag-tests --bins
-  SPRAG_PROVE_KILLS=200 test_release -p sprag-tests -- crash:: --nocapture
+  SPRAG_PROVE=1 SPRAG_PROVE_KILLS=200 SPRAG_PROVE_EXECUTIONS=100000 test_release -p sprag-tests -- crash:: --nocapture
 }
 timers() {
   cargo build --release -p sprag -p sprag-tests --bins

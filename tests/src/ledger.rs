@@ -42,6 +42,11 @@ impl Ledger {
         self.address
     }
 
+    /// How much was written down so far, in bytes: it grows with every arrival.
+    pub fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |file| file.len())
+    }
+
     /// Everything that arrived, in order.
     pub fn arrivals(&self) -> std::io::Result<Vec<Arrival>> {
         let text = std::fs::read_to_string(&self.path)?;

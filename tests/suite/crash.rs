@@ -7,11 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sprag_core::clock::{Clock, System};
 use sprag_core::ids::scatter;
+use sprag_core::time::Timestamp;
 use sprag_tests::{Arrival, Client, Ledger, Product, wait};
 
 /// Kills in the ordinary run; `SPRAG_PROVE_KILLS` asks for more.
 const KILLS: usize = 20;
+/// Executions between two kills, on average; `SPRAG_PROVE_EXECUTIONS` asks for more in all.
+const EXECUTIONS_A_KILL: usize = 30;
+/// Promised: after a restart, the first action begins within this time.
+const FIRST_ACTION_MILLIS: u64 = 1_000;
 /// Threads that start executions.
 const STARTERS: u64 = 4;
 /// Before a start-and-settle counts as hung.
@@ -41,10 +47,8 @@ fn machine(ledger: &Ledger) -> Value {
 
 #[test]
 fn kill_nine_at_random_instants_loses_nothing_and_repeats_nothing_unaccounted() {
-    let kills = std::env::var("SPRAG_PROVE_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(KILLS);
+    let kills = from_environment("SPRAG_PROVE_KILLS").unwrap_or(KILLS);
+    let executions = from_environment("SPRAG_PROVE_EXECUTIONS").unwrap_or(kills * EXECUTIONS_A_KILL);
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(folder.path().join("ledger")).unwrap();
     let storm = Storm::default();
@@ -53,19 +57,23 @@ fn kill_nine_at_random_instants_loses_nothing_and_repeats_nothing_unaccounted() 
             let storm = &storm;
             scope.spawn(move || storm.start_executions(starter));
         }
-        storm.kill_repeatedly(folder.path(), &ledger, kills);
+        storm.kill_repeatedly(folder.path(), &ledger, (kills, executions));
         storm.over.store(true, Ordering::SeqCst);
     });
     let product = start(folder.path());
     let acknowledged = storm.acknowledged.lock().unwrap().clone();
     assert!(
-        acknowledged.len() > kills,
-        "the storm had something to lose: {}",
+        acknowledged.len() >= executions,
+        "{} of {executions}",
         acknowledged.len()
     );
     settle(&product, &acknowledged);
     let actions = all_actions(&mut product.client());
     verify(&acknowledged, &actions, &ledger.arrivals().unwrap());
+}
+
+fn from_environment(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 fn start(folder: &Path) -> Product {
@@ -108,9 +116,12 @@ impl Storm {
         }
     }
 
-    fn kill_repeatedly(&self, folder: &Path, ledger: &Ledger, kills: usize) {
+    fn kill_repeatedly(&self, folder: &Path, ledger: &Ledger, (kills, executions): (usize, usize)) {
+        let clock = System::start(Timestamp::from_millis(0));
         let mut seed = 7;
+        let mut first_actions = Vec::new();
         for kill in 0..kills {
+            let (begun_at, arrived) = (clock.now(), ledger.size());
             let product = start(folder);
             if kill == 0 {
                 let answer = product.client().post("/v1/machines", &machine(ledger)).unwrap();
@@ -118,14 +129,29 @@ impl Storm {
             }
             let before = self.acknowledged.lock().unwrap().len();
             *self.server.lock().unwrap() = Some(Arc::new(product));
-            // A random amount of acknowledged work, so that the kill falls anywhere in it.
+            wait::until("an action after the start", GUARD, || {
+                (ledger.size() > arrived).then_some(())
+            });
+            first_actions.push(clock.now().since(begun_at));
+            // A random amount of acknowledged work, so that the kill falls anywhere in it; the last life does the rest.
             seed = scatter(seed);
-            let more = usize::try_from(seed % 60).unwrap() + 1;
+            let random = usize::try_from(seed).unwrap() % (2 * executions / kills) + 1;
+            let more = if kill + 1 < kills {
+                random
+            } else {
+                executions.saturating_sub(before)
+            };
             wait::until("some starts to be acknowledged", GUARD, || {
                 (self.acknowledged.lock().unwrap().len() >= before + more).then_some(())
             });
             let product = self.server.lock().unwrap().take();
             drop(product);
+        }
+        first_actions.sort_unstable();
+        let (middle, last) = (first_actions[kills / 2], first_actions[kills - 1]);
+        println!("{kills} starts: first action after {middle} ms in the middle, {last} ms at most");
+        if std::env::var_os("SPRAG_PROVE").is_some() {
+            assert!(last < FIRST_ACTION_MILLIS, "promised: the first action within a second");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Conversions destructure fully, so a new field breaks the build here and nowhere else.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,25 +24,29 @@ pub struct Unreadable {
     source: Option<serde_json::Error>,
 }
 
-/// The body of a stored execution.
+/// The body of a stored execution. What is large is lent when it is written, and owned when it is read.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ExecutionBody {
+struct ExecutionBody<'a> {
     active: Vec<StateIndex>,
-    visits: Vec<Visit>,
+    visits: Cow<'a, [Visit]>,
     next_visit: u64,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    history: BTreeMap<StateIndex, Vec<StateIndex>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    triggered: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    history: Cow<'a, BTreeMap<StateIndex, Vec<StateIndex>>>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    triggered: Cow<'a, BTreeMap<String, u64>>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    results: Map<String, Value>,
+    results: Arc<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    message: Option<Message>,
+    message: Option<Arc<Message>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    output: Option<Value>,
+    output: Option<Cow<'a, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
+    failure: Option<Cow<'a, str>>,
+}
+
+fn is_empty<K, V>(map: &BTreeMap<K, V>) -> bool {
+    map.is_empty()
 }
 
 /// What one history entry says.
@@ -239,14 +244,14 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
     } = execution;
     let body = ExecutionBody {
         active: active.iter().collect(),
-        visits: visits.clone(),
+        visits: Cow::Borrowed(visits),
         next_visit: *next_visit,
-        history: history.clone(),
-        triggered: triggered.clone(),
-        results: Map::clone(results),
-        message: message.as_deref().cloned(),
-        output: output.clone(),
-        failure: failure.clone(),
+        history: Cow::Borrowed(history),
+        triggered: Cow::Borrowed(triggered),
+        results: Arc::clone(results),
+        message: message.clone(),
+        output: output.as_ref().map(Cow::Borrowed),
+        failure: failure.as_deref().map(Cow::Borrowed),
     };
     records::Execution {
         id: *id,
@@ -283,7 +288,7 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
         id: id.to_string(),
         source: Some(source),
     };
-    let body: ExecutionBody = serde_json::from_slice(&body).map_err(unreadable)?;
+    let body: ExecutionBody<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
     let variables: Map<String, Value> = serde_json::from_slice(&variables).map_err(unreadable)?;
     let ExecutionBody {
         active,
@@ -304,13 +309,13 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
             created_at,
         }),
         active: StateSet::of(active),
-        visits,
+        visits: visits.into_owned(),
         next_visit,
-        history,
-        triggered,
+        history: history.into_owned(),
+        triggered: triggered.into_owned(),
         variables: Arc::new(variables),
-        results: Arc::new(results),
-        message: message.map(Arc::new),
+        results,
+        message,
     };
     let head = Head {
         id,
@@ -324,8 +329,8 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
         tags,
     };
     Ok(Aggregate {
-        output,
-        failure,
+        output: output.map(Cow::into_owned),
+        failure: failure.map(Cow::into_owned),
         ..Aggregate::new(head, execution)
     })
 }

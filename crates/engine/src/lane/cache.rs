@@ -49,6 +49,14 @@ impl Cache {
         self.entries.insert(id, (self.clock, aggregate));
     }
 
+    /// Forgets an execution about which nothing is open: it will hardly be asked for again.
+    pub(crate) fn forget_over(&mut self, id: ExecutionId) {
+        let is_over = |found: &Aggregate| !found.head.status.is_open() && found.actions.is_empty();
+        if self.get(id).is_some_and(is_over) {
+            self.take(id);
+        }
+    }
+
     /// Forgets the least recently used, down to the bound. Only between batches: within one, nothing is forgotten.
     pub(crate) fn shrink(&mut self) {
         while self.entries.len() > self.most {

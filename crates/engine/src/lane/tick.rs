@@ -298,6 +298,9 @@ impl Lane {
         for command in commands {
             want(&command.request, &mut wanted);
         }
+        // A thousand starts of one machine ask once for its newest version.
+        wanted.newest.sort_unstable();
+        wanted.newest.dedup();
         let first = Wanted {
             keys: std::mem::take(&mut wanted.keys),
             actions: std::mem::take(&mut wanted.actions),
@@ -363,6 +366,9 @@ impl Lane {
     fn act(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         let changes = batch.changes(|id| self.cache.get(id));
+        for change in &changes {
+            self.cache.forget_over(change.execution);
+        }
         for (at, due) in batch.due {
             self.timers.add(at, due);
         }

@@ -3,18 +3,18 @@
 use rusqlite::{Connection, params};
 use sprag_core::ids::ExecutionId;
 
-use super::columns::{Column, bound, limit, one_row, rows};
+use super::columns::{Column, bound, limit, one_row, row, rows};
 use crate::records::HistoryEntry;
 
-/// Appends nothing unless the entry before it is there, so a gap shows as a write that changed no row.
-pub(super) const APPEND: &str = "\
-    INSERT INTO history (execution, sequence, at, body) SELECT ?1, ?2, ?3, ?4 \
-    WHERE ?2 = 1 OR EXISTS (SELECT 1 FROM history WHERE execution = ?1 AND sequence = ?2 - 1)";
+pub(super) const APPEND: &str = "INSERT INTO history (execution, sequence, at, body) VALUES (?1, ?2, ?3, ?4)";
+
+/// Asked beside the insert: in one statement, `SQLite` would go through a table of its own for every entry.
+pub(super) const HAS: &str = "SELECT 1 FROM history WHERE execution = ?1 AND sequence = ?2";
 
 pub(super) const PAGE: &str = "\
     SELECT sequence, at, body FROM history WHERE execution = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
 
-/// Adds the next entry.
+/// Adds the next entry. One that would leave a gap before it changes no row.
 pub(super) fn append(connection: &Connection, record: &HistoryEntry) -> rusqlite::Result<()> {
     let HistoryEntry {
         execution,
@@ -22,8 +22,20 @@ pub(super) fn append(connection: &Connection, record: &HistoryEntry) -> rusqlite
         at,
         body,
     } = record;
+    if !follows(connection, *execution, *sequence)? {
+        return one_row(0);
+    }
     let params = params![execution.to_bytes(), sequence, Column(*at), body];
     one_row(connection.prepare_cached(APPEND)?.execute(params)?)
+}
+
+/// Whether the entry before this one is there, or this one is the first.
+fn follows(connection: &Connection, execution: ExecutionId, sequence: u64) -> rusqlite::Result<bool> {
+    match sequence.checked_sub(1) {
+        None => Ok(false),
+        Some(0) => Ok(true),
+        Some(before) => Ok(row(connection, HAS, params![execution.to_bytes(), before], |_| Ok(()))?.is_some()),
+    }
 }
 
 /// A page of a history, oldest first.

@@ -47,7 +47,7 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (executions::HOLDER, "execution_key (machine=? AND key=?)"),
         (executions::DELETE_LARGE_VARIABLES, "(execution=?)"),
         (
-            history::APPEND,
+            history::HAS,
             "COVERING INDEX sqlite_autoindex_history_1 (execution=? AND sequence=?)",
         ),
         (history::PAGE, "(execution=? AND sequence>?)"),
