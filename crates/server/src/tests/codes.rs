@@ -11,11 +11,13 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 12] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("attempt-superseded", "only external runners will hear it"),
+    ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
     ("internal-error", "edges"),
+    ("limits-full", "the engine's tests of limits"),
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("shutting-down", "edges"),
@@ -24,6 +26,7 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),
     ("store-refused", "faulty"),
+    ("switches-full", "the engine's tests of switches"),
 ];
 
 fn small() -> Plan {
@@ -157,6 +160,25 @@ impl Scene {
                     .await,
             ),
             (Code::NameInvalid, self.start(order(json!({"key": "a\0b"}))).await),
+            (
+                Code::SwitchUnknown,
+                world.get(&format!("/v1/kill-switches/swi_{nothing}")).await,
+            ),
+            (
+                Code::LimitUnknown,
+                world.send("DELETE", "/v1/limits/crm", &[], b"").await,
+            ),
+            (
+                Code::PreconditionFailed,
+                world
+                    .send(
+                        "PUT",
+                        "/v1/limits/crm",
+                        &[("Content-Type", "application/json"), ("If-Match", "\"7\"")],
+                        b"{\"concurrency\": 1}",
+                    )
+                    .await,
+            ),
         ]
     }
 
