@@ -110,10 +110,6 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
             format!("it waits for an approval of {object}"),
             "somebody who may approve it",
         ),
-        "killSwitch" => Reason::new(
-            format!("the switch {object} holds it"),
-            "somebody who releases the switch",
-        ),
         "decision" => Reason::new(
             "its last decision failed and its input waits",
             format!(

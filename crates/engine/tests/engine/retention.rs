@@ -148,5 +148,6 @@ fn many_go_in_bounded_steps_and_a_crash_on_the_way_costs_nothing() {
     rig.crash();
     rig.advance(WALK);
     assert_eq!(left(&rig), 0);
-    assert!(is_there(&rig, closed(&mut rig)));
+    let young = closed(&mut rig);
+    assert!(is_there(&rig, young));
 }

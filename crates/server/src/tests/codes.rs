@@ -160,6 +160,15 @@ impl Scene {
                     .await,
             ),
             (Code::NameInvalid, self.start(order(json!({"key": "a\0b"}))).await),
+        ]
+    }
+
+    /// What the engine refuses operators.
+    async fn operator_refusals(&self) -> Vec<(command::Code, Reply)> {
+        use command::Code;
+        let world = &self.world;
+        let nothing = "00000000000000000000000000";
+        vec![
             (
                 Code::SwitchUnknown,
                 world.get(&format!("/v1/kill-switches/swi_{nothing}")).await,
@@ -234,7 +243,9 @@ impl Scene {
 async fn every_code_is_reached_through_http_with_its_own_status() {
     let scene = Scene::set().await;
     let mut reached: BTreeSet<&str> = ELSEWHERE.iter().map(|(code, _)| *code).collect();
-    for (code, reply) in scene.engine_refusals().await {
+    let mut refusals = scene.engine_refusals().await;
+    refusals.extend(scene.operator_refusals().await);
+    for (code, reply) in refusals {
         reply.problem(code.text());
         assert_eq!(reply.status, code.status(), "{reply:?}");
         assert!(reached.insert(code.text()));
