@@ -236,6 +236,12 @@ impl Readers for Memory {
     fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
         Ok(Box::new(self.clone()))
     }
+
+    fn snapshot(&self, _: &Fact) -> Result<std::fs::File, Error> {
+        Err(Error::Failed {
+            detail: "this store makes no copies of itself".to_owned(),
+        })
+    }
 }
 
 impl Reader for Memory {

@@ -349,12 +349,7 @@ pub trait Readers: Send + Sync {
 
     /// A copy of everything as of one instant, with `mark` added to it, in a file that has no name any more. The writer
     /// goes on meanwhile. Only a store that is a file can do it.
-    fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error> {
-        let _ = mark;
-        Err(Error::Failed {
-            detail: "this store makes no copies of itself".to_owned(),
-        })
-    }
+    fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error>;
 }
 
 /// Which executions to list. A field that is not given restricts nothing.

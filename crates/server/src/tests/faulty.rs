@@ -149,6 +149,10 @@ impl Readers for Faulty {
             _ => Ok(Box::new(self.inner.clone())),
         }
     }
+
+    fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error> {
+        self.inner.snapshot(mark)
+    }
 }
 
 async fn world(store: &Faulty) -> World {
