@@ -68,6 +68,11 @@ impl Product {
         Client::new(self.address)
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Ends it as an outage would.
     pub fn kill(mut self) {
         let _ = self.child.kill();

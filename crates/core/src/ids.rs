@@ -174,6 +174,11 @@ id!(
     MessageId,
     "msg_"
 );
+id!(
+    /// A kill switch.
+    SwitchId,
+    "swi_"
+);
 
 /// Derives the ids of one decision from the entropy that came with its input.
 #[derive(Clone, Debug)]
@@ -192,6 +197,11 @@ impl Mint {
     /// The next action id in `slot`.
     pub fn action(&mut self, slot: Slot) -> ActionId {
         ActionId::compose(self.at, slot, self.draw())
+    }
+
+    /// The next switch id in `slot`.
+    pub fn switch(&mut self, slot: Slot) -> SwitchId {
+        SwitchId::compose(self.at, slot, self.draw())
     }
 
     /// The next attempt id in `slot`.

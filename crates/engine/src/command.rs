@@ -10,6 +10,7 @@ use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
+use crate::control;
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -53,6 +54,8 @@ pub enum Request {
     Explain(ActionId),
     /// Say what waits and what runs.
     Queue,
+    /// What operators set for everybody.
+    Control(control::Request),
     /// The engine's own.
     Internal(Internal),
 }
@@ -86,6 +89,8 @@ pub enum Internal {
     Overdue(AttemptRef),
     /// Input waits in the inbox of a running execution.
     Continue(ExecutionId),
+    /// Work that follows from what operators set, or from age.
+    Chore(control::Chore),
 }
 
 /// An attempt, with where to find it.
@@ -178,6 +183,8 @@ pub enum Answer {
     Checkpointed,
     /// What waits and what runs.
     Queue(Vec<LineStatus>),
+    /// What operators have set.
+    Control(Box<control::Answer>),
 }
 
 /// A machine version that is kept.
@@ -324,4 +331,16 @@ codes! {
     StoreRefused = "store-refused", 500;
     /// The store failed.
     StoreFailed = "store-failed", 500;
+    /// No switch with that id is on.
+    SwitchUnknown = "switch-unknown", 404;
+    /// As many switches are on as there may be.
+    SwitchesFull = "switches-full", 409;
+    /// The key has no override.
+    LimitUnknown = "limit-unknown", 404;
+    /// As many limits are overridden as there may be.
+    LimitsFull = "limits-full", 409;
+    /// What is there is not what `If-Match` says.
+    PreconditionFailed = "precondition-failed", 412;
+    /// A backup is being taken already.
+    BackupUnderWay = "backup-under-way", 409;
 }

@@ -112,6 +112,7 @@ impl Builder {
             }),
             options: options.clone(),
         })?;
+        let board = lane.board();
         let (ended_sender, ended) = watch::channel(None);
         let (grace, grace_receiver) = watch::channel(None);
         let runtime = tokio::runtime::Handle::current();
@@ -129,7 +130,7 @@ impl Builder {
             .map_err(|error| sprag_store::Error::Failed {
                 detail: format!("no thread for the lane: {error}"),
             })?;
-        let handle = Handle::new(inbox.clone(), readers, changes, runners, clock, options.limits);
+        let handle = Handle::new(inbox.clone(), readers, changes, runners, clock, options.limits).beside(board);
         Ok(Engine {
             handle,
             inbox,

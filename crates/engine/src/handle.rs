@@ -14,12 +14,13 @@ use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Ma
 use sprag_core::source::{Format, nearest};
 use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader, Readers};
 use sprag_store::{Error, records};
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
 use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
+use crate::control::Board;
 use crate::convert::{self, Entry};
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
@@ -31,13 +32,16 @@ use crate::view::{ActionView, ExecutionView};
 /// A way to a running engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
-    inbox: Inbox,
-    readers: Arc<dyn Readers>,
+    pub(crate) inbox: Inbox,
+    pub(crate) readers: Arc<dyn Readers>,
     changes: broadcast::Sender<Change>,
     runners: Arc<Runners>,
     machines: Arc<Mutex<Compiled>>,
     clock: Arc<dyn Clock>,
     limits: Limits,
+    pub(crate) board: Board,
+    /// One backup at a time.
+    pub(crate) backups: Arc<Semaphore>,
 }
 
 /// Compiled versions by machine and version.
@@ -76,7 +80,15 @@ impl Handle {
             machines: Arc::default(),
             clock,
             limits,
+            board: Board::default(),
+            backups: Arc::new(Semaphore::new(1)),
         }
+    }
+
+    /// With the switches that the lane shows.
+    pub(crate) fn beside(mut self, board: Board) -> Self {
+        self.board = board;
+        self
     }
 
     /// The bounds in force.
@@ -237,7 +249,7 @@ impl Handle {
                 };
                 let aggregate = whole(reader, row)?;
                 let machine = handle.compiled(reader, &aggregate)?;
-                Ok(Some(ExecutionView::of(&aggregate, &machine)))
+                Ok(Some(handle.shown(&aggregate, &machine)))
             })
             .await?;
         found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
@@ -256,7 +268,7 @@ impl Handle {
             for row in reader.executions(&query)? {
                 let aggregate = whole(reader, row)?;
                 let machine = handle.compiled(reader, &aggregate)?;
-                views.push(ExecutionView::of(&aggregate, &machine));
+                views.push(handle.shown(&aggregate, &machine));
             }
             Ok(views)
         })
@@ -298,10 +310,11 @@ impl Handle {
 
     /// One action.
     pub async fn action(&self, id: ActionId) -> Result<ActionView, Refusal> {
+        let handle = self.clone();
         let found = self
             .read(move |reader| {
                 let Some(row) = reader.action(id)? else { return Ok(None) };
-                action_view(reader, row).map(Some)
+                handle.action_view(reader, row).map(Some)
             })
             .await?;
         found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
@@ -309,18 +322,37 @@ impl Handle {
 
     /// Actions, newest first.
     pub async fn actions(&self, query: ActionQuery) -> Result<Vec<ActionView>, Refusal> {
+        let handle = self.clone();
         self.read(move |reader| {
             reader
                 .actions(&query)?
                 .into_iter()
-                .map(|row| action_view(reader, row))
+                .map(|row| handle.action_view(reader, row))
                 .collect()
         })
         .await
     }
 
+    /// An execution as far as the store and the switches know.
+    fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
+        let mut view = ExecutionView::of(aggregate, machine);
+        let waiting = view.waiting.clone();
+        view.waiting = waiting.under(aggregate.actions.values(), &self.board.switches(), self.now());
+        view
+    }
+
+    fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
+        let action = convert::action_from(row).map_err(|error| damaged(&error))?;
+        let execution = reader.execution(action.origin.execution)?;
+        let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
+        let mut view = ActionView::of(&action, status);
+        let waiting = view.waiting.clone();
+        view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
+        Ok(view)
+    }
+
     /// Reads committed state off the async threads.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -340,7 +372,7 @@ impl Handle {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }
 
-    fn version(&self, reader: &dyn Reader, machine: &str, version: u32) -> Result<Arc<Machine>, Error> {
+    pub(crate) fn version(&self, reader: &dyn Reader, machine: &str, version: u32) -> Result<Arc<Machine>, Error> {
         let key = (machine.to_owned(), version);
         if let Some(known) = self.machines.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(known));
@@ -398,13 +430,6 @@ fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Erro
 /// Open actions that are looked at to say what an execution waits for.
 const OPEN_SHOWN: usize = 100;
 
-fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
-    let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-    let execution = reader.execution(action.origin.execution)?;
-    let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
-    Ok(ActionView::of(&action, status))
-}
-
 /// A history entry with states named by their paths.
 fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
     let entry = convert::entry_from(row).map_err(|error| damaged(&error))?;
@@ -449,7 +474,7 @@ fn action(reply: Reply) -> Result<ActionView, Refusal> {
     }
 }
 
-fn unexpected(answer: &Answer) -> Refusal {
+pub(crate) fn unexpected(answer: &Answer) -> Refusal {
     Refusal::new(
         Code::StoreFailed,
         format!("the lane answered something else: {answer:?}"),

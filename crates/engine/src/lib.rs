@@ -6,6 +6,7 @@
 
 mod aggregate;
 pub mod command;
+pub mod control;
 pub mod convert;
 mod decide;
 pub mod dispatch;
@@ -14,6 +15,7 @@ mod handle;
 pub mod hands;
 mod inbox;
 pub mod lane;
+mod operate;
 pub mod options;
 mod replay;
 mod tasks;
@@ -22,6 +24,6 @@ pub mod view;
 
 pub use engine::{Builder, Engine, Requirements};
 pub use handle::{Handle, HistoryView};
-pub use options::{Limits, Options};
+pub use options::{Limits, Options, Retention};
 pub use replay::{Replayed, replay_stored as replay};
 pub use tasks::SecretSource;

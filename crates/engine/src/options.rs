@@ -11,6 +11,15 @@ pub struct Options {
     pub circuits: CircuitOptions,
     /// Sizes.
     pub limits: Limits,
+    /// How long closed executions are kept; for ever, unless it says otherwise.
+    pub retention: Option<Retention>,
+}
+
+/// How long closed executions are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Milliseconds since they last changed.
+    pub closed_millis: u64,
 }
 
 /// The sizes of engine.md, in bytes unless they say otherwise.
@@ -59,3 +68,13 @@ pub(crate) const SHORT_LIFE_MILLIS: u64 = 60_000;
 pub(crate) const LIFE_EVERY_MILLIS: u64 = 5_000;
 /// After this many history entries an open execution gets a snapshot.
 pub(crate) const SNAPSHOT_EVERY: u64 = 10_000;
+/// Actions that are set free, or cancelled, by a switch in one batch.
+pub(crate) const CHORE_PAGE: usize = 64;
+/// Executions that are looked at for their age in one batch.
+pub(crate) const AGED_PAGE: usize = 256;
+/// History entries that are deleted in one batch, unless a single execution has more.
+pub(crate) const AGED_ENTRIES_MAX: u64 = 2_000;
+/// Milliseconds between two batches that delete.
+pub(crate) const AGED_STEP_MILLIS: u64 = 20;
+/// Milliseconds between two walks over all old executions.
+pub(crate) const AGED_WALK_MILLIS: u64 = 3_600_000;

@@ -9,6 +9,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
 use crate::aggregate::Aggregate;
+use crate::control::Switches;
 
 /// An execution as callers see it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -172,6 +173,8 @@ pub enum WaitingFor {
     Runner,
     /// Something else to end first.
     Dependency,
+    /// A kill switch to be released.
+    KillSwitch,
     /// Somebody to resume it.
     Pause,
     /// A destination to recover.
@@ -292,6 +295,32 @@ impl ExecutionView {
             updated_at: head.updated_at,
             output: aggregate.output.clone(),
             failure: aggregate.failure.clone(),
+        }
+    }
+}
+
+impl Waiting {
+    /// What a queued action of these waits for, where a switch holds it: then nothing else would help.
+    pub(crate) fn under<'a>(
+        self,
+        mut actions: impl Iterator<Item = &'a Action>,
+        switches: &Switches,
+        now: Timestamp,
+    ) -> Self {
+        let is_queued = matches!(
+            self,
+            Self::Waiting {
+                reason: WaitingFor::Permit,
+                ..
+            }
+        );
+        let held = |action: &Action| {
+            let queued = action.status == Status::Queued;
+            queued.then(|| switches.waiting(action, now)).flatten()
+        };
+        match is_queued.then(|| actions.find_map(held)).flatten() {
+            Some(held) => held,
+            None => self,
         }
     }
 }

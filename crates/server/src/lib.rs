@@ -7,6 +7,7 @@
 mod app;
 mod body;
 mod cursor;
+mod etag;
 mod guard;
 mod handlers;
 mod observe;

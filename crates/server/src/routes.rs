@@ -6,7 +6,9 @@ use axum::{Router, middleware};
 
 use crate::app::App;
 use crate::guard::guard;
-use crate::handlers::{actions, compare, dead_letters, executions, machines, messages, simulate, system};
+use crate::handlers::{
+    actions, backup, compare, dead_letters, executions, limits, machines, messages, simulate, switches, system,
+};
 use crate::observe::observe;
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
@@ -46,6 +48,16 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/dead-letters/{id}", get(dead_letters::show)),
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
         ("/v1/dead-letters/{id}/archive", post(dead_letters::archive)),
+        ("/v1/kill-switches", get(switches::list).post(switches::on)),
+        ("/v1/kill-switches/{id}", get(switches::show)),
+        ("/v1/kill-switches/{id}/release", post(switches::release)),
+        ("/v1/limits", get(limits::list)),
+        (
+            "/v1/limits/{key}",
+            get(limits::show).put(limits::set).delete(limits::clear),
+        ),
+        ("/v1/system/backup", post(backup::take)),
+        ("/v1/system/restored", get(backup::restored)),
     ]
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
-use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef, Window};
+use sprag_store::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::traits::{Aged, AgedPage, DueAction, Loaded, OpenAction, ReadyKey, ReadyRef, Window};
 use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
 
 use crate::describe;
@@ -344,5 +344,27 @@ impl LaneStore for FaultyStore {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.read(|memory| memory.deferred(shard, after, limit))
+    }
+
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        // Read where a lane begins, when a planned fault would only mean that it begins again.
+        if self.is_dead {
+            return Err(dead());
+        }
+        self.memory.facts(kind)
+    }
+
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error> {
+        self.read(|memory| memory.open(shard, status, after, limit))
+    }
+
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+        self.read(|memory| memory.aged(shard, page))
     }
 }

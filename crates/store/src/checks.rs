@@ -2,7 +2,7 @@
 //!
 //! Numbers are stored as `i64`, and `PostgreSQL` has no NUL in its texts.
 
-use crate::records::{Action, Execution, HistoryEntry, InboxEntry, MachineVersion, Receipt, Timer, TimerKey};
+use crate::records::{Action, Execution, Fact, HistoryEntry, InboxEntry, MachineVersion, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation};
 
 /// Refuses a mutation that some backend could not store.
@@ -25,7 +25,8 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
         Mutation::InsertReceipt(Receipt { message, .. }) | Mutation::DeleteReceipt { message, .. } => {
             text("message", message)
         }
-        Mutation::PutLife(_) => Ok(()),
+        Mutation::PutLife(_) | Mutation::DeleteExecution(_) => Ok(()),
+        Mutation::PutFact(Fact { key, .. }) | Mutation::DeleteFact { key, .. } => text("key", key),
     }
 }
 

@@ -3,6 +3,7 @@
 //! A backend implements [`Subject`] and runs the groups of checks, each on a store of its own, and the differential
 //! test against [`crate::Memory`]. A check fails by panicking or by returning the store's error.
 
+mod control;
 mod differential;
 pub(crate) mod fixtures;
 mod lane;
@@ -11,6 +12,7 @@ mod random;
 mod reader;
 mod values;
 
+pub use control::CONTROL;
 pub use differential::differential;
 pub use lane::LANE;
 pub use queues::QUEUES;

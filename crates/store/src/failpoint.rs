@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use sprag_core::ids::{ActionId, ExecutionId};
 
-use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    DueAction, Error, Fence, LaneStore, Loaded, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    Aged, AgedPage, DueAction, Error, Fence, LaneStore, Loaded, Mutation, OpenAction, ReadyKey, ReadyRef, ShardId,
+    Wanted, Window,
 };
 
 /// The calls that can be chosen, by name.
@@ -193,6 +194,24 @@ impl<S: LaneStore> LaneStore for Failing<S> {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.store.deferred(shard, after, limit)
+    }
+
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        self.store.facts(kind)
+    }
+
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error> {
+        self.store.open(shard, status, after, limit)
+    }
+
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+        self.store.aged(shard, page)
     }
 }
 

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
-use crate::records::{Action, Execution, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Execution, Fact, FactKind, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    ActionQuery, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation, Reader,
-    Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation,
+    OpenAction, Reader, Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window, first_after,
 };
 
 /// The shard that holds everything.
@@ -27,6 +28,7 @@ const SCHEDULED: u8 = Status::Scheduled as u8;
 const QUEUED: u8 = Status::Queued as u8;
 const RUNNING: u8 = Status::Running as u8;
 const RETRYING: u8 = Status::Retrying as u8;
+const DEAD: u8 = Status::Dead as u8;
 
 /// A handle to records in memory.
 #[derive(Clone, Debug, Default)]
@@ -177,11 +179,68 @@ impl LaneStore for Memory {
             page(waiting.into_iter(), |id| *id, after.as_ref(), limit)
         }))
     }
+
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        let state = self.state();
+        Ok(state.facts.values().filter(|fact| fact.kind == kind).cloned().collect())
+    }
+
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error> {
+        let open = |action: &Action| OpenAction {
+            execution: action.execution,
+            action: action.id,
+        };
+        Ok(self.read_shard(shard, |state| {
+            page(
+                state.open_with(&[status]).map(open),
+                |open| *open,
+                after.as_ref(),
+                limit,
+            )
+        }))
+    }
+
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+        let AgedPage { before, after, limit } = page;
+        Ok(self.read_shard(shard, |state| {
+            let old = state.executions.values().filter(|execution| {
+                execution.id < first_after(*before) && after.is_none_or(|after| execution.id > after)
+            });
+            old.take(*limit)
+                .map(|execution| aged(state, execution, *before))
+                .collect()
+        }))
+    }
+}
+
+/// Whether an old execution may be deleted.
+fn aged(state: &State, execution: &Execution, before: Timestamp) -> Aged {
+    let is_needed = |action: &Action| action.status <= RETRYING || action.status == DEAD;
+    let mut actions = state.actions.values();
+    Aged {
+        execution: execution.id,
+        entries: execution.sequence,
+        goes: !execution.status.is_open()
+            && execution.updated_at <= before
+            && !actions.any(|action| action.execution == execution.id && is_needed(action)),
+    }
 }
 
 impl Readers for Memory {
     fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
         Ok(Box::new(self.clone()))
+    }
+
+    fn snapshot(&self, _: &Fact) -> Result<std::fs::File, Error> {
+        Err(Error::Failed {
+            detail: "this store makes no copies of itself".to_owned(),
+        })
     }
 }
 
@@ -282,6 +341,10 @@ impl Reader for Memory {
                 && before.is_none_or(|before| action.id < before)
         });
         Ok(found.take(*limit).cloned().collect())
+    }
+
+    fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
+        Ok(self.state().facts.get(&(kind, key.to_owned())).cloned())
     }
 }
 

@@ -195,3 +195,33 @@ pub struct Life {
     /// When it was last seen alive.
     pub seen_at: Timestamp,
 }
+
+/// What a fact of the control shard is about. The numbers are stored: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum FactKind {
+    /// A kill switch that is on, by its id.
+    Switch = 0,
+    /// An operator's override of a limit, by its key.
+    Limit = 1,
+    /// How far work of the engine's own has come, by its name.
+    Mark = 2,
+    /// What a restore left to say, by its name.
+    Restored = 3,
+}
+
+impl FactKind {
+    /// All of them, by number.
+    pub const ALL: [Self; 4] = [Self::Switch, Self::Limit, Self::Mark, Self::Restored];
+}
+
+/// One fact of the control shard: few, small, and true until it is put again or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is about.
+    pub kind: FactKind,
+    /// Which one.
+    pub key: String,
+    /// What it says.
+    pub body: Json,
+}

@@ -7,7 +7,8 @@ use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, ExecutionStatus, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer,
+    TimerKey,
 };
 
 /// A range of slots with one owner.
@@ -67,6 +68,17 @@ pub enum Mutation {
     },
     /// This process is alive.
     PutLife(Life),
+    /// A fact of the control shard, new or changed.
+    PutFact(Fact),
+    /// A fact that is no longer true.
+    DeleteFact {
+        /// What it was about.
+        kind: FactKind,
+        /// Which one.
+        key: String,
+    },
+    /// A closed execution goes, with everything that belongs to it.
+    DeleteExecution(ExecutionId),
 }
 
 /// Whether an update writes the variables.
@@ -203,6 +215,53 @@ pub trait LaneStore: Send {
     /// Executions with input in their inbox although they are running: input deferred by a bound.
     fn deferred(&mut self, shard: ShardId, after: Option<ExecutionId>, limit: usize)
     -> Result<Vec<ExecutionId>, Error>;
+
+    /// All facts of a kind, by key. They live in the control shard and are few.
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error>;
+
+    /// Actions in an open status, by execution and id, after `after` in that order.
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error>;
+
+    /// Executions that started up to and including `before`, oldest first, each with whether it may be deleted: it
+    /// closed up to then too, and none of its actions is open or dead.
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error>;
+}
+
+/// An open action, by where it stands among those of its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenAction {
+    /// Whose.
+    pub execution: ExecutionId,
+    /// Which.
+    pub action: ActionId,
+}
+
+/// A page of old executions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgedPage {
+    /// Old enough is what closed up to and including then.
+    pub before: Timestamp,
+    /// Where the last page ended.
+    pub after: Option<ExecutionId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// An old execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aged {
+    /// Which.
+    pub execution: ExecutionId,
+    /// How many history entries it has.
+    pub entries: u64,
+    /// Whether it may be deleted.
+    pub goes: bool,
 }
 
 /// A page of things by due time.
@@ -278,12 +337,19 @@ pub trait Reader: Send {
 
     /// Actions, newest first.
     fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error>;
+
+    /// One fact of the control shard.
+    fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
 }
 
 /// Hands out readers, each for one question or a few: a bounded number at a time.
 pub trait Readers: Send + Sync {
     /// A reader; waits for one to be free.
     fn reader(&self) -> Result<Box<dyn Reader + '_>, Error>;
+
+    /// A copy of everything as of one instant, with `mark` added to it, in a file that has no name any more. The writer
+    /// goes on meanwhile. Only a store that is a file can do it.
+    fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error>;
 }
 
 /// Which executions to list. A field that is not given restricts nothing.
@@ -325,4 +391,9 @@ pub struct ActionQuery {
 /// Which shard owns a slot, when there are `shards` of them: even ranges, in order.
 pub fn shard_of(slot: Slot, shards: u32) -> ShardId {
     ShardId(u32::try_from((u64::from(slot.0) * u64::from(shards)) >> 16).unwrap_or(0))
+}
+
+/// The least id that an execution started after `at` can have: ids are in the order of time.
+pub(crate) fn first_after(at: Timestamp) -> ExecutionId {
+    ExecutionId::compose(at.plus(1), Slot(0), 0)
 }

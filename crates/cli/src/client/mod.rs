@@ -3,12 +3,13 @@
 //! Answers are JSON documents, passed on as they are. A refusal is a problem document and becomes a [`Failure`] with
 //! its code; a server that does not answer is named with what would start one.
 
+mod download;
 mod problem;
 mod tls;
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
@@ -75,6 +76,7 @@ pub(crate) struct Request<'c> {
     method: Method,
     url: Url,
     body: Option<(&'static str, Vec<u8>)>,
+    revision: Option<u64>,
     wait: Duration,
 }
 
@@ -108,6 +110,16 @@ impl Client {
         self.request(Method::POST, segments)
     }
 
+    /// Asks for something to be as the body says.
+    pub(crate) fn put(&self, segments: &[&str]) -> Request<'_> {
+        self.request(Method::PUT, segments)
+    }
+
+    /// Asks for something to go.
+    pub(crate) fn delete(&self, segments: &[&str]) -> Request<'_> {
+        self.request(Method::DELETE, segments)
+    }
+
     fn request(&self, method: Method, segments: &[&str]) -> Request<'_> {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -118,6 +130,7 @@ impl Client {
             method,
             url,
             body: None,
+            revision: None,
             wait: Duration::ZERO,
         }
     }
@@ -146,6 +159,13 @@ impl Request<'_> {
         self
     }
 
+    /// Only if what is there is still at this revision.
+    #[must_use]
+    pub(crate) fn matching(mut self, revision: Option<u64>) -> Self {
+        self.revision = revision;
+        self
+    }
+
     /// Knowing that the server may let us wait so long.
     #[must_use]
     pub(crate) fn waiting(mut self, wait: Duration) -> Self {
@@ -166,6 +186,7 @@ impl Request<'_> {
             method,
             url,
             body,
+            revision,
             wait,
         } = self;
         let mut request = client
@@ -173,6 +194,9 @@ impl Request<'_> {
             .request(method, url)
             .header(ACCEPT, "application/json")
             .timeout(wait + ANSWER);
+        if let Some(revision) = revision {
+            request = request.header(IF_MATCH, format!("\"{revision}\""));
+        }
         if let Some((media_type, body)) = body {
             request = request.header(CONTENT_TYPE, media_type).body(body);
         }

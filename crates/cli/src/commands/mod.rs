@@ -1,13 +1,17 @@
 //! The commands, by noun and verb.
 
 mod action;
+mod backup;
 mod completions;
 mod config;
 mod dlq;
 mod exec;
 mod explain;
+mod limit;
 mod list;
 mod machine;
+mod restore;
+mod switch;
 mod system;
 mod up;
 
@@ -59,6 +63,16 @@ enum Command {
     /// See and settle dead letters
     #[command(subcommand)]
     Dlq(dlq::Command),
+    /// Hold everything, a machine, a type or an action, and let it go on
+    #[command(subcommand)]
+    Switch(switch::Command),
+    /// See and override how many attempts run at once, and per time
+    #[command(subcommand)]
+    Limit(limit::Command),
+    /// Take a backup of a running server
+    Backup(backup::Arguments),
+    /// Put a backup in the place of a stopped server's store
+    Restore(restore::Arguments),
     /// Say why an execution or an action is not moving, and what would free it
     Explain(explain::Arguments),
     /// Show what a server is and how it runs
@@ -88,6 +102,10 @@ impl Sprag {
             Command::Exec(command) => complete(command.run(output)),
             Command::Action(command) => complete(command.run(output)),
             Command::Dlq(command) => complete(command.run(output)),
+            Command::Switch(command) => complete(command.run(output)),
+            Command::Limit(command) => complete(command.run(output)),
+            Command::Backup(arguments) => complete(backup::run(&arguments, output)),
+            Command::Restore(arguments) => restore::run(&arguments, output),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(),

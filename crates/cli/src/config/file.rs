@@ -56,7 +56,7 @@ impl File<'_> {
                     let detail = format!("`{section}.{}` must be {}", key.name, described(key.kind));
                     let remedy = match key.default {
                         Some(default) => format!("write it as in `{} = {default}`", key.name),
-                        None => "write it between quotes".to_owned(),
+                        None => format!("write it as in `{} = {}`", key.name, keys::example(key)),
                     };
                     problems.push(self.problem(at, "wrong-type", detail, remedy));
                 }

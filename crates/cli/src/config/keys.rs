@@ -101,6 +101,17 @@ pub(super) static KEYS: &[Key] = &[
         default: None,
         about: &["The directory of the provider `file`."],
     },
+    Key {
+        section: "retention",
+        name: "closedDays",
+        variable: "SPRAG_RETENTION_CLOSED_DAYS",
+        kind: Kind::Whole { least: 1, most: 36_500 },
+        default: None,
+        about: &[
+            "Closed executions that last changed so many days ago are deleted with everything",
+            "that belongs to them, unless an action of theirs is open or dead. Not set: kept for ever.",
+        ],
+    },
     limit(
         "bodyBytes",
         "SPRAG_LIMITS_BODY_BYTES",
@@ -190,4 +201,13 @@ pub(super) fn sections() -> Vec<&'static str> {
 /// The keys of a section.
 pub(super) fn of(section: &str) -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(move |key| key.section == section)
+}
+
+/// How the value of a key without a default could look.
+pub(super) fn example(key: &Key) -> String {
+    match key.kind {
+        Kind::Whole { least, .. } => least.to_string(),
+        Kind::Texts | Kind::Words(_) => "[]".to_owned(),
+        Kind::Text => "\"\"".to_owned(),
+    }
 }

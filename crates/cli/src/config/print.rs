@@ -22,7 +22,7 @@ pub(crate) fn annotated() -> String {
             }
             let _ = match key.default {
                 Some(default) => writeln!(text, "{} = {default} # {}", key.name, key.variable),
-                None => writeln!(text, "# {} = \"\" # {}", key.name, key.variable),
+                None => writeln!(text, "# {} = {} # {}", key.name, keys::example(key), key.variable),
             };
         }
     }

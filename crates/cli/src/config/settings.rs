@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use sprag_engine::Limits;
 use sprag_engine::dispatch::Caps;
+use sprag_engine::{Limits, Retention};
 use sprag_runners::exec::{self, Exec};
 use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, Secrets};
@@ -19,6 +19,7 @@ use crate::input;
 /// The file that is read when none is named and it is there.
 const FILE: &str = "sprag.toml";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 const STORE: &str = "./sprag.db";
 
 /// What the command line says.
@@ -258,9 +259,13 @@ fn engine_of(layers: &Layers) -> sprag_engine::Options {
         total: layers.whole("limits", "attempts").unwrap_or(default.caps.total),
         ..default.caps
     };
+    let retention = layers.whole::<u64>("retention", "closedDays").map(|days| Retention {
+        closed_millis: days.saturating_mul(DAY_MILLIS),
+    });
     sprag_engine::Options {
         caps,
         limits,
+        retention,
         ..default
     }
 }

@@ -97,6 +97,10 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
             "a program that leases actions of this type",
         ),
         "dependency" => Reason::new(format!("it waits for {object}"), "its end"),
+        "killSwitch" => Reason::new(
+            format!("the switch {object} holds it{then}"),
+            format!("`sprag switch off {object}`; `sprag switch list` says why it is on"),
+        ),
         "pause" => Reason::new(format!("{object} is paused"), format!("`sprag exec resume {object}`")),
         "circuit" => Reason::new(
             format!("`{object}` keeps failing and is left alone{then}"),
@@ -105,10 +109,6 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
         "approval" => Reason::new(
             format!("it waits for an approval of {object}"),
             "somebody who may approve it",
-        ),
-        "killSwitch" => Reason::new(
-            format!("the switch {object} holds it"),
-            "somebody who releases the switch",
         ),
         "decision" => Reason::new(
             "its last decision failed and its input waits",

@@ -147,7 +147,8 @@ impl Lane {
             && !is_paused
             && let Some(action) = held.and_then(|found| found.actions.get(&id))
         {
-            view.waiting = self.dispatcher.explain(action);
+            let held = self.control.switches.waiting(action, self.now);
+            view.waiting = held.unwrap_or_else(|| self.dispatcher.explain(action));
         }
         Ok(Ok(Answer::Action(view)))
     }
@@ -179,11 +180,16 @@ impl Lane {
         let acted = act(self, &mut aggregate, &machine, action);
         let status = aggregate.head.status;
         self.cache.put(aggregate);
-        Ok(acted?.map(|action| Answer::Action(Box::new(ActionView::of(&action, status)))))
+        Ok(acted?.map(|action| {
+            let mut view = ActionView::of(&action, status);
+            let waiting = view.waiting.clone();
+            view.waiting = waiting.under(std::iter::once(&action), &self.control.switches, self.now);
+            Answer::Action(Box::new(view))
+        }))
     }
 
     /// An action as this batch left it, or as it is stored.
-    fn find_action(&self, id: ActionId) -> Result<Option<Action>, Error> {
+    pub(super) fn find_action(&self, id: ActionId) -> Result<Option<Action>, Error> {
         if let Some(action) = self.batch.action(id) {
             return Ok(Some(action.clone()));
         }

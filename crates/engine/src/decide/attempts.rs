@@ -46,6 +46,9 @@ impl Lane {
             self.dispatcher.give_back(id);
             return Ok(());
         }
+        if self.is_switched_off(&action) {
+            return Ok(());
+        }
         let Some(attempt) = self.dispatcher.begin(&action, self.now) else {
             return Ok(());
         };

@@ -6,6 +6,8 @@
 mod actions;
 mod apply;
 mod attempts;
+mod chores;
+mod control;
 mod ends;
 mod executions;
 mod feed;
@@ -41,7 +43,11 @@ impl Lane {
             Request::RetryDead(retry) => self.retry_dead(retry),
             Request::Archive(action) => self.archive(*action),
             Request::Explain(action) => self.explain(*action),
-            Request::Queue => Ok(Ok(Answer::Queue(self.dispatcher.status(self.now)))),
+            Request::Queue => {
+                let lines = self.dispatcher.status(&self.control.switches, self.now);
+                Ok(Ok(Answer::Queue(lines)))
+            }
+            Request::Control(request) => Ok(self.control(request)),
             Request::Internal(internal) => self.decide_internal(internal),
         }
     }
@@ -56,6 +62,7 @@ impl Lane {
             Internal::Lost(execution, action) => self.lost(*execution, *action)?,
             Internal::Overdue(attempt) => self.overdue(*attempt)?,
             Internal::Continue(execution) => self.go_on(*execution)?,
+            Internal::Chore(chore) => self.do_chore(chore)?,
         }
         Ok(Ok(Answer::Checkpointed))
     }

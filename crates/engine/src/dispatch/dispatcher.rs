@@ -11,6 +11,7 @@ use super::circuit::{CircuitOptions, Circuits};
 use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
 use crate::command::LineStatus;
+use crate::control::Switches;
 use crate::view::{Waiting, WaitingFor};
 
 /// An action to begin.
@@ -41,7 +42,7 @@ struct Suspect {
 /// Decides which queued action starts next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
-    lines: BTreeMap<String, Line>,
+    pub(super) lines: BTreeMap<String, Line>,
     /// Lines that may start: by rank of their head, then by turn.
     eligible: BTreeMap<(u8, u64), String>,
     place_of: BTreeMap<String, (u8, u64)>,
@@ -53,7 +54,7 @@ pub(crate) struct Dispatcher {
     turn: u64,
     /// Chosen, but not begun yet: they hold their place among those under way.
     reserved: BTreeMap<ActionId, Reserved>,
-    permits: Permits,
+    pub(super) permits: Permits,
     circuits: Circuits,
     destinations: BTreeMap<AttemptId, String>,
     /// Suspects run alone, after everything else.
@@ -184,10 +185,10 @@ impl Dispatcher {
     }
 
     /// The next action to begin, if any may. Its place is held until it begins or is given back.
-    pub(crate) fn choose(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
+    pub(crate) fn choose(&mut self, mint: &mut Mint, switches: &Switches, now: Timestamp) -> Option<Chosen> {
         self.chosen_at = now;
         self.unpark_due(now);
-        if self.closed || !self.alone.is_empty() {
+        if self.closed || !self.alone.is_empty() || switches.hold_everything(now) {
             return None;
         }
         while let Some((_, name)) = self.eligible.pop_first() {
@@ -199,6 +200,10 @@ impl Dispatcher {
                 self.requeue(&name);
                 continue;
             };
+            if let Some(switch) = switches.holding_type(&line.kind, now) {
+                self.park(name, Lack::Switch(switch));
+                continue;
+            }
             let need = Need {
                 kind: &line.kind,
                 limits: &line.limits,
@@ -378,7 +383,7 @@ impl Dispatcher {
     pub(crate) fn next_wake(&self) -> Option<Timestamp> {
         let times = self.parked.keys().filter_map(|lack| match lack {
             Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
-            Lack::Total | Lack::Type(_) | Lack::Key(_) => None,
+            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Switch(_) => None,
         });
         // One whose time has come waits for what is under way to end, not for the clock.
         let suspects = self.suspects.values().map(|suspect| suspect.not_before);
@@ -398,12 +403,13 @@ impl Dispatcher {
             Some(Lack::Type(kind)) => waiting(WaitingFor::Permit, kind.clone(), None),
             Some(Lack::Rate(key, until)) => waiting(WaitingFor::Rate, key.clone(), Some(*until)),
             Some(Lack::Circuit(destination, until)) => waiting(WaitingFor::Circuit, destination.clone(), Some(*until)),
+            Some(Lack::Switch(switch)) => waiting(WaitingFor::KillSwitch, switch.to_string(), None),
             Some(Lack::Total) | None => waiting(WaitingFor::Permit, "this node".to_owned(), None),
         }
     }
 
     /// Every line with what it holds.
-    pub(crate) fn status(&self, now: Timestamp) -> Vec<LineStatus> {
+    pub(crate) fn status(&self, switches: &Switches, now: Timestamp) -> Vec<LineStatus> {
         let line = |(name, line): (&String, &Line)| LineStatus {
             kind: line.kind.clone(),
             limits: line.limits.iter().map(|LimitUse { key, .. }| key.clone()).collect(),
@@ -411,7 +417,10 @@ impl Dispatcher {
             ready: line.len(),
             more: line.more,
             running: self.permits.of_type(&line.kind),
-            waiting: self.lack_of.get(name).map(|lack| lack_waiting(lack, now)),
+            waiting: match switches.holding_type(&line.kind, now) {
+                Some(switch) => Some(lack_waiting(&Lack::Switch(switch), now)),
+                None => self.lack_of.get(name).map(|lack| lack_waiting(lack, now)),
+            },
         };
         self.lines.iter().map(line).collect()
     }
@@ -466,7 +475,8 @@ impl Dispatcher {
         self.unpark_where(|lack| matches!(lack, Lack::Rate(_, until) | Lack::Circuit(_, until) if *until <= now));
     }
 
-    fn unpark_where(&mut self, free: impl Fn(&Lack) -> bool) {
+    /// Lets parked lines be looked at again, where what they lack is said to be free.
+    pub(super) fn unpark_where(&mut self, free: impl Fn(&Lack) -> bool) {
         let freed: Vec<Lack> = self.parked.keys().filter(|lack| free(lack)).cloned().collect();
         for lack in freed {
             self.unpark(&lack);
@@ -498,6 +508,7 @@ fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
     };
     match lack {
         Lack::Total => waiting(WaitingFor::Permit, "this node", None),
+        Lack::Switch(switch) => waiting(WaitingFor::KillSwitch, &switch.to_string(), None),
         Lack::Type(kind) => waiting(WaitingFor::Permit, kind, None),
         Lack::Key(key) => waiting(WaitingFor::Permit, key, None),
         Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),

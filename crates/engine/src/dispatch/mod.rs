@@ -6,6 +6,7 @@
 
 mod circuit;
 mod dispatcher;
+mod limits;
 mod line;
 mod permits;
 mod rate;

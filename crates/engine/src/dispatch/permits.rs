@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sprag_core::action::LimitUse;
-use sprag_core::ids::AttemptId;
+use sprag_core::ids::{AttemptId, SwitchId};
 use sprag_core::time::Timestamp;
 
 use super::rate::Bucket;
+use crate::control::Numbers;
 
 /// Attempts at once on this node, in all, unless configured.
 const TOTAL_DEFAULT: usize = 1_024;
@@ -51,6 +52,8 @@ pub(crate) enum Lack {
     Rate(String, Timestamp),
     /// The destination is failing; one may try then.
     Circuit(String, Timestamp),
+    /// A switch holds all of its type.
+    Switch(SwitchId),
 }
 
 /// The attempts under way and what they hold.
@@ -61,6 +64,8 @@ pub(super) struct Permits {
     by_type: BTreeMap<String, BTreeSet<AttemptId>>,
     by_key: BTreeMap<String, BTreeSet<AttemptId>>,
     buckets: BTreeMap<String, Bucket>,
+    /// What operators say instead of definitions, by key.
+    overrides: BTreeMap<String, Numbers>,
 }
 
 #[derive(Debug)]
@@ -110,15 +115,48 @@ impl Permits {
         need.limits.iter().find_map(|limit| self.lacks_key(limit, now))
     }
 
+    /// How many attempts under a key are under way.
+    pub(super) fn of_key(&self, key: &str) -> usize {
+        self.by_key.get(key).map_or(0, BTreeSet::len)
+    }
+
+    /// The keys under which attempts are under way.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
+        self.by_key.keys()
+    }
+
+    /// An operator's numbers count instead of the definitions', or no longer do.
+    pub(super) fn set_override(&mut self, key: &str, numbers: Option<Numbers>) {
+        match numbers {
+            Some(numbers) => {
+                if let (Some(rate), Some(bucket)) = (numbers.rate, self.buckets.get_mut(key)) {
+                    bucket.widen(rate);
+                }
+                self.overrides.insert(key.to_owned(), numbers);
+            }
+            None => {
+                self.overrides.remove(key);
+            }
+        }
+    }
+
+    /// The numbers that count for a limit: an operator's where given, else its own.
+    fn numbers(&self, limit: &LimitUse) -> Numbers {
+        let given = self.overrides.get(&limit.key).copied().unwrap_or_default();
+        Numbers {
+            concurrency: given.concurrency.or(limit.concurrency),
+            rate: given.rate.or(limit.rate),
+        }
+    }
+
     fn lacks_key(&mut self, limit: &LimitUse, now: Timestamp) -> Option<Lack> {
-        let used = self.by_key.get(&limit.key).map_or(0, BTreeSet::len);
-        let full = limit
-            .concurrency
-            .is_some_and(|most| used >= usize::try_from(most).unwrap_or(usize::MAX));
+        let Numbers { concurrency, rate } = self.numbers(limit);
+        let used = self.of_key(&limit.key);
+        let full = concurrency.is_some_and(|most| used >= usize::try_from(most).unwrap_or(usize::MAX));
         if full {
             return Some(Lack::Key(limit.key.clone()));
         }
-        let rate = limit.rate?;
+        let rate = rate?;
         let bucket = self
             .buckets
             .entry(limit.key.clone())
@@ -132,7 +170,7 @@ impl Permits {
     /// Takes what the attempt needs; the caller has seen that nothing is lacking.
     pub(super) fn take(&mut self, attempt: AttemptId, need: &Need<'_>, now: Timestamp) {
         for limit in need.limits {
-            if let (Some(rate), Some(bucket)) = (limit.rate, self.buckets.get_mut(&limit.key)) {
+            if let (Some(rate), Some(bucket)) = (self.numbers(limit).rate, self.buckets.get_mut(&limit.key)) {
                 // An attempt found running at start had its token in an earlier life.
                 let _ = bucket.take(rate, now);
             }

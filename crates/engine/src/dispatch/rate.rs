@@ -43,6 +43,13 @@ impl Bucket {
         Ok(())
     }
 
+    /// The rate counts from now on: what it has room for beyond the old one is there at once.
+    pub(super) fn widen(&mut self, rate: Rate) {
+        let more = u64::from(rate.count.saturating_sub(self.rate.count));
+        self.thousandths = self.thousandths.saturating_add(more * WHOLE);
+        self.rate = rate;
+    }
+
     fn refill(&mut self, rate: Rate, now: Timestamp) {
         self.rate = rate;
         let full = u64::from(rate.count) * WHOLE;

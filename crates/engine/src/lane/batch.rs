@@ -2,7 +2,7 @@
 //!
 //! Writes to one execution or action within a batch coalesce: the last state wins, and is serialised once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sprag_core::action::Action;
 use sprag_core::ids::{ActionId, ExecutionId};
@@ -56,6 +56,8 @@ pub(crate) struct Batch {
     executions: BTreeMap<ExecutionId, Write>,
     actions: BTreeMap<ActionId, (Write, Action)>,
     timers: BTreeMap<TimerKey, Option<Timer>>,
+    /// Queued actions that stand in no line, because a switch holds them.
+    aside: BTreeSet<ActionId>,
     /// To start once durable.
     pub(crate) jobs: Vec<Job>,
     /// To ask to stop once durable.
@@ -87,6 +89,18 @@ impl Batch {
     pub(crate) fn put_action(&mut self, write: Write, action: Action) {
         let write = self.actions.get(&action.id).map_or(write, |(known, _)| *known);
         self.actions.insert(action.id, (write, action));
+    }
+
+    /// A queued action stands in no line from now on.
+    pub(crate) fn set_aside(&mut self, action: Action) {
+        self.aside.insert(action.id);
+        self.put_action(Write::Update(Variables::Unchanged), action);
+    }
+
+    /// Whether this batch writes anything about an execution.
+    pub(crate) fn concerns(&self, id: ExecutionId) -> bool {
+        let mut actions = self.actions.values();
+        self.executions.contains_key(&id) || actions.any(|(_, action)| action.origin.execution == id)
     }
 
     /// An action as this batch left it.
@@ -126,7 +140,10 @@ impl Batch {
         mutations.extend(rest);
         for (write, action) in self.actions.values() {
             let status = aggregate(action.origin.execution).map_or(ExecutionStatus::Running, |found| found.head.status);
-            let row = convert::action_row(action, status);
+            let mut row = convert::action_row(action, status);
+            if self.aside.contains(&action.id) {
+                row.line.clear();
+            }
             mutations.push(match write {
                 Write::Insert => Mutation::InsertAction(row),
                 Write::Update(_) => Mutation::UpdateAction(row),

@@ -2,6 +2,7 @@
 
 mod batch;
 mod cache;
+mod chores;
 mod machines;
 mod tick;
 

@@ -15,9 +15,11 @@ use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 
 use super::batch::{Batch, Change};
 use super::cache::Cache;
+use super::chores;
 use super::machines::Machines;
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
+use crate::control::Control;
 use crate::convert;
 use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
@@ -64,13 +66,14 @@ pub struct Lane {
     entropy: Box<dyn FnMut() -> u64 + Send>,
     publish: Publish,
     pub(crate) options: Options,
-    fence: Fence,
+    pub(super) fence: Fence,
     pub(crate) now: Timestamp,
     pub(crate) mint: Mint,
     pub(crate) cache: Cache,
     pub(crate) machines: Machines,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) timers: Timers,
+    pub(crate) control: Control,
     pub(crate) batch: Batch,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
@@ -110,6 +113,7 @@ impl Lane {
             machines: Machines::default(),
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits),
             timers: Timers::new(),
+            control: Control::default(),
             batch: Batch::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
@@ -134,6 +138,7 @@ impl Lane {
 
     /// What an earlier process left.
     fn gather(&mut self) -> Result<(), Error> {
+        self.read_control()?;
         let lost = self.all_running()?.into_iter();
         self.pending
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
@@ -179,6 +184,7 @@ impl Lane {
             Some(self.timers.next_wake()),
             self.next_sign_of_life(),
             self.dispatcher.next_wake(),
+            self.next_chore(),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
     }
@@ -238,6 +244,7 @@ impl Lane {
                 Due::Overdue(attempt) => Internal::Overdue(attempt),
             }))
         }));
+        self.chores(&mut commands)?;
         Ok(commands)
     }
 
@@ -270,7 +277,8 @@ impl Lane {
             if let Ok(Answer::Execution(view)) = reply
                 && let Some(aggregate) = self.cache.get(view.id)
             {
-                view.waiting = execution_waiting(aggregate);
+                let waiting = execution_waiting(aggregate);
+                view.waiting = waiting.under(aggregate.actions.values(), &self.control.switches, self.now);
             }
         }
     }
@@ -278,7 +286,7 @@ impl Lane {
     /// Starts what may start, in the same commit.
     fn begin_ready(&mut self) -> Result<(), Error> {
         for _ in 0..BEGIN_MAX {
-            let Some(chosen) = self.dispatcher.choose(&mut self.mint, self.now) else {
+            let Some(chosen) = self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now) else {
                 break;
             };
             if self.cache.contains(chosen.execution) {
@@ -373,6 +381,7 @@ impl Lane {
             self.timers.add(at, due);
         }
         self.pending.extend(batch.next);
+        self.control.board.show(&self.control.switches);
         for job in batch.jobs {
             self.hands.start(job);
         }
@@ -450,6 +459,7 @@ impl Lane {
         self.cache.clear();
         self.timers = Timers::new();
         self.dispatcher.forget();
+        self.read_control()?;
         let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
         for found in self.all_running()? {
             self.readopt(found.action)?;
@@ -561,6 +571,7 @@ fn want(request: &Request, wanted: &mut Wanted) {
         | Request::Explain(action) => wanted.actions.push(*action),
         Request::RetryDead(retry) => wanted.actions.push(retry.action),
         Request::Queue => {}
+        Request::Control(request) => chores::want_control(request, wanted),
         Request::Internal(internal) => wanted.executions.push(match internal {
             Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt) => {
                 attempt.execution
@@ -570,6 +581,7 @@ fn want(request: &Request, wanted: &mut Wanted) {
             | Internal::Begin(execution, _)
             | Internal::Lost(execution, _)
             | Internal::Continue(execution) => *execution,
+            Internal::Chore(chore) => return chores::want(chore, wanted),
         }),
     }
 }

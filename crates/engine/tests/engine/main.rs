@@ -5,10 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod actions;
+mod backups;
 mod control;
 mod dispatch;
+mod limits;
 mod messages;
 mod recovery;
+mod retention;
 mod rig;
 mod schedules;
+mod switches;
 mod timers;

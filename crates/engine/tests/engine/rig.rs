@@ -172,6 +172,11 @@ impl Rig {
         panic!("the lane does not come to rest");
     }
 
+    /// The present.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Lets time pass, stopping at every due time on the way.
     pub(crate) fn advance(&mut self, millis: u64) {
         let end = self.clock.now().plus(millis);

@@ -1,12 +1,18 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
 mod explain;
+pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod messages;
 pub(crate) mod simulate;
 mod source;
+pub(crate) mod switches;
 pub(crate) mod system;
+
+/// Who asks: on loopback without tokens, everybody.
+const WHO: &str = "local";

@@ -11,6 +11,7 @@ macro_rules! pages {
 pages! {
     "action-unknown"
     "attempt-superseded"
+    "backup-under-way"
     "body-incomplete"
     "body-invalid"
     "body-timeout"
@@ -28,6 +29,8 @@ pages! {
     "input-invalid"
     "internal-error"
     "key-in-use"
+    "limit-unknown"
+    "limits-full"
     "machine-unknown"
     "media-type-unsupported"
     "message-too-large"
@@ -38,6 +41,7 @@ pages! {
     "origin-refused"
     "overloaded"
     "path-invalid"
+    "precondition-failed"
     "query-invalid"
     "reserved-type"
     "route-unknown"
@@ -48,6 +52,8 @@ pages! {
     "store-full"
     "store-read-only"
     "store-refused"
+    "switch-unknown"
+    "switches-full"
     "variables-too-large"
     "version-unknown"
 }

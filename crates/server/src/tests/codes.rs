@@ -11,11 +11,13 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 12] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("attempt-superseded", "only external runners will hear it"),
+    ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
     ("internal-error", "edges"),
+    ("limits-full", "the engine's tests of limits"),
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("shutting-down", "edges"),
@@ -24,6 +26,7 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),
     ("store-refused", "faulty"),
+    ("switches-full", "the engine's tests of switches"),
 ];
 
 fn small() -> Plan {
@@ -160,6 +163,34 @@ impl Scene {
         ]
     }
 
+    /// What the engine refuses operators.
+    async fn operator_refusals(&self) -> Vec<(command::Code, Reply)> {
+        use command::Code;
+        let world = &self.world;
+        let nothing = "00000000000000000000000000";
+        vec![
+            (
+                Code::SwitchUnknown,
+                world.get(&format!("/v1/kill-switches/swi_{nothing}")).await,
+            ),
+            (
+                Code::LimitUnknown,
+                world.send("DELETE", "/v1/limits/crm", &[], b"").await,
+            ),
+            (
+                Code::PreconditionFailed,
+                world
+                    .send(
+                        "PUT",
+                        "/v1/limits/crm",
+                        &[("Content-Type", "application/json"), ("If-Match", "\"7\"")],
+                        b"{\"concurrency\": 1}",
+                    )
+                    .await,
+            ),
+        ]
+    }
+
     /// What the server refuses.
     async fn server_refusals(&self) -> Vec<(Code, Reply)> {
         let world = &self.world;
@@ -212,7 +243,9 @@ impl Scene {
 async fn every_code_is_reached_through_http_with_its_own_status() {
     let scene = Scene::set().await;
     let mut reached: BTreeSet<&str> = ELSEWHERE.iter().map(|(code, _)| *code).collect();
-    for (code, reply) in scene.engine_refusals().await {
+    let mut refusals = scene.engine_refusals().await;
+    refusals.extend(scene.operator_refusals().await);
+    for (code, reply) in refusals {
         reply.problem(code.text());
         assert_eq!(reply.status, code.status(), "{reply:?}");
         assert!(reached.insert(code.text()));

@@ -6,8 +6,10 @@ use futures_util::FutureExt;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::command::Start;
-use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
-use sprag_store::traits::{DueAction, LaneStore, Loaded, Reader, Readers, ReadyKey, ReadyRef, Window};
+use sprag_store::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::traits::{
+    Aged, AgedPage, DueAction, LaneStore, Loaded, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Window,
+};
 use sprag_store::{Error, Fence, Memory, Mutation, ShardId, Wanted};
 
 use super::world::{ORDER, Plan, World, engine};
@@ -118,6 +120,24 @@ impl LaneStore for Faulty {
     ) -> Result<Vec<ExecutionId>, Error> {
         self.inner.deferred(shard, after, limit)
     }
+
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        self.inner.facts(kind)
+    }
+
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error> {
+        self.inner.open(shard, status, after, limit)
+    }
+
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+        self.inner.aged(shard, page)
+    }
 }
 
 impl Readers for Faulty {
@@ -128,6 +148,10 @@ impl Readers for Faulty {
             }),
             _ => Ok(Box::new(self.inner.clone())),
         }
+    }
+
+    fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error> {
+        self.inner.snapshot(mark)
     }
 }
 

@@ -7,6 +7,7 @@ mod faulty;
 mod guarded;
 mod hostile;
 mod lists;
+mod operate;
 mod tools;
 mod work;
 mod world;

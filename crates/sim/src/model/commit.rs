@@ -118,6 +118,11 @@ impl Model {
                 self.last_life = Some(*life);
                 Ok(())
             }
+            // Nobody in the simulated world switches, overrides or lets anything go.
+            Mutation::PutFact(_) | Mutation::DeleteFact { .. } | Mutation::DeleteExecution(_) => Err(Violation::new(
+                Invariant::AcknowledgedKept,
+                format!("nobody asked for {mutation:?}"),
+            )),
         }
     }
 

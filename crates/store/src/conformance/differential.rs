@@ -3,9 +3,10 @@
 use std::fmt::Debug;
 
 use super::Subject;
-use super::fixtures::{Opened, SHARD};
+use super::fixtures::{Opened, SHARD, at};
 use super::random::Random;
-use crate::traits::{Error, Fence, Mutation};
+use crate::records::FactKind;
+use crate::traits::{AgedPage, Error, Fence, Mutation, OpenAction};
 
 /// The most mutations in one commit.
 const MUTATIONS_MAX: u64 = 6;
@@ -114,6 +115,26 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
         place,
         &after,
     );
+    for kind in FactKind::ALL {
+        same(&left.facts(kind)?, &right.facts(kind)?, place, &kind);
+    }
+    let (status, limit) = (random.byte(4), random.limit());
+    let after = Some(OpenAction {
+        execution: random.execution_id(),
+        action: random.action_id(),
+    });
+    same(
+        &left.open(SHARD, status, after, limit)?,
+        &right.open(SHARD, status, after, limit)?,
+        place,
+        &(status, after),
+    );
+    let page = AgedPage {
+        before: at(random.below(1_000)),
+        after: Some(random.execution_id()).filter(|_| random.once_in(2)),
+        limit,
+    };
+    same(&left.aged(SHARD, &page)?, &right.aged(SHARD, &page)?, place, &page);
     Ok(())
 }
 

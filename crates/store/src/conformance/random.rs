@@ -4,7 +4,7 @@
 use sprag_core::ids::scatter;
 
 use super::fixtures::{action, at, entry, execution, input, receipt, timer, version};
-use crate::records::{Action, Execution, ExecutionStatus, Life, Timer, TimerKey};
+use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
 use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Variables, Wanted, Window};
 
 const EXECUTIONS: u64 = 24;
@@ -44,7 +44,7 @@ impl Random {
         usize::try_from(self.below(bound)).unwrap_or(0)
     }
 
-    fn byte(&mut self, bound: u8) -> u8 {
+    pub(super) fn byte(&mut self, bound: u8) -> u8 {
         u8::try_from(self.below(u64::from(bound))).unwrap_or(0)
     }
 
@@ -118,7 +118,7 @@ impl Random {
 
     /// A mutation that the records which `reader` sees mostly allow.
     pub(super) fn mutation(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
-        Ok(match self.below(14) {
+        Ok(match self.below(16) {
             0 => Mutation::InsertMachineVersion(version(&self.text(&MACHINES), u32::from(self.byte(40)))),
             1..=3 => self.write_execution(reader)?,
             4..=5 => self.append(reader)?,
@@ -127,11 +127,23 @@ impl Random {
             10 => Mutation::DeleteTimer(self.timer().key),
             11 => Mutation::InsertInbox(input(&self.new_execution(), self.below(50))),
             12 => self.receipt_or_delete(),
+            13 => self.fact_or_delete(),
+            14 => Mutation::DeleteExecution(self.new_execution().id),
             _ => Mutation::PutLife(Life {
                 started_at: at(self.below(9)),
                 seen_at: at(self.below(99)),
             }),
         })
+    }
+
+    fn fact_or_delete(&mut self) -> Mutation {
+        let kind = FactKind::ALL[usize::from(self.byte(4))];
+        let key = self.text(&LINES);
+        if self.once_in(3) {
+            return Mutation::DeleteFact { kind, key };
+        }
+        let body = vec![self.byte(255); self.size(300)];
+        Mutation::PutFact(Fact { kind, key, body })
     }
 
     fn write_execution(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {

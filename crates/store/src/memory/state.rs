@@ -10,7 +10,9 @@ use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
-use crate::records::{Action, Execution, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey};
+use crate::records::{
+    Action, Execution, Fact, FactKind, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey,
+};
 use crate::traits::{Error, Mutation, Variables};
 
 /// The greatest number of an open action's status.
@@ -32,6 +34,7 @@ pub(super) struct State {
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
     pub(super) lives: BTreeMap<Timestamp, Life>,
+    pub(super) facts: BTreeMap<(FactKind, String), Fact>,
 }
 
 /// The record that is to stand under a key; none to have none.
@@ -44,6 +47,9 @@ pub(super) enum Change {
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
     Life(Timestamp, Option<Life>),
+    Fact((FactKind, String), Option<Fact>),
+    /// Several, in this order.
+    All(Vec<Change>),
 }
 
 /// All keys that begin with an execution, second part a number.
@@ -96,6 +102,9 @@ impl State {
             }
             Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
             Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
+            Mutation::PutFact(record) => Ok(Change::Fact((record.kind, record.key.clone()), Some(record.clone()))),
+            Mutation::DeleteFact { kind, key } => Ok(Change::Fact((*kind, key.clone()), None)),
+            Mutation::DeleteExecution(id) => self.delete_execution(*id),
         }
     }
 
@@ -154,6 +163,25 @@ impl State {
         }
     }
 
+    fn delete_execution(&self, id: ExecutionId) -> Result<Change, Error> {
+        let stored = self.executions.get(&id);
+        if stored.is_none_or(|stored| stored.status.is_open()) {
+            return Err(refused("an execution that must be there and closed is not"));
+        }
+        let history = self.history.range(numbers_of(id)).map(|(key, _)| *key);
+        let actions = self.actions.values().filter(|action| action.execution == id);
+        let timers = self.timers.range(timers_of(id)).map(|(key, _)| *key);
+        let inbox = self.inbox.range(numbers_of(id)).map(|(key, _)| *key);
+        let receipts = self.receipts.keys().filter(|(execution, _)| *execution == id);
+        let mut changes = vec![Change::Execution(id, None)];
+        changes.extend(history.map(|key| Change::History(key, None)));
+        changes.extend(actions.map(|action| Change::Action(action.id, None)));
+        changes.extend(timers.map(|key| Change::Timer(key, None)));
+        changes.extend(inbox.map(|key| Change::Inbox(key, None)));
+        changes.extend(receipts.map(|key| Change::Receipt(key.clone(), None)));
+        Ok(Change::All(changes))
+    }
+
     /// Puts a change in place and returns the one that takes it back.
     pub(super) fn put(&mut self, change: Change) -> Change {
         match change {
@@ -165,6 +193,12 @@ impl State {
             Change::Inbox(key, new) => Change::Inbox(key, swap(&mut self.inbox, key, new)),
             Change::Receipt(key, new) => Change::Receipt(key.clone(), swap(&mut self.receipts, key, new)),
             Change::Life(key, new) => Change::Life(key, swap(&mut self.lives, key, new)),
+            Change::Fact(key, new) => Change::Fact(key.clone(), swap(&mut self.facts, key, new)),
+            Change::All(changes) => {
+                let mut undo: Vec<Change> = changes.into_iter().map(|change| self.put(change)).collect();
+                undo.reverse();
+                Change::All(undo)
+            }
         }
     }
 

@@ -26,6 +26,11 @@ fn it_serves_queues() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_facts_and_lets_old_executions_go() -> Result<(), Error> {
+    conformance::run(conformance::CONTROL, Memory::default)
+}
+
+#[test]
 fn it_serves_readers() -> Result<(), Error> {
     conformance::run(conformance::READER, Memory::default)
 }

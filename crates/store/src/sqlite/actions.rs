@@ -12,7 +12,7 @@ use sprag_core::time::Timestamp;
 use super::columns::{Column, limit, one_row, row, rows};
 use super::filter::Filter;
 use crate::records::Action;
-use crate::traits::{ActionQuery, DueAction, ReadyKey, ReadyRef, Window};
+use crate::traits::{ActionQuery, DueAction, OpenAction, ReadyKey, ReadyRef, Window};
 
 /// The greatest number of an open status.
 const OPEN_MAX: u8 = Status::Retrying as u8;
@@ -64,6 +64,10 @@ pub(super) const DUE: &str = "\
 pub(super) const RUNNING: &str = "\
     SELECT id, execution, run_at FROM action \
     WHERE status = 2 AND status <= 3 AND id > ?1 ORDER BY id LIMIT ?2";
+
+pub(super) const OPEN: &str = "\
+    SELECT execution, id FROM action \
+    WHERE status = ?1 AND status <= 3 AND (execution, id) > (?2, ?3) ORDER BY execution, id LIMIT ?4";
 
 /// Adds an action.
 pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Result<()> {
@@ -212,6 +216,30 @@ pub(super) fn running(
     let after = after.map(ActionId::to_bytes);
     let after = after.as_ref().map_or(&[][..], |id| &id[..]);
     rows(connection, RUNNING, params![after, limit(max)], read_due)
+}
+
+/// Actions in an open status, by execution and id. An empty blob sorts before every id.
+pub(super) fn open(
+    connection: &Connection,
+    status: u8,
+    after: Option<OpenAction>,
+    max: usize,
+) -> rusqlite::Result<Vec<OpenAction>> {
+    let after = after.map(|OpenAction { execution, action }| (execution.to_bytes(), action.to_bytes()));
+    let (execution, action) = after
+        .as_ref()
+        .map_or((&[][..], &[][..]), |(execution, action)| (&execution[..], &action[..]));
+    rows(
+        connection,
+        OPEN,
+        params![status, execution, action, limit(max)],
+        |row| {
+            Ok(OpenAction {
+                execution: row.get::<_, Column<_>>(0)?.0,
+                action: row.get::<_, Column<_>>(1)?.0,
+            })
+        },
+    )
 }
 
 /// Actions, newest first.

@@ -15,11 +15,18 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "heart",
-    sql: include_str!("migrations/0001_heart.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "heart",
+        sql: include_str!("migrations/0001_heart.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "control",
+        sql: include_str!("migrations/0004_control.sql"),
+    },
+];
 
 const CREATE: &str = "\
     CREATE TABLE IF NOT EXISTS schema_migration (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL) STRICT";
@@ -42,6 +49,12 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Op
         transaction.execute(RECORD, params![version, name]).map_err(sqlite)?;
     }
     transaction.commit().map_err(sqlite)
+}
+
+/// Whether the file's header says that it is a database of Sprag.
+pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
+    let owner: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    Ok(owner == APPLICATION_ID)
 }
 
 /// Marks an empty database as Sprag's; refuses one of another program.

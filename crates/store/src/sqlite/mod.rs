@@ -4,9 +4,11 @@
 //! process never writes beside this one. A commit returns once it is on disk.
 
 mod actions;
+mod backup;
 mod columns;
 mod errors;
 mod executions;
+mod facts;
 mod filesystem;
 mod filter;
 mod history;
@@ -19,6 +21,8 @@ mod open;
 mod open_error;
 mod reader;
 mod receipts;
+mod restore;
+mod retention;
 mod shards;
 mod timers;
 mod writer;
@@ -29,4 +33,5 @@ mod tests;
 pub use open::{Options, Store, open};
 pub use open_error::OpenError;
 pub use reader::{READERS_MAX, ReadConnection, ReadPool};
+pub use restore::{Existing, Restore, RestoreError, Restoring, restore};
 pub use writer::Writer;

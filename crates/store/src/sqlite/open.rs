@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::backup::Copying;
 use super::filesystem;
 use super::lock::Lock;
 use super::migrations;
@@ -72,22 +73,35 @@ pub struct Store {
 
 /// Opens the database, creating the file or bringing its schema up to date where needed.
 pub fn open(options: &Options) -> Result<Store, OpenError> {
-    let path = resolve(&options.path)?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let kind = filesystem::network_kind(directory).map_err(|problem| OpenError::from_system(&path, problem))?;
-    if let Some(kind) = kind {
-        return Err(OpenError::NetworkFilesystem { path, kind });
-    }
+    let path = locate(&options.path)?;
+    let directory = directory_of(&path);
     let lock = Arc::new(Lock::take(&path)?);
+    let copying = Arc::new(Copying::default());
     create(&path, directory).map_err(|problem| OpenError::from_system(&path, problem))?;
     let connection = open_writer(&path)?;
     let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
-    let writer =
-        Writer::new(connection, Arc::clone(&lock)).map_err(|problem| OpenError::from_sqlite(&path, problem))?;
+    let writer = Writer::new(connection, Arc::clone(&lock), Arc::clone(&copying))
+        .map_err(|problem| OpenError::from_sqlite(&path, problem))?;
     Ok(Store {
         writer,
-        readers: ReadPool::new(readers, lock),
+        readers: ReadPool::new(readers, path, lock, copying),
     })
+}
+
+/// The absolute path, on a filesystem that can be trusted.
+pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
+    let path = resolve(path)?;
+    let kind =
+        filesystem::network_kind(directory_of(&path)).map_err(|problem| OpenError::from_system(&path, problem))?;
+    match kind {
+        Some(kind) => Err(OpenError::NetworkFilesystem { path, kind }),
+        None => Ok(path),
+    }
+}
+
+/// Where the file stands.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
 }
 
 /// The absolute path without links, so that all names of one file lead to one lock.
@@ -122,7 +136,8 @@ fn create(path: &Path, directory: &Path) -> io::Result<()> {
     }
 }
 
-fn open_writer(path: &Path) -> Result<Connection, OpenError> {
+/// The writer's connection, with the schema brought up to date.
+pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(path, flags, &[FILE_SETTINGS, WRITER_SETTINGS])
         .map_err(|problem| OpenError::from_sqlite(path, problem))?;
@@ -130,7 +145,8 @@ fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-fn open_reader(path: &Path) -> Result<Connection, OpenError> {
+/// A connection that only reads.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     connect(path, flags, &[READER_SETTINGS]).map_err(|problem| OpenError::from_sqlite(path, problem))
 }

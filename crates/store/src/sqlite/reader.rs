@@ -2,15 +2,18 @@
 //!
 //! Every question is one statement, so what it answers is of one instant.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 use sprag_core::ids::{ActionId, ExecutionId};
 
+use super::backup::{self, Copying};
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, history, inbox, machines, timers};
-use crate::records::{Action, Execution, HistoryEntry, MachineVersion, Timer};
+use super::{actions, executions, facts, history, inbox, machines, timers};
+use crate::records::{Action, Execution, Fact, FactKind, HistoryEntry, MachineVersion, Timer};
 use crate::traits::{ActionQuery, Error, ExecutionQuery, Reader, Readers};
 
 /// How many questions are answered at once; more wait.
@@ -26,6 +29,8 @@ pub struct ReadPool {
 struct Shared {
     idle: Mutex<Vec<Connection>>,
     returned: Condvar,
+    path: PathBuf,
+    copying: Arc<Copying>,
     _lock: Arc<Lock>,
 }
 
@@ -36,12 +41,14 @@ impl Shared {
 }
 
 impl ReadPool {
-    /// A pool of these connections.
-    pub(super) fn new(connections: Vec<Connection>, lock: Arc<Lock>) -> Self {
+    /// A pool of these connections to the file at `path`.
+    pub(super) fn new(connections: Vec<Connection>, path: PathBuf, lock: Arc<Lock>, copying: Arc<Copying>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 idle: Mutex::new(connections),
                 returned: Condvar::new(),
+                path,
+                copying,
                 _lock: lock,
             }),
         }
@@ -65,6 +72,10 @@ impl ReadPool {
 impl Readers for ReadPool {
     fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
         Ok(Box::new(self.get()))
+    }
+
+    fn snapshot(&self, mark: &Fact) -> Result<File, Error> {
+        backup::snapshot(&self.shared.path, &self.shared.copying, mark)
     }
 }
 
@@ -136,5 +147,9 @@ impl Reader for ReadConnection {
 
     fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
         self.read(|connection| actions::list(connection, query))
+    }
+
+    fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
+        self.read(|connection| facts::get(connection, kind, key))
     }
 }

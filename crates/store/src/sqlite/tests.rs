@@ -1,5 +1,6 @@
 //! The `SQLite` backend against the suite, and what only a file can do.
 
+mod backups;
 mod files;
 mod plans;
 mod processes;
@@ -54,6 +55,11 @@ fn it_keeps_values() -> Result<(), Error> {
 #[test]
 fn it_serves_queues() -> Result<(), Error> {
     conformance::run(conformance::QUEUES, File::new)
+}
+
+#[test]
+fn it_keeps_facts_and_lets_old_executions_go() -> Result<(), Error> {
+    conformance::run(conformance::CONTROL, File::new)
 }
 
 #[test]

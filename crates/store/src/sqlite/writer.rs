@@ -12,13 +12,15 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use sprag_core::ids::{ActionId, ExecutionId};
 
+use super::backup::Copying;
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, history, inbox, lives, machines, receipts, shards, timers};
+use super::{actions, executions, facts, history, inbox, lives, machines, receipts, retention, shards, timers};
 use crate::checks;
-use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    Aged, AgedPage, DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
+    ReadyRef, ShardId, Wanted, Window,
 };
 
 /// A log of this many pages (16 MiB) is copied back into the file, as far as readers allow.
@@ -33,12 +35,13 @@ pub struct Writer {
     connection: Connection,
     log_pages: Arc<AtomicU32>,
     restart_at: u32,
+    copying: Arc<Copying>,
     _lock: Arc<Lock>,
 }
 
 impl Writer {
     /// The writer on a connection whose schema is up to date.
-    pub(super) fn new(mut connection: Connection, lock: Arc<Lock>) -> rusqlite::Result<Self> {
+    pub(super) fn new(mut connection: Connection, lock: Arc<Lock>, copying: Arc<Copying>) -> rusqlite::Result<Self> {
         let log_pages = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&log_pages);
         connection.wal_hook(Some(move |_: &mut Wal, pages| {
@@ -49,8 +52,14 @@ impl Writer {
             connection,
             log_pages,
             restart_at: LOG_PAGES_MAX,
+            copying,
             _lock: lock,
         })
+    }
+
+    /// Ends the writer, and gives the connection it had.
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection
     }
 
     /// Copies the log back once it is long. `SQLite` would do so by itself, but would keep a failed flush to itself too.
@@ -59,7 +68,8 @@ impl Writer {
         if pages < CHECKPOINT_PAGES {
             return Ok(());
         }
-        let restart = pages >= self.restart_at;
+        // A copy under way reads from the log for as long as it takes; the log grows meanwhile, and nobody waits.
+        let restart = pages >= self.restart_at && !self.copying.is_under_way();
         let mode = if restart {
             CheckpointMode::RESTART
         } else {
@@ -164,6 +174,24 @@ impl LaneStore for Writer {
     ) -> Result<Vec<ExecutionId>, Error> {
         self.read_shard(shard, |connection| inbox::deferred(connection, after, limit))
     }
+
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        self.read(|connection| facts::of(connection, kind))
+    }
+
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error> {
+        self.read_shard(shard, |connection| actions::open(connection, status, after, limit))
+    }
+
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+        self.read_shard(shard, |connection| retention::aged(connection, page))
+    }
 }
 
 fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
@@ -224,6 +252,9 @@ fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
         Mutation::InsertReceipt(record) => receipts::insert(connection, record),
         Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
         Mutation::PutLife(record) => lives::put(connection, record),
+        Mutation::PutFact(record) => facts::put(connection, record),
+        Mutation::DeleteFact { kind, key } => facts::delete(connection, *kind, key),
+        Mutation::DeleteExecution(id) => retention::delete(connection, *id),
     }
 }
 

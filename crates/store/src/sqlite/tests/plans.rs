@@ -4,7 +4,7 @@ use rusqlite::types::Null;
 use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
-use super::super::{actions, executions, history, inbox, machines, receipts, shards, timers};
+use super::super::{actions, executions, facts, history, inbox, machines, receipts, retention, shards, timers};
 use super::File;
 use crate::records::ExecutionStatus;
 use crate::traits::{ActionQuery, ExecutionQuery};
@@ -67,9 +67,23 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (machines::GET, "(machine=? AND version=?)"),
         (machines::NEWEST, "(machine=?)"),
         (shards::EPOCH, "INTEGER PRIMARY KEY (rowid=?)"),
+        (facts::GET, "(kind=? AND key=?)"),
+        (facts::DELETE, "(kind=? AND key=?)"),
+        (facts::OF, "(kind=?)"),
+        (retention::DELETE, "(id=?)"),
+        (retention::AGED, "(id>? AND id<?)"),
+        (retention::AGED, "action_execution (execution=?)"),
     ];
     for (sql, expected) in by_key {
         assert_plan(&connection, sql, expected);
+    }
+}
+
+#[test]
+fn what_belongs_to_an_execution_is_deleted_by_key() {
+    let (_file, connection) = migrated();
+    for sql in retention::DELETE_BELONGINGS {
+        assert_plan(&connection, sql, "(execution=?)");
     }
 }
 
@@ -93,6 +107,10 @@ fn open_work_is_found_in_the_partial_indexes_alone() {
             "COVERING INDEX action_due ((run_at,id)>(?,?) AND run_at<?)",
         ),
         (actions::RUNNING, "action_open (status=?)"),
+        (
+            actions::OPEN,
+            "COVERING INDEX action_open (status=? AND (execution,id)>(?,?))",
+        ),
         (
             timers::DUE,
             "timer_due ((due_at,execution,visit,timer_index)>(?,?,?,?) AND due_at<?)",

@@ -1,0 +1,107 @@
+//! `sprag backup`: everything a running server remembers, as one file.
+//!
+//! The file appears under its name only when it is complete and on disk.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::json;
+
+use crate::client::Remote;
+use crate::failure::{Exit, Failure};
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Takes a backup of the server.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { to, force, remote } = arguments;
+    if to.exists() && !force {
+        return Err(Failure::invalid(format!("`{}` is there already", to.display()))
+            .code("file-exists")
+            .note("name another file, or replace it with --force")
+            .into());
+    }
+    let client = remote.client()?;
+    let part = part_of(to);
+    let file = File::create(&part).with_context(|| format!("`{}` cannot be written", part.display()))?;
+    let mut writing = Writing::new(file);
+    let received = client
+        .post(&["system", "backup"])
+        .json(&json!({}))
+        .download(|chunk, total| writing.add(chunk, total))
+        .await;
+    let finished = received
+        .map_err(anyhow::Error::from)
+        .and_then(|()| Ok(writing.finish(&part, to)?));
+    if let Err(error) = finished {
+        // A file that is not complete must not be mistaken for a backup.
+        let _ = fs::remove_file(&part);
+        return Err(error);
+    }
+    let bytes = writing.written;
+    output.show(&json!({"file": to.display().to_string(), "bytes": bytes}), |_| {
+        format!("{}: {bytes} bytes\n", output::plain(&to.display().to_string()))
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Where the file grows.
+fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+/// A file that grows, with how far it has come.
+struct Writing {
+    file: File,
+    written: u64,
+    shown: Option<u64>,
+}
+
+impl Writing {
+    fn new(file: File) -> Self {
+        Self {
+            file,
+            written: 0,
+            shown: None,
+        }
+    }
+
+    fn add(&mut self, chunk: &[u8], total: Option<u64>) -> io::Result<()> {
+        self.file.write_all(chunk)?;
+        self.written += u64::try_from(chunk.len()).unwrap_or(0);
+        let percent = total
+            .filter(|&total| total > 0)
+            .map(|total| self.written.saturating_mul(100) / total);
+        if percent != self.shown && io::stderr().is_terminal() {
+            self.shown = percent;
+            eprint!("\rbackup: {} %", percent.unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    /// On disk first, then under its name.
+    fn finish(&mut self, part: &Path, to: &Path) -> io::Result<()> {
+        if self.shown.is_some() {
+            eprintln!();
+        }
+        self.file.sync_all()?;
+        fs::rename(part, to)?;
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}

@@ -1,0 +1,28 @@
+//! `sprag limit clear`.
+
+use crate::client::Remote;
+use crate::failure::Exit;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The key
+    key: String,
+    /// Only if it is still at this revision
+    #[arg(long)]
+    revision: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Lets the definitions count again.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.remote.client()?;
+    let limit = client
+        .delete(&["limits", &arguments.key])
+        .matching(arguments.revision)
+        .send()
+        .await?;
+    output.show(&limit, super::one)?;
+    Ok(Exit::Done)
+}

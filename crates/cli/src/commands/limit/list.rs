@@ -1,0 +1,30 @@
+//! `sprag limit list`.
+
+use serde_json::Value;
+
+use crate::client::Remote;
+use crate::commands::list;
+use crate::failure::Exit;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Lists limited keys.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.remote.client()?;
+    let document = client.get(&["limits"]).send().await?;
+    list::show(output, &document, text)?;
+    Ok(Exit::Done)
+}
+
+fn text(document: &Value) -> String {
+    let mut table = super::heading();
+    for limit in document["data"].as_array().into_iter().flatten() {
+        super::row(&mut table, limit);
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}

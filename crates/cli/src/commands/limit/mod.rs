@@ -1,0 +1,68 @@
+//! `sprag limit`: how many attempts at once, and per time, under a key.
+
+mod clear;
+mod list;
+mod set;
+
+use serde_json::Value;
+
+use crate::failure::Exit;
+use crate::output::{Output, Table};
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// List limited keys with what runs and waits under each
+    List(list::Arguments),
+    /// Override what definitions say under a key
+    Set(set::Arguments),
+    /// Let the definitions count again
+    Clear(clear::Arguments),
+}
+
+impl Command {
+    pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(arguments) => list::run(&arguments, output).await,
+            Self::Set(arguments) => set::run(&arguments, output).await,
+            Self::Clear(arguments) => clear::run(&arguments, output).await,
+        }
+    }
+}
+
+/// One key.
+fn one(limit: &Value) -> String {
+    let mut table = heading();
+    row(&mut table, limit);
+    table.text()
+}
+
+fn heading() -> Table {
+    Table::new(&["KEY", "DEFINED", "OVERRIDE", "RUNNING", "WAITING"])
+}
+
+fn row(table: &mut Table, limit: &Value) {
+    let definitions = limit["definitions"].as_array().into_iter().flatten();
+    let defined: Vec<String> = definitions.map(numbers).collect();
+    let more = if limit["more"] == true { "+" } else { "" };
+    table.row([
+        limit["key"].as_str().unwrap_or_default().to_owned(),
+        defined.join(" | "),
+        numbers(&limit["override"]),
+        limit["running"].to_string(),
+        format!("{}{more}", limit["waiting"]),
+    ]);
+}
+
+/// `2 at once, 10 per 60000 ms`.
+fn numbers(numbers: &Value) -> String {
+    let concurrency = numbers["concurrency"].as_u64().map(|count| format!("{count} at once"));
+    let rate = numbers["rate"].as_object().map(|rate| {
+        let number = |name: &str| rate.get(name).map(ToString::to_string).unwrap_or_default();
+        format!("{} per {} ms", number("count"), number("per"))
+    });
+    let parts: Vec<String> = concurrency.into_iter().chain(rate).collect();
+    if parts.is_empty() {
+        return "-".to_owned();
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,60 @@
+//! `sprag limit set`.
+
+use serde_json::{Map, Value, json};
+
+use crate::client::Remote;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The key; that of an action without one is MACHINE/ACTION
+    key: String,
+    /// Attempts at once
+    #[arg(long, value_name = "COUNT")]
+    concurrency: Option<u32>,
+    /// Attempts per time, as in 100/1m
+    #[arg(long, value_name = "COUNT/TIME")]
+    rate: Option<String>,
+    /// Only if it is still at this revision; 0 if it is not overridden
+    #[arg(long)]
+    revision: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Overrides the limit.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments {
+        key,
+        concurrency,
+        rate,
+        revision,
+        remote,
+    } = arguments;
+    let mut body = Map::new();
+    if let Some(concurrency) = concurrency {
+        body.insert("concurrency".to_owned(), json!(concurrency));
+    }
+    if let Some(rate) = rate {
+        body.insert("rate".to_owned(), rate_of(rate)?);
+    }
+    let client = remote.client()?;
+    let limit = client
+        .put(&["limits", key])
+        .matching(*revision)
+        .json(&Value::Object(body))
+        .send()
+        .await?;
+    output.show(&limit, super::one)?;
+    Ok(Exit::Done)
+}
+
+fn rate_of(text: &str) -> Result<Value, Failure> {
+    let parts = text.split_once('/');
+    let parts = parts.and_then(|(count, per)| Some((count.trim().parse::<u32>().ok()?, per.trim())));
+    match parts {
+        Some((count, per)) => Ok(json!({"count": count, "per": per})),
+        None => Err(Failure::invalid(format!("`{text}` is no rate")).note("write it as in 100/1m")),
+    }
+}

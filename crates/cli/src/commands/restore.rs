@@ -1,0 +1,134 @@
+//! `sprag restore`: puts a backup in the place of a server's store, while the server is stopped.
+//!
+//! The restored database is held before anybody can open it: a switch over everything is in it when it takes its place.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use sprag_core::clock::{Clock as _, System};
+use sprag_engine::control;
+use sprag_store::LaneStore as _;
+use sprag_store::sqlite::{Existing, Restore, RestoreError, restore};
+
+use crate::config::{Environment, Given, Settings, StoreAddress};
+use crate::failure::{Exit, Failure};
+use crate::output::{self, Output, Table};
+
+/// Who holds a restored database.
+const WHO: &str = "restore";
+/// Effects that are printed; all of them are in the store and in `--output json`.
+const PRINTED_MAX: usize = 50;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The backup
+    file: PathBuf,
+    /// Where it is to be: sqlite:PATH [default: as `sprag up` would]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// The configuration file [default: sprag.toml if it is there]
+    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Replace the database that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Restores the backup and says which effects may repeat.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments {
+        file,
+        store,
+        config,
+        force,
+    } = arguments;
+    let given = Given {
+        config: config.as_deref(),
+        store: store.as_deref(),
+        listen: None,
+    };
+    let settings = Settings::load(&given, &Environment::process())?;
+    let StoreAddress::Sqlite(path) = &settings.store;
+    let mut restoring = restore(&Restore {
+        from: file,
+        to: path,
+        existing: if *force { Existing::Replace } else { Existing::Refuse },
+    })
+    .map_err(|error| not_restored(&error))?;
+    let report = match restoring.lane() {
+        Some(lane) => {
+            let life = lane.last_life()?;
+            let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
+            let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
+            control::hold(lane, System::start(latest).now(), entropy, WHO)?
+        }
+        None => return Err(Failure::new("the copy of the backup is gone").into()),
+    };
+    restoring.finish().map_err(|error| not_restored(&error))?;
+    let mut document = serde_json::to_value(&report)?;
+    document["store"] = json!(settings.store.to_string());
+    output.show(&document, text)?;
+    if output == Output::Text {
+        output::note(&format!(
+            "everything is held by {}; look at the list, start with `sprag up`, then: sprag switch off {}",
+            report.switch, report.switch
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn not_restored(error: &RestoreError) -> Failure {
+    let failure = match error {
+        RestoreError::Exists { .. } => Failure::invalid(error.to_string()).note("replace it with --force"),
+        RestoreError::Missing { .. } | RestoreError::Same { .. } => Failure::invalid(error.to_string()),
+        _ => Failure::new(error.to_string()),
+    };
+    let failure = failure.code(error.code());
+    match std::error::Error::source(error) {
+        Some(cause) => failure.note(format!("cause: {cause}")),
+        None => failure,
+    }
+}
+
+fn text(report: &Value) -> String {
+    let word = |value: &Value| output::plain(value.as_str().unwrap_or("an unknown time"));
+    let head = format!(
+        "restored {} as of {}\n",
+        word(&report["store"]),
+        word(&report["takenAt"])
+    );
+    match report["total"].as_u64().unwrap_or(0) {
+        0 => format!("{head}no action was open: no effect known to this backup can repeat\n"),
+        total => format!("{head}{}", effects(report, total)),
+    }
+}
+
+/// The list of effects, cut where it gets long.
+fn effects(report: &Value, total: u64) -> String {
+    let mut table = Table::new(&["ACTION", "MACHINE", "NAME", "TYPE", "STATUS", "BECAUSE", "KEY"]);
+    let effects = report["effects"].as_array().into_iter().flatten();
+    for effect in effects.take(PRINTED_MAX) {
+        let field = |name: &str| effect[name].as_str().unwrap_or_default().to_owned();
+        table.row(
+            [
+                "id",
+                "machine",
+                "actionId",
+                "type",
+                "status",
+                "because",
+                "idempotencyKey",
+            ]
+            .map(field),
+        );
+    }
+    let printed = u64::try_from(PRINTED_MAX).unwrap_or(u64::MAX);
+    let rest = match total.saturating_sub(printed) {
+        0 => String::new(),
+        rest => format!("and {rest} more: --output json, or GET /v1/system/restored\n"),
+    };
+    format!(
+        "{total} effects may repeat, or may have happened since:\n{}{rest}",
+        table.text()
+    )
+}

@@ -1,0 +1,31 @@
+//! `sprag switch list`.
+
+use serde_json::Value;
+
+use crate::client::Remote;
+use crate::commands::list;
+use crate::failure::Exit;
+use crate::output::{Output, Table};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Lists the switches that are on.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.remote.client()?;
+    let document = client.get(&["kill-switches"]).send().await?;
+    list::show(output, &document, text)?;
+    Ok(Exit::Done)
+}
+
+fn text(document: &Value) -> String {
+    let mut table = Table::new(&["ID", "SCOPE", "MODE", "SINCE", "BY", "REASON"]);
+    for switch in document["data"].as_array().into_iter().flatten() {
+        let field = |name: &str| switch[name].as_str().unwrap_or_default().to_owned();
+        table.row(["id", "scope", "mode", "since", "by", "reason"].map(field));
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}

@@ -1,0 +1,31 @@
+//! `sprag switch off`.
+
+use serde_json::json;
+
+use crate::client::Remote;
+use crate::failure::Exit;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The switch's id
+    id: String,
+    /// Only if it is still at this revision
+    #[arg(long)]
+    revision: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Releases the switch.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.remote.client()?;
+    let switch = client
+        .post(&["kill-switches", &arguments.id, "release"])
+        .matching(arguments.revision)
+        .json(&json!({}))
+        .send()
+        .await?;
+    output.show(&switch, super::text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,231 @@
+//! What operators set for everybody: kill switches and overrides of limits.
+//!
+//! Both are facts of the control shard, durable before they are answered and in force from the next attempt on. The
+//! lane keeps them in memory; after a batch that was not written they are read again.
+
+mod board;
+mod limit;
+mod restored;
+mod scope;
+mod switch;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sprag_core::ids::{ActionId, ExecutionId, SwitchId};
+use sprag_core::time::Timestamp;
+use sprag_store::records::{Fact, FactKind};
+use sprag_store::traits::{OpenAction, ReadyKey};
+use sprag_store::{Error, LaneStore};
+
+pub(crate) use board::Board;
+pub(crate) use limit::define;
+pub use limit::{LimitKey, LimitView, Numbers, Override};
+pub(crate) use restored::report;
+pub use restored::{Because, Effect, Report, backup_mark, hold};
+pub use scope::{ParseScopeError, Scope};
+pub use switch::{Mode, Switch, SwitchView, Switches};
+
+/// Switches at a time.
+pub const SWITCHES_MAX: usize = 100;
+/// Overrides at a time.
+pub const OVERRIDES_MAX: usize = 1_000;
+/// The longest reason, in characters.
+pub const REASON_CHARACTERS_MAX: usize = 1_000;
+/// The longest key of a limit, in bytes.
+pub const LIMIT_KEY_BYTES_MAX: usize = 1_024;
+
+/// What operators ask of a lane.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// All switches that are on.
+    Switches,
+    /// Put a switch on.
+    SwitchOn(SwitchOn),
+    /// Take a switch off.
+    SwitchOff {
+        /// Which.
+        id: SwitchId,
+        /// Only if it is still this one.
+        matches: Matches,
+    },
+    /// All keys that are limited.
+    Limits,
+    /// Override a limit.
+    SetLimit {
+        /// Under which key.
+        key: String,
+        /// With what.
+        numbers: Numbers,
+        /// Who.
+        by: String,
+        /// Only if what is there is still this.
+        matches: Matches,
+    },
+    /// Let the definitions count again.
+    ClearLimit {
+        /// Under which key.
+        key: String,
+        /// Only if what is there is still this.
+        matches: Matches,
+    },
+}
+
+/// A switch to put on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchOn {
+    /// What it holds.
+    pub scope: Scope,
+    /// What it does to it.
+    pub mode: Mode,
+    /// Why.
+    pub reason: String,
+    /// Who.
+    pub by: String,
+    /// When it goes off by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Which revision of something a request is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Matches {
+    /// Whatever is there.
+    #[default]
+    Any,
+    /// This one; 0 where there must be none.
+    Revision(u64),
+    /// None that there could be.
+    Nothing,
+}
+
+impl Matches {
+    /// Whether `revision` is the one.
+    pub fn is(self, revision: u64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Revision(wanted) => wanted == revision,
+            Self::Nothing => false,
+        }
+    }
+}
+
+/// What a lane answers to operators.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// All switches that are on.
+    Switches(Vec<SwitchView>),
+    /// One switch, as it is or was last.
+    Switch(SwitchView),
+    /// All keys that are limited.
+    Limits(Vec<LimitView>),
+    /// One key.
+    Limit(LimitView),
+}
+
+/// Work of the engine's own that follows from what operators set, and from the age of executions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// An action that stood in no line because of a switch may join one again.
+    Rejoin(ExecutionId, ActionId),
+    /// Everything that was set aside has been looked at.
+    Rejoined,
+    /// An open action may be in the scope of a switch that cancels.
+    Cancel(ActionId),
+    /// Everything in the scope of a switch has been looked at.
+    Swept(SwitchId),
+    /// A switch has come to its end.
+    Lapse(SwitchId),
+    /// Closed executions are old enough to go.
+    Expire {
+        /// Those that may go.
+        executions: Vec<ExecutionId>,
+        /// How far the walk has come; none at its end.
+        after: Option<ExecutionId>,
+    },
+}
+
+/// Where the walk over what was set aside stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rejoining {
+    pub(crate) after: Option<ReadyKey>,
+}
+
+/// Where the walk over what a switch cancels stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sweep {
+    pub(crate) switch: SwitchId,
+    pub(crate) phase: usize,
+    pub(crate) after: Option<OpenAction>,
+}
+
+/// The name of the mark that says that actions may wait to join their line again.
+pub(crate) const REJOIN: &str = "rejoin";
+/// The name of the mark that says how far old executions have been looked at.
+pub(crate) const RETENTION: &str = "retention";
+
+/// What operators have set, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    pub(crate) switches: Switches,
+    pub(crate) overrides: BTreeMap<String, Override>,
+    pub(crate) rejoining: Option<Rejoining>,
+    pub(crate) sweep: Option<Sweep>,
+    pub(crate) aged_after: Option<ExecutionId>,
+    /// When old executions are looked at next.
+    pub(crate) aged_at: Timestamp,
+    /// What readers see.
+    pub(crate) board: Board,
+}
+
+impl Control {
+    /// Everything as it is stored.
+    pub(crate) fn read(store: &mut dyn LaneStore) -> Result<Self, Error> {
+        let mut control = Self::default();
+        for fact in store.facts(FactKind::Switch)? {
+            control.switches.put(body(&fact)?);
+        }
+        for fact in store.facts(FactKind::Limit)? {
+            control.overrides.insert(fact.key.clone(), body(&fact)?);
+        }
+        for fact in store.facts(FactKind::Mark)? {
+            match fact.key.as_str() {
+                REJOIN => control.rejoining = Some(Rejoining { after: None }),
+                RETENTION => control.aged_after = body(&fact)?,
+                // A backup leaves its own.
+                _ => {}
+            }
+        }
+        control.next_sweep();
+        Ok(control)
+    }
+
+    /// Begins with the first switch that cancels and has not come to the end of it.
+    pub(crate) fn next_sweep(&mut self) {
+        let open = self
+            .switches
+            .all()
+            .find(|switch| switch.mode == Mode::Cancel && !switch.swept);
+        self.sweep = open.map(|switch| Sweep {
+            switch: switch.id,
+            phase: 0,
+            after: None,
+        });
+    }
+}
+
+/// A fact as it is stored.
+pub(crate) fn fact(kind: FactKind, key: impl Into<String>, body: &impl Serialize) -> Fact {
+    Fact {
+        kind,
+        key: key.into(),
+        // These are plain records of texts and numbers, which always have a JSON form.
+        body: serde_json::to_vec(body).unwrap_or_default(),
+    }
+}
+
+fn body<T: DeserializeOwned>(fact: &Fact) -> Result<T, Error> {
+    serde_json::from_slice(&fact.body).map_err(|error| Error::Corrupt {
+        detail: format!("the fact `{}` cannot be read: {error}", fact.key),
+    })
+}

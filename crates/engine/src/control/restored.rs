@@ -1,0 +1,198 @@
+//! A restored database: held before anybody opens it, with a list of the effects that may happen twice.
+//!
+//! A backup ends at an instant. What was open then may have been carried out since, and the restored database does not
+//! know: attempts under way, attempts whose outcome nobody knows, and everything that was due later. So the first thing
+//! in a restored database is a switch over everything.
+
+use serde::{Deserialize, Serialize};
+use sprag_core::action::{Action, Status, Verdict};
+use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
+use sprag_core::time::Timestamp;
+use sprag_store::records::{Fact, FactKind};
+use sprag_store::traits::OpenAction;
+use sprag_store::{Error, LaneStore, Mutation, ShardId, Wanted};
+
+use super::switch::{Mode, Switch};
+use super::{Scope, fact};
+use crate::convert;
+use crate::lane::damaged;
+
+/// Effects that are listed; all are counted.
+const EFFECTS_MAX: usize = 10_000;
+/// Actions that are read at once.
+const PAGE: usize = 500;
+/// The name of the mark that says when a backup was taken.
+const BACKUP_MARK: &str = "backup";
+/// The name of the report.
+const REPORT: &str = "report";
+/// The order in which open actions are listed: those whose effect may have begun already come first.
+const ORDER: [Status; 4] = [Status::Running, Status::Retrying, Status::Queued, Status::Scheduled];
+
+/// When a backup was taken, written into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BackupMark {
+    /// When.
+    taken_at: Timestamp,
+}
+
+/// What is known about a restored database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// When it was restored.
+    pub restored_at: Timestamp,
+    /// The instant of the backup, where that is known.
+    pub taken_at: Option<Timestamp>,
+    /// The switch that holds everything.
+    pub switch: String,
+    /// How many effects may repeat; not more than [`EFFECTS_MAX`] are listed.
+    pub total: u64,
+    /// Those whose effect may have begun before the backup come first.
+    pub effects: Vec<Effect>,
+}
+
+/// An effect that may have happened without the restored database knowing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Effect {
+    /// The action.
+    pub id: ActionId,
+    /// Whose.
+    pub execution_id: ExecutionId,
+    /// The machine's name.
+    pub machine: String,
+    /// What the machine calls the action.
+    pub action_id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Where it stood.
+    pub status: Status,
+    /// How many attempts had begun.
+    pub attempts: u32,
+    /// Why it may repeat.
+    pub because: Because,
+    /// Under which key a repeat is sent: the receiver can tell.
+    pub idempotency_key: String,
+    /// When it was or is due.
+    pub run_at: Timestamp,
+}
+
+/// Why an effect may repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Because {
+    /// An attempt was under way.
+    Running,
+    /// An attempt ended, and nobody knows how.
+    InDoubt,
+    /// It was still to come, and may have come since.
+    Open,
+}
+
+/// The mark of a backup taken at `taken_at`.
+pub fn backup_mark(taken_at: Timestamp) -> Fact {
+    fact(FactKind::Mark, BACKUP_MARK, &BackupMark { taken_at })
+}
+
+/// The report of a restored database, if it is one.
+pub(crate) fn report(reader: &dyn sprag_store::Reader) -> Result<Option<Report>, Error> {
+    let found = reader.fact(FactKind::Restored, REPORT)?;
+    found.map(|fact| super::body(&fact)).transpose()
+}
+
+/// Holds a restored database, before anybody opens it, and lists what may repeat.
+///
+/// All of it is one commit: a database that has the report has the switch.
+pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -> Result<Report, Error> {
+    let fence = store.acquire(ShardId(0))?;
+    let taken_at = taken_at(store)?;
+    let switch = Switch {
+        id: Mint::new(now, entropy).switch(Slot(0)),
+        scope: Scope::All,
+        mode: Mode::Hold,
+        reason: "restored from a backup: effects after it may repeat".to_owned(),
+        by: by.to_owned(),
+        since: now,
+        expires_at: None,
+        swept: false,
+    };
+    let (total, effects) = effects(store)?;
+    let report = Report {
+        restored_at: now,
+        taken_at,
+        switch: switch.id.to_string(),
+        total,
+        effects,
+    };
+    store.commit(
+        &[fence],
+        &[
+            Mutation::PutFact(fact(FactKind::Switch, switch.id.to_string(), &switch)),
+            Mutation::PutFact(fact(FactKind::Restored, REPORT, &report)),
+        ],
+    )?;
+    Ok(report)
+}
+
+/// When the backup was taken: its mark says so, or else the last sign of life in it.
+fn taken_at(store: &mut dyn LaneStore) -> Result<Option<Timestamp>, Error> {
+    let marks = store.facts(FactKind::Mark)?;
+    if let Some(mark) = marks.iter().find(|mark| mark.key == BACKUP_MARK) {
+        return super::body::<BackupMark>(mark).map(|mark| Some(mark.taken_at));
+    }
+    Ok(store.last_life()?.map(|life| life.seen_at))
+}
+
+fn effects(store: &mut dyn LaneStore) -> Result<(u64, Vec<Effect>), Error> {
+    let mut listed = Vec::new();
+    let mut total = 0;
+    for status in ORDER {
+        let mut after = None;
+        loop {
+            let page = store.open(ShardId(0), status.number(), after, PAGE)?;
+            total += u64::try_from(page.len()).unwrap_or(u64::MAX);
+            after = page.last().copied();
+            if listed.len() < EFFECTS_MAX {
+                listed.extend(read(store, &page)?);
+            }
+            if page.len() < PAGE {
+                break;
+            }
+        }
+    }
+    listed.truncate(EFFECTS_MAX);
+    Ok((total, listed))
+}
+
+fn read(store: &mut dyn LaneStore, page: &[OpenAction]) -> Result<Vec<Effect>, Error> {
+    let wanted = Wanted {
+        actions: page.iter().map(|open| open.action).collect(),
+        ..Wanted::default()
+    };
+    let rows = store.load(&wanted)?.actions.into_iter();
+    let actions = rows.map(|row| convert::action_from(row).map_err(|error| damaged(&error)));
+    actions.map(|action| action.map(|action| effect(&action))).collect()
+}
+
+fn effect(action: &Action) -> Effect {
+    let last = action.body.attempts.last();
+    let because = match action.status {
+        Status::Running => Because::Running,
+        _ if last.is_some_and(|attempt| attempt.outcome == Some(Verdict::Unknown)) => Because::InDoubt,
+        _ => Because::Open,
+    };
+    Effect {
+        id: action.id,
+        execution_id: action.origin.execution,
+        machine: action.origin.machine.clone(),
+        action_id: action.action_id.clone(),
+        kind: action.kind.clone(),
+        status: action.status,
+        attempts: action.attempts_made(),
+        because,
+        idempotency_key: action.idempotency_key(),
+        run_at: action.run_at,
+    }
+}

@@ -1,0 +1,174 @@
+//! Work of the lane's own that has no hurry: what follows from switches, and letting old executions go.
+//!
+//! Each batch takes a bounded piece along. Where a walk stands is either derived again after a crash or stored with
+//! what it did, so a process that dies costs nothing but a second look.
+
+use sprag_core::action::Status;
+use sprag_core::time::Timestamp;
+use sprag_store::traits::AgedPage;
+use sprag_store::{Error, Wanted};
+
+use super::tick::Lane;
+use crate::command::{Command, Internal, Request};
+use crate::control::{self, Board, Chore, Control, Rejoining, Sweep};
+use crate::options::{AGED_ENTRIES_MAX, AGED_PAGE, AGED_STEP_MILLIS, AGED_WALK_MILLIS, CHORE_PAGE, Retention};
+
+/// The statuses that a switch's walk looks at, in order. What is under way when its turn comes may be waiting again
+/// when it ends, so what waits is looked at twice.
+const SWEPT: [Status; 6] = [
+    Status::Scheduled,
+    Status::Retrying,
+    Status::Queued,
+    Status::Running,
+    Status::Retrying,
+    Status::Queued,
+];
+
+impl Lane {
+    /// What readers see of the switches.
+    pub(crate) fn board(&self) -> Board {
+        self.control.board.clone()
+    }
+
+    /// Reads what operators have set, as it is stored.
+    pub(super) fn read_control(&mut self) -> Result<(), Error> {
+        let board = self.board();
+        let old = std::mem::replace(&mut self.control, Control::read(self.store.as_mut())?);
+        self.control.board = board;
+        self.control.aged_at = self.now;
+        for key in old.overrides.keys() {
+            self.dispatcher.set_override(key, None);
+        }
+        for (key, overridden) in &self.control.overrides {
+            self.dispatcher.set_override(key, Some(overridden.numbers));
+        }
+        self.control.board.show(&self.control.switches);
+        Ok(())
+    }
+
+    /// When there is something to do without hurry.
+    pub(super) fn next_chore(&self) -> Option<Timestamp> {
+        if self.control.rejoining.is_some() || self.control.sweep.is_some() {
+            return Some(self.now);
+        }
+        let aged_at = self.options.retention.map(|_| self.control.aged_at);
+        aged_at.into_iter().chain(self.control.switches.next_end()).min()
+    }
+
+    /// Adds the next piece of it to a batch.
+    pub(super) fn chores(&mut self, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let ended = self.control.switches.ended(self.now).into_iter();
+        let mut chores: Vec<Chore> = ended.map(Chore::Lapse).collect();
+        self.rejoin_some(&mut chores)?;
+        self.sweep_some(&mut chores)?;
+        self.expire_some(&mut chores)?;
+        commands.extend(chores.into_iter().map(|chore| Command {
+            request: Request::Internal(Internal::Chore(chore)),
+            reply: None,
+        }));
+        Ok(())
+    }
+
+    /// Actions that stand in no line: those that no switch holds any more join theirs.
+    fn rejoin_some(&mut self, chores: &mut Vec<Chore>) -> Result<(), Error> {
+        let Some(Rejoining { after }) = self.control.rejoining else {
+            return Ok(());
+        };
+        let page = self.store.ready(self.fence.shard, "", after.as_ref(), CHORE_PAGE)?;
+        let is_last = page.len() < CHORE_PAGE;
+        let after = page.last().map(|last| last.key);
+        chores.extend(
+            page.into_iter()
+                .map(|ready| Chore::Rejoin(ready.execution, ready.key.action)),
+        );
+        self.control.rejoining = (!is_last).then_some(Rejoining { after });
+        if is_last {
+            chores.push(Chore::Rejoined);
+        }
+        Ok(())
+    }
+
+    /// Open actions that a switch cancels, if they are in its scope.
+    fn sweep_some(&mut self, chores: &mut Vec<Chore>) -> Result<(), Error> {
+        let Some(Sweep { switch, phase, after }) = self.control.sweep else {
+            return Ok(());
+        };
+        let Some(status) = SWEPT.get(phase) else {
+            self.control.sweep = None;
+            chores.push(Chore::Swept(switch));
+            return Ok(());
+        };
+        let page = self.store.open(self.fence.shard, status.number(), after, CHORE_PAGE)?;
+        let is_last = page.len() < CHORE_PAGE;
+        self.control.sweep = Some(Sweep {
+            switch,
+            phase: if is_last { phase + 1 } else { phase },
+            after: page.last().copied().filter(|_| !is_last),
+        });
+        chores.extend(page.into_iter().map(|open| Chore::Cancel(open.action)));
+        Ok(())
+    }
+
+    /// Closed executions that are old enough, as many as one commit should delete.
+    fn expire_some(&mut self, chores: &mut Vec<Chore>) -> Result<(), Error> {
+        let Some(Retention { closed_millis }) = self.options.retention else {
+            return Ok(());
+        };
+        if self.now < self.control.aged_at {
+            return Ok(());
+        }
+        let page = self.store.aged(
+            self.fence.shard,
+            &AgedPage {
+                before: before(self.now, closed_millis),
+                after: self.control.aged_after,
+                limit: AGED_PAGE,
+            },
+        )?;
+        let (mut executions, mut entries, mut seen) = (Vec::new(), 0, 0);
+        for aged in &page {
+            if aged.goes {
+                if !executions.is_empty() && entries + aged.entries > AGED_ENTRIES_MAX {
+                    break;
+                }
+                entries += aged.entries;
+                executions.push(aged.execution);
+            }
+            self.control.aged_after = Some(aged.execution);
+            seen += 1;
+        }
+        let is_last = seen == page.len() && page.len() < AGED_PAGE;
+        if is_last {
+            self.control.aged_after = None;
+        }
+        let rest = if is_last { AGED_WALK_MILLIS } else { AGED_STEP_MILLIS };
+        self.control.aged_at = self.now.plus(rest);
+        // A page without anything to delete is not worth a commit.
+        if !executions.is_empty() {
+            let after = self.control.aged_after;
+            chores.push(Chore::Expire { executions, after });
+        }
+        Ok(())
+    }
+}
+
+fn before(now: Timestamp, millis: u64) -> Timestamp {
+    Timestamp::from_millis(now.as_millis().saturating_sub_unsigned(millis))
+}
+
+/// What a chore needs to be loaded.
+pub(super) fn want(chore: &Chore, wanted: &mut Wanted) {
+    match chore {
+        Chore::Rejoin(execution, _) => wanted.executions.push(*execution),
+        Chore::Cancel(action) => wanted.actions.push(*action),
+        Chore::Expire { executions, .. } => wanted.executions.extend(executions),
+        Chore::Rejoined | Chore::Swept(_) | Chore::Lapse(_) => {}
+    }
+}
+
+/// What an operator's request needs to be loaded.
+pub(super) fn want_control(request: &control::Request, wanted: &mut Wanted) {
+    if let control::Request::SwitchOn(switch) = request {
+        wanted.newest.extend(switch.scope.machine().map(str::to_owned));
+    }
+}

@@ -1,0 +1,161 @@
+//! What operators use: switches, limits, backups.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use sprag_core::ids::SwitchId;
+use sprag_core::machine::Machine;
+use sprag_store::Error;
+
+use crate::command::{self, Code, Refusal, Request};
+use crate::control::{self, Answer, LimitKey, LimitView, Matches, Numbers, Report, SwitchOn, SwitchView, backup_mark};
+use crate::handle::{Handle, unexpected};
+
+/// Keys that are shown; more are not looked for in definitions.
+const KEYS_MAX: usize = 1_000;
+
+impl Handle {
+    /// The switches that are on, oldest first.
+    pub async fn switches(&self) -> Result<Vec<SwitchView>, Refusal> {
+        match self.control(control::Request::Switches).await? {
+            Answer::Switches(switches) => Ok(switches),
+            other => Err(unexpected(&command::Answer::Control(Box::new(other)))),
+        }
+    }
+
+    /// One switch that is on.
+    pub async fn switch(&self, id: SwitchId) -> Result<SwitchView, Refusal> {
+        let mut switches = self.switches().await?.into_iter();
+        let found = switches.find(|switch| switch.id == id);
+        found.ok_or_else(|| Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")))
+    }
+
+    /// Puts a switch on. Once this answers, no attempt in its scope begins.
+    pub async fn switch_on(&self, switch: SwitchOn) -> Result<SwitchView, Refusal> {
+        self.one_switch(control::Request::SwitchOn(switch)).await
+    }
+
+    /// Takes a switch off.
+    pub async fn switch_off(&self, id: SwitchId, matches: Matches) -> Result<SwitchView, Refusal> {
+        self.one_switch(control::Request::SwitchOff { id, matches }).await
+    }
+
+    /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest
+    /// versions of machines name outright.
+    pub async fn limit_keys(&self) -> Result<Vec<LimitView>, Refusal> {
+        let known = match self.control(control::Request::Limits).await? {
+            Answer::Limits(limits) => limits,
+            other => return Err(unexpected(&command::Answer::Control(Box::new(other)))),
+        };
+        let handle = self.clone();
+        self.read(move |reader| {
+            let mut keys: BTreeMap<String, LimitView> =
+                known.into_iter().map(|view| (view.key.clone(), view)).collect();
+            for stored in reader.machines()? {
+                let machine = handle.version(reader, &stored.machine, stored.version)?;
+                add_definitions(&mut keys, &machine);
+            }
+            Ok(keys.into_values().collect())
+        })
+        .await
+    }
+
+    /// One limited key; one that nobody knows is there too, with nothing to say.
+    pub async fn limit_key(&self, key: &str) -> Result<LimitView, Refusal> {
+        let found = self.limit_keys().await?.into_iter().find(|view| view.key == key);
+        Ok(found.unwrap_or_else(|| LimitView::of(key, LimitKey::default(), None)))
+    }
+
+    /// Overrides what definitions say under a key.
+    pub async fn set_limit(
+        &self,
+        key: String,
+        numbers: Numbers,
+        by: String,
+        matches: Matches,
+    ) -> Result<LimitView, Refusal> {
+        let request = control::Request::SetLimit {
+            key,
+            numbers,
+            by,
+            matches,
+        };
+        self.one_limit(request).await
+    }
+
+    /// Lets the definitions count again.
+    pub async fn clear_limit(&self, key: String, matches: Matches) -> Result<LimitView, Refusal> {
+        self.one_limit(control::Request::ClearLimit { key, matches }).await
+    }
+
+    /// A copy of everything that is stored, as of now, in a file without a name. One at a time.
+    pub async fn backup(&self) -> Result<File, Refusal> {
+        let Ok(permit) = Arc::clone(&self.backups).try_acquire_owned() else {
+            let detail = "a backup is being taken already; wait until it has ended";
+            return Err(Refusal::new(Code::BackupUnderWay, detail));
+        };
+        let readers = Arc::clone(&self.readers);
+        let mark = backup_mark(self.now());
+        let task = tokio::task::spawn_blocking(move || {
+            let copied = readers.snapshot(&mark);
+            // The copy goes on when whoever asked for it does not wait.
+            drop(permit);
+            copied
+        });
+        match task.await {
+            Ok(Ok(file)) => Ok(file),
+            Ok(Err(error @ Error::Full)) => Err(Refusal::new(Code::StoreFull, error.to_string())),
+            Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
+            Err(_) => Err(Refusal::new(Code::StoreFailed, "a backup did not come back")),
+        }
+    }
+
+    /// What is known about the restore that this store comes from, if it comes from one.
+    pub async fn restored(&self) -> Result<Option<Report>, Refusal> {
+        self.read(|reader| control::report(reader)).await
+    }
+
+    async fn control(&self, request: control::Request) -> Result<Answer, Refusal> {
+        match self.inbox.ask(Request::Control(request)).await? {
+            command::Answer::Control(answer) => Ok(*answer),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn one_switch(&self, request: control::Request) -> Result<SwitchView, Refusal> {
+        match self.control(request).await? {
+            Answer::Switch(switch) => Ok(switch),
+            other => Err(unexpected(&command::Answer::Control(Box::new(other)))),
+        }
+    }
+
+    async fn one_limit(&self, request: control::Request) -> Result<LimitView, Refusal> {
+        match self.control(request).await? {
+            Answer::Limit(limit) => Ok(limit),
+            other => Err(unexpected(&command::Answer::Control(Box::new(other)))),
+        }
+    }
+}
+
+/// Adds the keys that a machine names outright: its own, and those that no expression makes.
+fn add_definitions(keys: &mut BTreeMap<String, LimitView>, machine: &Machine) {
+    for definition in &machine.actions {
+        for limit in &definition.limits {
+            let key = match &limit.key {
+                None => Some(format!("{}/{}", machine.id, definition.action_id)),
+                Some(template) => template.constant().and_then(|key| key.as_str()).map(str::to_owned),
+            };
+            let Some(key) = key.filter(|key| keys.contains_key(key) || keys.len() < KEYS_MAX) else {
+                continue;
+            };
+            let view = keys
+                .entry(key.clone())
+                .or_insert_with(|| LimitView::of(&key, LimitKey::default(), None));
+            view.define(Numbers {
+                concurrency: limit.concurrency,
+                rate: limit.rate,
+            });
+        }
+    }
+}

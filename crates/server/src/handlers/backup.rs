@@ -1,0 +1,60 @@
+//! Backups: a copy of everything, as of one instant, as a download. The server writes nowhere that a request names.
+
+use std::fs::File;
+
+use axum::body::Body as Stream;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use tokio::io::AsyncReadExt as _;
+
+use crate::app::App;
+use crate::body::{Body, NoFields};
+use crate::problem::{Code, Problem};
+use crate::query::{Nothing, Query};
+use crate::reply::{Answer, ok};
+
+/// What a backup is.
+const MEDIA_TYPE: &str = "application/vnd.sqlite3";
+/// What a browser would call it.
+const DISPOSITION: &str = "attachment; filename=\"sprag-backup.db\"";
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// `POST /v1/system/backup`: the copy is complete before its first byte is sent.
+pub(crate) async fn take(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    let file = app.engine.backup().await?;
+    download(file).map_err(|error| {
+        tracing::error!(%error, "a backup cannot be read");
+        Problem::new(
+            Code::InternalError,
+            "the backup cannot be read; the server's log says why",
+        )
+    })
+}
+
+/// A file as a body of known length, read as fast as it is taken.
+fn download(file: File) -> std::io::Result<Response> {
+    let length = file.metadata()?.len();
+    let chunks = stream::try_unfold(tokio::fs::File::from_std(file), |mut file| async move {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let read = file.read_buf(&mut chunk).await?;
+        Ok::<_, std::io::Error>((read > 0).then_some((chunk, file)))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, MEDIA_TYPE.to_owned()),
+        (header::CONTENT_LENGTH, length.to_string()),
+        (header::CONTENT_DISPOSITION, DISPOSITION.to_owned()),
+    ];
+    Ok((headers, Stream::from_stream(chunks)).into_response())
+}
+
+/// `GET /v1/system/restored`: the effects that may repeat, where the store comes from a backup; `null` where not.
+pub(crate) async fn restored(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(ok(&app.engine.restored().await?))
+}

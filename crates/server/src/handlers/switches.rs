@@ -1,0 +1,118 @@
+//! Kill switches: while one is on, nothing in its scope begins.
+
+use axum::extract::State;
+use sprag_core::duration::Millis;
+use sprag_core::ids::SwitchId;
+use sprag_engine::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope, SwitchOn};
+
+use crate::app::App;
+use crate::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::etag::{IfMatch, tagged};
+use crate::handlers::WHO;
+use crate::path::Id;
+use crate::query::{Nothing, Query};
+use crate::reply::{Answer, created, ok, whole};
+
+/// A switch to put on.
+pub(crate) struct On {
+    scope: Scope,
+    mode: Mode,
+    reason: String,
+    lasts: Option<u64>,
+}
+
+impl FromFields for On {
+    const KNOWN: &'static [&'static str] = &["scope", "mode", "reason", "expiresIn"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        let scope = fields.required_text("scope").parse();
+        let scope = scope.unwrap_or_else(|error: ParseScopeError| {
+            fields.refuse("/scope", &error.to_string());
+            Scope::All
+        });
+        let reason = fields.required_text("reason");
+        if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
+            let detail =
+                format!("a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for whoever finds it on");
+            fields.refuse("/reason", &detail);
+        }
+        Self {
+            scope,
+            mode: mode(fields),
+            reason,
+            lasts: lasts(fields),
+        }
+    }
+}
+
+fn mode(fields: &mut Fields) -> Mode {
+    let Some(text) = fields.text("mode") else {
+        return Mode::default();
+    };
+    let found = Mode::ALL.into_iter().find(|mode| mode.word() == text);
+    found.unwrap_or_else(|| {
+        fields.refuse("/mode", &format!("`{text}` is no mode: write `hold` or `cancel`"));
+        Mode::default()
+    })
+}
+
+fn lasts(fields: &mut Fields) -> Option<u64> {
+    let text = fields.text("expiresIn")?;
+    match Millis::parse(&text) {
+        Ok(lasts) if lasts.get() > 0 => Some(lasts.get()),
+        Ok(_) => {
+            fields.refuse("/expiresIn", "a switch lasts longer than nothing");
+            None
+        }
+        Err(problem) => {
+            fields.refuse("/expiresIn", &problem.to_string());
+            None
+        }
+    }
+}
+
+/// `GET /v1/kill-switches`: those that are on, oldest first.
+pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(whole(app.engine.switches().await?))
+}
+
+/// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
+pub(crate) async fn on(State(app): State<App>, Query(Nothing): Query<Nothing>, Body(body): Body<On>) -> Answer {
+    let On {
+        scope,
+        mode,
+        reason,
+        lasts,
+    } = body;
+    let expires_at = lasts.map(|lasts| app.engine.now().plus(lasts));
+    let view = app
+        .engine
+        .switch_on(SwitchOn {
+            scope,
+            mode,
+            reason,
+            by: WHO.to_owned(),
+            expires_at,
+        })
+        .await?;
+    let location = format!("/v1/kill-switches/{}", view.id);
+    Ok(tagged(view.revision, created(location, &view)))
+}
+
+/// `GET /v1/kill-switches/{id}`
+pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
+    let view = app.engine.switch(id).await?;
+    Ok(tagged(view.revision, ok(&view)))
+}
+
+/// `POST /v1/kill-switches/{id}/release`
+pub(crate) async fn release(
+    State(app): State<App>,
+    Id(id): Id<SwitchId>,
+    IfMatch(matches): IfMatch,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.switch_off(id, matches).await?))
+}

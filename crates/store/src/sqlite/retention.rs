@@ -1,0 +1,60 @@
+//! Old executions: found by walking ids, which are in the order of time, and deleted whole.
+
+use rusqlite::{Connection, params};
+use sprag_core::ids::ExecutionId;
+
+use super::columns::{Column, limit, one_row, rows};
+use crate::traits::{Aged, AgedPage, first_after};
+
+/// Walks the ids only as far as they can be old enough. The numbers are those of the statuses: executions from 3 on are
+/// closed, actions up to 3 are open and 5 is dead.
+pub(super) const AGED: &str = "\
+    SELECT id, sequence, status >= 3 AND updated_at <= ?3 AND NOT EXISTS \
+    (SELECT 1 FROM action WHERE action.execution = old.id AND (action.status <= 3 OR action.status = 5)) \
+    FROM execution AS old WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?4";
+
+/// The closed execution itself comes first: without it nothing else is deleted.
+pub(super) const DELETE: &str = "DELETE FROM execution WHERE id = ?1 AND status >= 3";
+
+/// Everything that belongs to an execution.
+pub(super) const DELETE_BELONGINGS: [&str; 6] = [
+    "DELETE FROM execution_variables WHERE execution = ?1",
+    "DELETE FROM history WHERE execution = ?1",
+    "DELETE FROM action WHERE execution = ?1",
+    "DELETE FROM timer WHERE execution = ?1",
+    "DELETE FROM inbox WHERE execution = ?1",
+    "DELETE FROM receipt WHERE execution = ?1",
+];
+
+/// Old executions, oldest first. An empty blob sorts before every id.
+pub(super) fn aged(connection: &Connection, page: &AgedPage) -> rusqlite::Result<Vec<Aged>> {
+    let AgedPage {
+        before,
+        after,
+        limit: max,
+    } = page;
+    let after = after.map(ExecutionId::to_bytes);
+    let after = after.as_ref().map_or(&[][..], |id| &id[..]);
+    let end = first_after(*before).to_bytes();
+    rows(
+        connection,
+        AGED,
+        params![after, end, Column(*before), limit(*max)],
+        |row| {
+            Ok(Aged {
+                execution: row.get::<_, Column<_>>(0)?.0,
+                entries: row.get(1)?,
+                goes: row.get(2)?,
+            })
+        },
+    )
+}
+
+/// Deletes a closed execution with all that belongs to it.
+pub(super) fn delete(connection: &Connection, id: ExecutionId) -> rusqlite::Result<()> {
+    one_row(connection.prepare_cached(DELETE)?.execute(params![id.to_bytes()])?)?;
+    for statement in DELETE_BELONGINGS {
+        connection.prepare_cached(statement)?.execute(params![id.to_bytes()])?;
+    }
+    Ok(())
+}
