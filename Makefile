@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run test prove bench lint fmt clippy binary
+.PHONY: help setup tools run test prove bench lint fmt clippy binary
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -33,6 +33,20 @@ setup:
 	  else echo "a C compiler and util-linux are missing: install gcc and util-linux" >&2; exit 1; fi; \
 	fi
 
+# What tests drive besides Rust: makes requests from the OpenAPI document. Without it that one test says `skipped`.
+SCHEMATHESIS := 4.32.5
+tools: target/tools/schemathesis/$(SCHEMATHESIS)
+
+target/tools/schemathesis/$(SCHEMATHESIS):
+	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && apt-get install -y -qq python3 python3-venv >/dev/null || true; \
+	fi
+	@if python3 -c 'import ensurepip, venv' 2>/dev/null; then \
+	  rm -rf target/tools/schemathesis && python3 -m venv target/tools/schemathesis \
+	    && target/tools/schemathesis/bin/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
+	    && touch $@ || { rm -rf target/tools/schemathesis; echo "schemathesis cannot be installed: its test is skipped" >&2; }; \
+	else echo "python3 with venv and pip is missing: the test with schemathesis is skipped" >&2; fi
+
 run: setup
 	cargo build --release -p sprag
 	./target/release/sprag up
@@ -50,7 +64,7 @@ clippy:
 binary:
 	cargo build --workspace --bins $(FEATURES)
 
-test: setup fmt clippy binary
+test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
 
 prove: setup

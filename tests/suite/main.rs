@@ -6,5 +6,6 @@ mod backup;
 mod crash;
 mod failpoints;
 mod life;
+mod openapi;
 mod structure;
 mod timers;

@@ -1,71 +1,175 @@
-//! The one route table.
+//! The one route table: paths, methods, handlers, and what each of them is.
 
 use axum::http::{Method, Uri};
-use axum::routing::{MethodRouter, get, post};
 use axum::{Router, middleware};
 
 use crate::app::App;
 use crate::guard::guard;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, limits, machines, messages, simulate, switches, system,
+    actions, backup, compare, dead_letters, executions, limits, machines, messages, pages, simulate, switches, system,
 };
 use crate::observe::observe;
+use crate::openapi::{Methods, get, operations as doc, post};
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
 
-/// Every route with its handlers.
-fn table() -> Vec<(&'static str, MethodRouter<App>)> {
+/// A path with its methods.
+pub(crate) type Route = (&'static str, Methods);
+
+/// Every route with its handlers and what they are. The router, the OpenAPI document and the page are made of it.
+pub(crate) fn table() -> Vec<Route> {
+    [
+        about_the_server(),
+        about_machines(),
+        about_executions(),
+        about_actions(),
+        about_operating(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn about_the_server() -> Vec<Route> {
     vec![
-        ("/healthz", get(system::healthy)),
-        ("/readyz", get(system::ready)),
-        ("/errors/{code}", get(system::error_page)),
-        ("/v1/system", get(system::show)),
-        ("/v1/schemas/machine", get(system::machine_schema)),
-        ("/v1/machines", get(machines::list).post(machines::apply)),
-        ("/v1/machines/lint", post(machines::lint)),
-        ("/v1/machines/simulate", post(simulate::simulate)),
-        ("/v1/machines/diff", post(compare::diff)),
-        ("/v1/machines/{id}", get(machines::show)),
-        ("/v1/machines/{id}/diagram", get(compare::diagram)),
-        ("/v1/machines/{id}/versions/{version}", get(machines::show_version)),
-        ("/v1/messages", post(messages::send_by_key)),
-        ("/v1/executions", get(executions::list).post(executions::start)),
-        ("/v1/executions/{id}", get(executions::show)),
-        ("/v1/executions/{id}/messages", post(messages::send)),
-        ("/v1/executions/{id}/history", get(executions::history)),
-        ("/v1/executions/{id}/explain", get(executions::explain)),
-        ("/v1/executions/{id}/replay", post(executions::replay)),
-        ("/v1/executions/{id}/cancel", post(executions::cancel)),
-        ("/v1/executions/{id}/pause", post(executions::pause)),
-        ("/v1/executions/{id}/resume", post(executions::resume)),
-        ("/v1/executions/{id}/migrate", post(executions::migrate)),
-        ("/v1/actions", get(actions::list)),
-        ("/v1/actions/queue", get(actions::queue)),
-        ("/v1/actions/{id}", get(actions::show)),
-        ("/v1/actions/{id}/retry-now", post(actions::retry_now)),
-        ("/v1/actions/{id}/cancel", post(actions::cancel)),
-        ("/v1/dead-letters", get(dead_letters::list)),
-        ("/v1/dead-letters/{id}", get(dead_letters::show)),
-        ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
-        ("/v1/dead-letters/{id}/archive", post(dead_letters::archive)),
-        ("/v1/kill-switches", get(switches::list).post(switches::on)),
-        ("/v1/kill-switches/{id}", get(switches::show)),
-        ("/v1/kill-switches/{id}/release", post(switches::release)),
-        ("/v1/limits", get(limits::list)),
+        ("/", get(pages::index, doc::system::index())),
+        ("/style.css", get(pages::style, doc::system::style())),
+        ("/v1/openapi.json", get(pages::openapi, doc::system::openapi())),
+        ("/healthz", get(system::healthy, doc::system::healthy())),
+        ("/readyz", get(system::ready, doc::system::ready())),
+        ("/errors/{code}", get(system::error_page, doc::system::error_page())),
+        ("/v1/system", get(system::show, doc::system::show())),
+        (
+            "/v1/schemas/machine",
+            get(system::machine_schema, doc::system::machine_schema()),
+        ),
+        ("/v1/system/backup", post(backup::take, doc::system::backup())),
+        ("/v1/system/restored", get(backup::restored, doc::system::restored())),
+    ]
+}
+
+fn about_machines() -> Vec<Route> {
+    vec![
+        (
+            "/v1/machines",
+            get(machines::list, doc::machines::list()).post(machines::apply, doc::machines::apply()),
+        ),
+        ("/v1/machines/lint", post(machines::lint, doc::machines::lint())),
+        (
+            "/v1/machines/simulate",
+            post(simulate::simulate, doc::machines::simulate()),
+        ),
+        ("/v1/machines/diff", post(compare::diff, doc::machines::diff())),
+        ("/v1/machines/{id}", get(machines::show, doc::machines::show())),
+        (
+            "/v1/machines/{id}/diagram",
+            get(compare::diagram, doc::machines::diagram()),
+        ),
+        (
+            "/v1/machines/{id}/versions/{version}",
+            get(machines::show_version, doc::machines::show_version()),
+        ),
+    ]
+}
+
+fn about_executions() -> Vec<Route> {
+    vec![
+        (
+            "/v1/messages",
+            post(messages::send_by_key, doc::executions::send_by_key()),
+        ),
+        (
+            "/v1/executions",
+            get(executions::list, doc::executions::list()).post(executions::start, doc::executions::start()),
+        ),
+        ("/v1/executions/{id}", get(executions::show, doc::executions::show())),
+        (
+            "/v1/executions/{id}/messages",
+            post(messages::send, doc::executions::send()),
+        ),
+        (
+            "/v1/executions/{id}/history",
+            get(executions::history, doc::executions::history()),
+        ),
+        (
+            "/v1/executions/{id}/explain",
+            get(executions::explain, doc::executions::explain()),
+        ),
+        (
+            "/v1/executions/{id}/replay",
+            post(executions::replay, doc::executions::replay()),
+        ),
+        (
+            "/v1/executions/{id}/cancel",
+            post(executions::cancel, doc::executions::cancel()),
+        ),
+        (
+            "/v1/executions/{id}/pause",
+            post(executions::pause, doc::executions::pause()),
+        ),
+        (
+            "/v1/executions/{id}/resume",
+            post(executions::resume, doc::executions::resume()),
+        ),
+        (
+            "/v1/executions/{id}/migrate",
+            post(executions::migrate, doc::executions::migrate()),
+        ),
+    ]
+}
+
+fn about_actions() -> Vec<Route> {
+    vec![
+        ("/v1/actions", get(actions::list, doc::actions::list())),
+        ("/v1/actions/queue", get(actions::queue, doc::actions::queue())),
+        ("/v1/actions/{id}", get(actions::show, doc::actions::show())),
+        (
+            "/v1/actions/{id}/retry-now",
+            post(actions::retry_now, doc::actions::retry_now()),
+        ),
+        ("/v1/actions/{id}/cancel", post(actions::cancel, doc::actions::cancel())),
+        ("/v1/dead-letters", get(dead_letters::list, doc::dead_letters::list())),
+        (
+            "/v1/dead-letters/{id}",
+            get(dead_letters::show, doc::dead_letters::show()),
+        ),
+        (
+            "/v1/dead-letters/{id}/retry",
+            post(dead_letters::retry, doc::dead_letters::retry()),
+        ),
+        (
+            "/v1/dead-letters/{id}/archive",
+            post(dead_letters::archive, doc::dead_letters::archive()),
+        ),
+    ]
+}
+
+fn about_operating() -> Vec<Route> {
+    vec![
+        (
+            "/v1/kill-switches",
+            get(switches::list, doc::switches::list()).post(switches::on, doc::switches::on()),
+        ),
+        ("/v1/kill-switches/{id}", get(switches::show, doc::switches::show())),
+        (
+            "/v1/kill-switches/{id}/release",
+            post(switches::release, doc::switches::release()),
+        ),
+        ("/v1/limits", get(limits::list, doc::limits::list())),
         (
             "/v1/limits/{key}",
-            get(limits::show).put(limits::set).delete(limits::clear),
+            get(limits::show, doc::limits::show())
+                .put(limits::set, doc::limits::set())
+                .delete(limits::clear, doc::limits::clear()),
         ),
-        ("/v1/system/backup", post(backup::take)),
-        ("/v1/system/restored", get(backup::restored)),
     ]
 }
 
 /// The whole API.
 pub(crate) fn router(app: App) -> Router {
-    let routes = table()
-        .into_iter()
-        .fold(Router::new(), |router, (path, handlers)| router.route(path, handlers));
+    let routes = table().into_iter().fold(Router::new(), |router, (path, methods)| {
+        router.route(path, methods.router)
+    });
     around(routes, app)
 }
 

@@ -9,6 +9,7 @@ mod explain;
 pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod messages;
+pub(crate) mod pages;
 pub(crate) mod simulate;
 mod source;
 pub(crate) mod switches;

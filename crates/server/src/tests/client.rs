@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told, malformed or not.
+//! A client that sends exactly what it is told, malformed or not. What comes back must be as the OpenAPI document says.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use super::contract;
 
 /// What came back.
 #[derive(Debug)]
@@ -85,11 +87,11 @@ pub(super) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: 
 pub(super) async fn exchange(address: SocketAddr, bytes: &[u8]) -> Reply {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
-    read(&mut stream).await
+    read(&mut stream, bytes).await
 }
 
-/// Reads an answer until the connection ends.
-pub(super) async fn read(stream: &mut TcpStream) -> Reply {
+/// Reads the answer to a request until the connection ends, and holds it against the OpenAPI document.
+pub(super) async fn read(stream: &mut TcpStream, request: &[u8]) -> Reply {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
     let text = String::from_utf8(bytes).unwrap();
@@ -97,9 +99,11 @@ pub(super) async fn read(stream: &mut TcpStream) -> Reply {
         .split_once("\r\n\r\n")
         .unwrap_or_else(|| panic!("no head: {text:?}"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Reply {
+    let reply = Reply {
         status,
         head: head.to_owned(),
         body: body.to_owned(),
-    }
+    };
+    contract::check(request, &reply);
+    reply
 }

@@ -25,12 +25,10 @@ const HEAD: &str =
 async fn a_body_that_ends_early_is_told_so() {
     let world = World::start().await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
-    stream
-        .write_all(format!("{HEAD}Content-Length: 100\r\n\r\n{{\"machine\"").as_bytes())
-        .await
-        .unwrap();
+    let half = format!("{HEAD}Content-Length: 100\r\n\r\n{{\"machine\"");
+    stream.write_all(half.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
-    read(&mut stream).await.problem("body-incomplete");
+    read(&mut stream, half.as_bytes()).await.problem("body-incomplete");
     let bad_chunk = format!("{HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n");
     exchange(world.address, bad_chunk.as_bytes())
         .await
@@ -47,7 +45,7 @@ async fn a_body_that_never_comes_is_given_up() {
         .unwrap();
     // With nothing else to do, simulated time runs to the next timer at once.
     tokio::time::pause();
-    let reply = read(&mut stream).await;
+    let reply = read(&mut stream, HEAD.as_bytes()).await;
     reply.problem("body-timeout");
     assert_eq!(reply.status, 408);
 }
@@ -258,13 +256,14 @@ async fn the_end_lets_a_waiting_request_answer() {
     let id = world.begin("order").await;
     let mut waiting = TcpStream::connect(world.address).await.unwrap();
     let path = format!("/v1/executions/{id}?wait=60s");
-    waiting.write_all(&request("GET", &path, &[], b"")).await.unwrap();
+    let asked = request("GET", &path, &[], b"");
+    waiting.write_all(&asked).await.unwrap();
     // An answer to a later request shows that the earlier one has arrived.
     world.get("/healthz").await.expect(200);
     tokio::time::timeout(Duration::from_secs(20), world.stop_server())
         .await
         .expect("it does not wait for a minute");
-    assert_eq!(read(&mut waiting).await.expect(200)["status"], "running");
+    assert_eq!(read(&mut waiting, &asked).await.expect(200)["status"], "running");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::client::{Reply, request};
+use super::contract;
 use super::world::{LATER, Plan, SLOW, World, engine};
 
 /// A hang guard: so many requests take longer than anything here.
@@ -164,12 +165,20 @@ async fn numbers_that_cannot_be_meant_are_refused_by_their_place() {
 /// The bytes of the answer to a request, after its head.
 async fn bytes(world: &World, path: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(world.address).await.unwrap();
-    stream.write_all(&request("POST", path, &[], b"")).await.unwrap();
+    let asked = request("POST", path, &[], b"");
+    stream.write_all(&asked).await.unwrap();
     let mut all = Vec::new();
     stream.read_to_end(&mut all).await.unwrap();
     let end = all.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
     let body = all.split_off(end + 4);
-    (String::from_utf8(all).unwrap(), body)
+    let head = String::from_utf8(all).unwrap();
+    let reply = Reply {
+        status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+        head,
+        body: String::new(),
+    };
+    contract::check(&asked, &reply);
+    (reply.head, body)
 }
 
 #[tokio::test]

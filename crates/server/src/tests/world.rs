@@ -10,7 +10,7 @@ use sprag_core::action::{Attempt, BoxFuture, ConfigProblem, Outcome, Runner};
 use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
 use sprag_engine::{Builder, Engine, Handle, Limits, Requirements, SecretSource};
-use sprag_runners::tools::{Fail, Noop};
+use sprag_runners::tools::{Fail, LogMessage, Noop};
 use sprag_store::LaneStore;
 use sprag_store::sqlite;
 use sprag_store::traits::Readers;
@@ -118,6 +118,7 @@ pub(super) fn engine(store: Box<dyn LaneStore>, readers: Arc<dyn Readers>) -> Bu
     })
     .runner(Arc::new(Noop))
     .runner(Arc::new(Fail))
+    .runner(Arc::new(LogMessage))
     .runner(Arc::new(Hold))
 }
 

@@ -1,0 +1,148 @@
+//! From the route table to the document.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::operation::{Answer, Body, Operation, Parameter, Place};
+use super::resources::{RESOURCES, Resource};
+use super::schemas::schemas;
+use crate::routes::table;
+
+/// Built once: the table does not change while the server runs.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(build);
+static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
+
+/// The document.
+pub(crate) fn document() -> &'static Value {
+    &DOCUMENT
+}
+
+/// The document as it is served.
+pub(crate) fn text() -> &'static str {
+    &TEXT
+}
+
+fn build() -> Value {
+    let mut paths = Map::new();
+    for (path, methods) in table() {
+        let operations = methods.operations.into_iter();
+        let operations: Map<String, Value> = operations
+            .map(|(method, operation)| (method.to_owned(), describe(&operation)))
+            .collect();
+        paths.insert(path.to_owned(), operations.into());
+    }
+    let tags = RESOURCES
+        .iter()
+        .map(|Resource { name, about, .. }| json!({ "name": name, "description": about }));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sprag",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Sprag runs state machines that act on the world, and never lose a step.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "tags": tags.collect::<Value>(),
+        "paths": paths,
+        "components": { "schemas": schemas() },
+    })
+}
+
+fn describe(operation: &Operation) -> Value {
+    let Operation {
+        resource,
+        id,
+        summary,
+        parameters,
+        body,
+        answers,
+        refusals: _,
+    } = operation;
+    let mut responses: BTreeMap<String, Value> = problems(operation);
+    responses.extend(
+        answers
+            .iter()
+            .map(|answer| (answer.status.to_string(), success(answer))),
+    );
+    let mut described = json!({ "operationId": id, "tags": [resource], "summary": summary });
+    if !parameters.is_empty() {
+        described["parameters"] = parameters.iter().map(parameter).collect();
+    }
+    if let Some(Body { required, content }) = body {
+        described["requestBody"] = json!({ "required": required, "content": contents(content) });
+    }
+    described["responses"] = json!(responses);
+    described
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let Parameter {
+        place,
+        name,
+        schema,
+        about,
+    } = parameter;
+    json!({
+        "name": name,
+        "in": place.word(),
+        "required": *place == Place::Path,
+        "description": about,
+        "schema": schema,
+    })
+}
+
+fn contents(content: &[(&str, Value)]) -> Value {
+    let content = content.iter();
+    content
+        .map(|(media, schema)| ((*media).to_owned(), json!({ "schema": schema })))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn success(answer: &Answer) -> Value {
+    let Answer {
+        status: _,
+        about,
+        content,
+        headers,
+    } = answer;
+    let headers: Map<String, Value> = headers
+        .iter()
+        .map(|(name, about)| {
+            let header = json!({ "description": about, "required": true, "schema": { "type": "string" } });
+            ((*name).to_owned(), header)
+        })
+        .collect();
+    json!({ "description": about, "headers": headers, "content": contents(content) })
+}
+
+/// One response a status: the codes say which problem it is.
+fn problems(operation: &Operation) -> BTreeMap<String, Value> {
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for refused in &operation.refusals {
+        by_status.entry(refused.status).or_default().push(refused.code);
+    }
+    let problem = |(status, codes): (u16, Vec<&str>)| {
+        let schema = json!({
+            "allOf": [
+                { "$ref": "#/components/schemas/Problem" },
+                { "properties": { "status": { "const": status }, "code": { "enum": codes } } },
+            ],
+        });
+        let mut response = json!({
+            "description": codes.join(", "),
+            "content": { "application/problem+json": { "schema": schema } },
+        });
+        if matches!(status, 408 | 429 | 503) {
+            let seconds = json!({ "type": "integer", "minimum": 0 });
+            let about = "Seconds after which the same request may succeed.";
+            response["headers"] =
+                json!({ "Retry-After": { "description": about, "required": true, "schema": seconds } });
+        }
+        (status.to_string(), response)
+    };
+    by_status.into_iter().map(problem).collect()
+}

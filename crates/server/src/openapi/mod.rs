@@ -1,0 +1,19 @@
+//! The API as an OpenAPI 3.1 document, built from the one route table.
+//!
+//! A route cannot be in the table without its documentation, and the tests' client holds every answer against the
+//! document, so what is served here is what the server does.
+
+mod document;
+mod methods;
+mod operation;
+pub(crate) mod operations;
+mod resources;
+mod schemas;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use document::{document, text};
+pub(crate) use methods::{Methods, get, post};
+pub(crate) use operation::{Answer, Operation, Parameter};
+pub(crate) use resources::{Example, RESOURCES, Resource};

@@ -1,0 +1,299 @@
+//! What one method of one route is: written in a few lines, with everything that follows from them added here.
+//!
+//! A path, a query or a body brings the codes of what can be wrong with it; whoever asks the engine gets the engine's
+//! own; every request can be refused by the guard.
+
+use serde_json::{Value, json};
+use sprag_engine::command;
+
+use super::schemas::{reference, text, whole};
+use crate::problem::Code;
+use crate::query::LIMIT_MAX;
+
+/// What one method of one route is.
+pub(crate) struct Operation {
+    /// The resource it belongs to.
+    pub(crate) resource: &'static str,
+    /// Its name for programs.
+    pub(crate) id: &'static str,
+    /// What it does, in one line.
+    pub(crate) summary: &'static str,
+    /// What goes into the path, the query and the headers.
+    pub(crate) parameters: Vec<Parameter>,
+    /// What is sent.
+    pub(crate) body: Option<Body>,
+    /// What comes back when all goes well.
+    pub(crate) answers: Vec<Answer>,
+    /// The codes of problems, each with its status.
+    pub(crate) refusals: Vec<Refused>,
+}
+
+/// Where a parameter goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The path.
+    Path,
+    /// The query.
+    Query,
+    /// A header.
+    Header,
+}
+
+impl Place {
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+        }
+    }
+}
+
+/// A parameter.
+pub(crate) struct Parameter {
+    /// Where it goes.
+    pub(crate) place: Place,
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) schema: Value,
+    /// What it means.
+    pub(crate) about: &'static str,
+}
+
+/// A body as it is sent.
+pub(crate) struct Body {
+    /// Whether a request without one is refused.
+    pub(crate) required: bool,
+    /// What it may be, by media type.
+    pub(crate) content: Vec<(&'static str, Value)>,
+}
+
+/// An answer to a request that went well.
+pub(crate) struct Answer {
+    /// Its status.
+    pub(crate) status: u16,
+    /// What it means.
+    pub(crate) about: &'static str,
+    /// What it may be, by media type.
+    pub(crate) content: Vec<(&'static str, Value)>,
+    /// Headers that are always there, with what they say.
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+}
+
+/// A code with its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Refused {
+    /// The status.
+    pub(crate) status: u16,
+    /// The code.
+    pub(crate) code: &'static str,
+}
+
+impl From<Code> for Refused {
+    fn from(code: Code) -> Self {
+        Self {
+            status: code.status(),
+            code: code.text(),
+        }
+    }
+}
+
+impl From<command::Code> for Refused {
+    fn from(code: command::Code) -> Self {
+        Self {
+            status: code.status(),
+            code: code.text(),
+        }
+    }
+}
+
+impl Answer {
+    /// JSON.
+    pub(crate) fn json(status: u16, about: &'static str, schema: Value) -> Self {
+        Self::of(status, about, "application/json", schema)
+    }
+
+    /// Anything.
+    pub(crate) fn of(status: u16, about: &'static str, media: &'static str, schema: Value) -> Self {
+        Self {
+            status,
+            about,
+            content: vec![(media, schema)],
+            headers: Vec::new(),
+        }
+    }
+
+    /// The same answer in another form.
+    pub(crate) fn or(mut self, media: &'static str, schema: Value) -> Self {
+        self.content.push((media, schema));
+        self
+    }
+
+    /// Says where the new thing is.
+    pub(crate) fn located(mut self) -> Self {
+        self.headers.push(("Location", "Where it is from now on."));
+        self
+    }
+
+    /// Says which revision it shows.
+    pub(crate) fn tagged(mut self) -> Self {
+        self.headers.push(("ETag", "The revision, for `If-Match`."));
+        self
+    }
+}
+
+impl Operation {
+    /// An operation that takes no query parameters besides those that are named.
+    pub(crate) fn new(resource: &'static str, id: &'static str, summary: &'static str) -> Self {
+        Self::lenient(resource, id, summary).refuses([Code::QueryInvalid])
+    }
+
+    /// An operation that does not look at the query.
+    pub(crate) fn lenient(resource: &'static str, id: &'static str, summary: &'static str) -> Self {
+        Self {
+            resource,
+            id,
+            summary,
+            parameters: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
+
+    /// With a part of the path.
+    pub(crate) fn path(self, name: &'static str, schema: Value, about: &'static str) -> Self {
+        self.parameter(Place::Path, name, schema, about)
+            .refuses([Code::PathInvalid])
+    }
+
+    /// With a query parameter, which may be left out.
+    pub(crate) fn query(self, name: &'static str, schema: Value, about: &'static str) -> Self {
+        self.parameter(Place::Query, name, schema, about)
+    }
+
+    /// With a header, which may be left out.
+    pub(crate) fn header(self, name: &'static str, schema: Value, about: &'static str) -> Self {
+        self.parameter(Place::Header, name, schema, about)
+    }
+
+    fn parameter(mut self, place: Place, name: &'static str, schema: Value, about: &'static str) -> Self {
+        self.parameters.push(Parameter {
+            place,
+            name,
+            schema,
+            about,
+        });
+        self
+    }
+
+    /// A list that comes in pages.
+    pub(crate) fn paged(self) -> Self {
+        let limit = json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": 100 });
+        self.query("limit", limit, "How many rows at most.")
+            .query("cursor", text(), "`nextCursor` of the page before.")
+            .refuses([Code::CursorInvalid])
+    }
+
+    /// A change that can be bound to a revision.
+    pub(crate) fn if_match(self) -> Self {
+        self.header(
+            "If-Match",
+            text(),
+            "Only if the revision is this one, as `ETag` showed it.",
+        )
+        .refuses([command::Code::PreconditionFailed])
+    }
+
+    /// Waits for an execution to close.
+    pub(crate) fn waits(self) -> Self {
+        self.query(
+            "wait",
+            reference("Duration"),
+            "Answer once the execution is closed, or after this time, at most `60s`.",
+        )
+    }
+
+    /// With a JSON body that must be there.
+    pub(crate) fn body(self, schema: Value) -> Self {
+        self.takes(true, vec![("application/json", schema)])
+    }
+
+    /// With a JSON body that may be left out, which means `{}`.
+    pub(crate) fn optional_body(self, schema: Value) -> Self {
+        self.takes(false, vec![("application/json", schema)])
+    }
+
+    /// With a machine file as its body.
+    pub(crate) fn definition(self) -> Self {
+        let yaml = json!({ "type": "string", "description": "The definition in YAML: `GET /v1/schemas/machine`." });
+        let content = vec![
+            ("application/json", reference("MachineDefinition")),
+            ("application/yaml", yaml),
+        ];
+        self.takes(true, content)
+    }
+
+    fn takes(self, required: bool, content: Vec<(&'static str, Value)>) -> Self {
+        Self {
+            body: Some(Body { required, content }),
+            ..self
+        }
+        .refuses([
+            Code::BodyIncomplete,
+            Code::BodyInvalid,
+            Code::BodyTimeout,
+            Code::BodyTooDeep,
+            Code::BodyTooLarge,
+            Code::BodyUnreadable,
+            Code::MediaTypeUnsupported,
+        ])
+    }
+
+    /// What comes back when all goes well.
+    pub(crate) fn answers(mut self, answer: Answer) -> Self {
+        self.answers.push(answer);
+        self
+    }
+
+    /// Asks the engine.
+    pub(crate) fn reads(self) -> Self {
+        self.refuses([
+            command::Code::Overloaded,
+            command::Code::ShuttingDown,
+            command::Code::StoreFailed,
+        ])
+    }
+
+    /// Changes what is stored.
+    pub(crate) fn writes(self) -> Self {
+        self.reads().refuses([
+            command::Code::StoreFull,
+            command::Code::StoreReadOnly,
+            command::Code::StoreRefused,
+        ])
+    }
+
+    /// Codes it can answer with, besides those that follow from what it takes.
+    pub(crate) fn refuses<const N: usize>(mut self, codes: [impl Into<Refused>; N]) -> Self {
+        self.refusals.extend(codes.map(Into::into));
+        self
+    }
+
+    /// With what holds for every request. What every POST takes belongs here too.
+    pub(super) fn complete(self) -> Self {
+        let mut whole = self.refuses([Code::HostRefused, Code::OriginRefused, Code::InternalError]);
+        whole.refusals.sort_unstable();
+        whole.refusals.dedup();
+        whole
+    }
+}
+
+/// A version in a path or a query.
+pub(crate) fn version() -> Value {
+    let mut version = whole(1);
+    version["maximum"] = u32::MAX.into();
+    version
+}

@@ -1,0 +1,59 @@
+//! Actions.
+
+use sprag_engine::command;
+
+use super::{Answer, Operation, page_of, reference, text};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "actions";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one action.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", reference("ActionId"), "The action's id.")
+        .reads()
+        .answers(Answer::json(200, "The action as it is now.", reference("Action")))
+        .refuses([command::Code::ActionUnknown])
+}
+
+/// What a person does to an action.
+fn change(id: &'static str, summary: &'static str) -> Operation {
+    one(id, summary)
+        .optional_body(reference("Nothing"))
+        .writes()
+        .refuses([command::Code::StatusConflict])
+}
+
+pub(crate) fn list() -> Operation {
+    operation("listActions", "Actions, newest first")
+        .query("executionId", reference("ExecutionId"), "Only of this execution.")
+        .query("machine", text(), "Only of this machine.")
+        .query("actionId", text(), "Only what machines call so.")
+        .query("type", text(), "Only of this type.")
+        .query("status", reference("ActionStatus"), "Only with this status.")
+        .paged()
+        .answers(Answer::json(200, "The actions.", reference("ActionPage")))
+        .reads()
+}
+
+pub(crate) fn queue() -> Operation {
+    operation("showQueue", "What waits and what runs, by line")
+        .answers(Answer::json(200, "The lines.", page_of("Line")))
+        .reads()
+}
+
+pub(crate) fn show() -> Operation {
+    one("showAction", "An action with its attempts and what holds it")
+}
+
+pub(crate) fn retry_now() -> Operation {
+    change("retryActionNow", "Let a retrying or scheduled action be due now")
+}
+
+pub(crate) fn cancel() -> Operation {
+    change("cancelAction", "End an action")
+}

@@ -1,0 +1,49 @@
+//! Dead letters.
+
+use sprag_engine::command;
+
+use super::{Answer, Operation, reference, text};
+use crate::problem::Code;
+
+/// The group.
+pub(crate) const RESOURCE: &str = "dead letters";
+
+/// An operation on one dead letter.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+        .path("id", reference("ActionId"), "The action's id.")
+        .reads()
+        .answers(Answer::json(200, "The action as it is now.", reference("Action")))
+        .refuses([command::Code::ActionUnknown])
+}
+
+pub(crate) fn list() -> Operation {
+    Operation::new(RESOURCE, "listDeadLetters", "Dead letters, newest first")
+        .query("type", text(), "Only of this type.")
+        .query("machine", text(), "Only of this machine.")
+        .query("error", text(), "Only with an error of this type.")
+        .paged()
+        .answers(Answer::json(200, "The dead letters.", reference("ActionPage")))
+        .reads()
+}
+
+pub(crate) fn show() -> Operation {
+    one("showDeadLetter", "A dead letter").refuses([Code::DeadLetterUnknown])
+}
+
+pub(crate) fn retry() -> Operation {
+    one(
+        "retryDeadLetter",
+        "Try it again: as it is, with another configuration, or on another version",
+    )
+    .optional_body(reference("RetryRequest"))
+    .writes()
+    .refuses([command::Code::StatusConflict, command::Code::VersionUnknown])
+}
+
+pub(crate) fn archive() -> Operation {
+    one("archiveDeadLetter", "Put it away")
+        .optional_body(reference("Nothing"))
+        .writes()
+        .refuses([command::Code::StatusConflict])
+}

@@ -1,0 +1,151 @@
+//! Executions, and messages to them.
+
+use serde_json::Value;
+use sprag_engine::command;
+
+use super::{Answer, Operation, page_of, reference, text, whole};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "executions";
+/// The group of messages.
+pub(crate) const MESSAGES: &str = "messages";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+fn execution(about: &'static str) -> Answer {
+    Answer::json(200, about, reference("Execution"))
+}
+
+/// An operation on one execution.
+fn one(operation: Operation) -> Operation {
+    operation
+        .path("id", reference("ExecutionId"), "The execution's id.")
+        .reads()
+        .refuses([command::Code::ExecutionUnknown])
+}
+
+/// What a person does to an execution.
+fn change(id: &'static str, summary: &'static str, body: Value) -> Operation {
+    one(operation(id, summary))
+        .optional_body(body)
+        .answers(execution("The execution as it is now."))
+        .writes()
+        .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
+}
+
+pub(crate) fn start() -> Operation {
+    operation("startExecution", "Start an execution")
+        .waits()
+        .body(reference("StartRequest"))
+        .answers(Answer::json(201, "It is started.", reference("Execution")).located())
+        .writes()
+        .refuses([
+            command::Code::MachineUnknown,
+            command::Code::VersionUnknown,
+            command::Code::InputInvalid,
+            command::Code::KeyInUse,
+            command::Code::NameInvalid,
+            command::Code::DecisionFailed,
+            command::Code::VariablesTooLarge,
+        ])
+}
+
+pub(crate) fn list() -> Operation {
+    operation("listExecutions", "Executions, newest first")
+        .query("machine", text(), "Only of this machine.")
+        .query("status", reference("ExecutionStatus"), "Only with this status.")
+        .query("key", text(), "Only with this key.")
+        .paged()
+        .answers(Answer::json(200, "The executions.", reference("ExecutionPage")))
+        .reads()
+}
+
+pub(crate) fn show() -> Operation {
+    one(operation("showExecution", "An execution"))
+        .waits()
+        .answers(execution("The execution."))
+}
+
+pub(crate) fn history() -> Operation {
+    one(operation("listHistory", "What happened to an execution, oldest first"))
+        .query("after", whole(0), "Only after this sequence.")
+        .paged()
+        .answers(Answer::json(200, "The entries.", page_of("HistoryEntry")))
+}
+
+pub(crate) fn explain() -> Operation {
+    one(operation("explainExecution", "Why an execution does not move")).answers(Answer::json(
+        200,
+        "What it and each of its open actions wait for.",
+        reference("Explanation"),
+    ))
+}
+
+pub(crate) fn replay() -> Operation {
+    one(operation(
+        "replayExecution",
+        "Take every step again and compare with what is stored",
+    ))
+    .optional_body(reference("Nothing"))
+    .answers(Answer::json(200, "What the replay found.", reference("Replayed")))
+}
+
+pub(crate) fn cancel() -> Operation {
+    change(
+        "cancelExecution",
+        "End an execution and all its open actions",
+        reference("Nothing"),
+    )
+}
+
+pub(crate) fn pause() -> Operation {
+    change("pauseExecution", "Hold decisions and starts", reference("Nothing"))
+}
+
+pub(crate) fn resume() -> Operation {
+    change(
+        "resumeExecution",
+        "Go on after a pause or a failure",
+        reference("Nothing"),
+    )
+}
+
+pub(crate) fn migrate() -> Operation {
+    change(
+        "migrateExecution",
+        "Move an execution to another version, the newest unless one is named",
+        reference("MigrateRequest"),
+    )
+    .refuses([command::Code::VersionUnknown, command::Code::MigrationImpossible])
+}
+
+/// What can become of a message.
+fn sends(operation: Operation) -> Operation {
+    operation
+        .answers(Answer::json(200, "What it did.", reference("Sent")))
+        .answers(Answer::json(202, "It waits in the inbox.", reference("Sent")))
+        .writes()
+        .refuses([
+            command::Code::ExecutionUnknown,
+            command::Code::ExecutionClosed,
+            command::Code::ReservedType,
+            command::Code::NameInvalid,
+            command::Code::MessageTooLarge,
+            command::Code::InboxFull,
+            command::Code::DecisionFailed,
+            command::Code::VariablesTooLarge,
+        ])
+}
+
+pub(crate) fn send() -> Operation {
+    let operation = Operation::new(MESSAGES, "sendMessage", "Send a message to an execution");
+    sends(one(operation).body(reference("Message")))
+}
+
+pub(crate) fn send_by_key() -> Operation {
+    let summary = "Send a message to the open execution of a machine with a key";
+    let operation = Operation::new(MESSAGES, "sendMessageByKey", summary);
+    sends(operation.body(reference("AddressedMessage")))
+}

@@ -1,0 +1,12 @@
+//! What every method of every route is, one file per resource, in the order of the route table.
+
+pub(crate) mod actions;
+pub(crate) mod dead_letters;
+pub(crate) mod executions;
+pub(crate) mod limits;
+pub(crate) mod machines;
+pub(crate) mod switches;
+pub(crate) mod system;
+
+use super::operation::{Answer, Operation, version};
+use super::schemas::{page_of, reference, text, whole, words};

@@ -1,0 +1,120 @@
+//! The server itself, and what describes it.
+
+use serde_json::json;
+use sprag_engine::command;
+
+use super::{Answer, Operation, reference, text};
+use crate::problem::Code;
+
+/// The group of the server itself.
+pub(crate) const RESOURCE: &str = "system";
+/// The group of what describes the server.
+pub(crate) const PAGES: &str = "pages";
+
+pub(crate) fn index() -> Operation {
+    Operation::lenient(PAGES, "showIndex", "The API as a page to read").answers(Answer::of(
+        200,
+        "The page.",
+        "text/html; charset=utf-8",
+        text(),
+    ))
+}
+
+pub(crate) fn style() -> Operation {
+    Operation::lenient(PAGES, "showStyle", "How the page looks").answers(Answer::of(
+        200,
+        "A style sheet.",
+        "text/css; charset=utf-8",
+        text(),
+    ))
+}
+
+pub(crate) fn openapi() -> Operation {
+    let document = json!({ "type": "object", "required": ["openapi", "info", "paths", "components"] });
+    Operation::new(PAGES, "showOpenApi", "This API as an OpenAPI 3.1 document").answers(Answer::json(
+        200,
+        "The document.",
+        document,
+    ))
+}
+
+pub(crate) fn error_page() -> Operation {
+    Operation::lenient(
+        PAGES,
+        "showError",
+        "The page of an error code, where a problem's `type` leads",
+    )
+    .path("code", text(), "The code.")
+    .answers(Answer::of(
+        200,
+        "The page, in Markdown.",
+        "text/markdown; charset=utf-8",
+        text(),
+    ))
+    .refuses([Code::RouteUnknown])
+}
+
+pub(crate) fn machine_schema() -> Operation {
+    let schema = json!({ "type": "object", "required": ["$schema", "$ref", "$defs"] });
+    Operation::new(
+        PAGES,
+        "showMachineSchema",
+        "The JSON Schema of a machine file, for editors",
+    )
+    .answers(Answer::of(200, "The schema.", "application/schema+json", schema))
+}
+
+pub(crate) fn healthy() -> Operation {
+    Operation::lenient(RESOURCE, "showHealth", "Whether the process answers").answers(Answer::json(
+        200,
+        "It does.",
+        reference("Health"),
+    ))
+}
+
+pub(crate) fn ready() -> Operation {
+    Operation::lenient(
+        RESOURCE,
+        "showReadiness",
+        "Whether the engine answers and the store can be read",
+    )
+    .answers(Answer::json(200, "They do.", reference("Health")))
+    .refuses([Code::NotReady])
+}
+
+pub(crate) fn show() -> Operation {
+    Operation::new(RESOURCE, "showSystem", "Version, store and bounds").answers(Answer::json(
+        200,
+        "The server.",
+        reference("System"),
+    ))
+}
+
+pub(crate) fn backup() -> Operation {
+    let copy = Answer::of(
+        200,
+        "The copy, complete before its first byte.",
+        "application/vnd.sqlite3",
+        json!({}),
+    );
+    Operation::new(RESOURCE, "takeBackup", "A copy of everything as of one instant")
+        .optional_body(reference("Nothing"))
+        .answers(copy)
+        .writes()
+        .refuses([command::Code::BackupUnderWay])
+}
+
+pub(crate) fn restored() -> Operation {
+    let report = json!({ "anyOf": [reference("RestoreReport"), { "type": "null" }] });
+    Operation::new(
+        RESOURCE,
+        "showRestored",
+        "The effects that may repeat, where the store comes from a backup",
+    )
+    .answers(Answer::json(
+        200,
+        "The report, or null where it does not come from one.",
+        report,
+    ))
+    .reads()
+}

@@ -1,0 +1,143 @@
+//! What the routes are grouped by, each with a request to begin with.
+//!
+//! The examples build on each other: run in this order against a new server, every one of them succeeds.
+
+use super::operations::{actions, dead_letters, executions, limits, machines, switches, system};
+
+/// A group of routes.
+pub(crate) struct Resource {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) about: &'static str,
+    /// A request to begin with.
+    pub(crate) example: Example,
+}
+
+/// A request that works as it is shown.
+pub(crate) struct Example {
+    /// What it does.
+    pub(crate) about: &'static str,
+    /// The method.
+    pub(crate) method: &'static str,
+    /// The path with its query.
+    pub(crate) path: &'static str,
+    /// The body with its media type.
+    pub(crate) body: Option<(&'static str, &'static str)>,
+}
+
+/// A machine that waits for a message.
+const HELLO: &str = "id: hello
+initial: waiting
+states:
+  waiting: { on: { GO: greeting } }
+  greeting: { on: { done.greet: over } }
+  over: { type: final }
+actions:
+  - actionId: greet
+    type: log_message
+    triggerState: greeting
+    config: { message: hello }
+";
+
+const JSON: &str = "application/json";
+
+/// The groups, in the order of the page.
+pub(crate) const RESOURCES: &[Resource] = &[
+    Resource {
+        name: machines::RESOURCE,
+        about: "Versioned statecharts in YAML or JSON, with the actions they trigger.",
+        example: Example {
+            about: "Apply a machine that waits for a message and then acts.",
+            method: "POST",
+            path: "/v1/machines",
+            body: Some(("application/yaml", HELLO)),
+        },
+    },
+    Resource {
+        name: executions::RESOURCE,
+        about: "Running instances of a machine version: started, sent messages, watched, paused, migrated, replayed.",
+        example: Example {
+            about: "Start an execution; `POST /v1/messages` with the same machine, key and `\"type\": \"GO\"` moves it on.",
+            method: "POST",
+            path: "/v1/executions",
+            body: Some((
+                JSON,
+                r#"{"machine": "hello", "key": "first", "variables": {"name": "world"}}"#,
+            )),
+        },
+    },
+    Resource {
+        name: executions::MESSAGES,
+        about: "Input for executions, addressed by id or by machine and key.",
+        example: Example {
+            about: "Send a message to whoever holds the key.",
+            method: "POST",
+            path: "/v1/messages",
+            body: Some((JSON, r#"{"machine": "hello", "key": "first", "type": "GO"}"#)),
+        },
+    },
+    Resource {
+        name: actions::RESOURCE,
+        about: "Durable occurrences of what machines do, each with its attempts and what it waits for.",
+        example: Example {
+            about: "The newest actions of a machine.",
+            method: "GET",
+            path: "/v1/actions?machine=hello&limit=10",
+            body: None,
+        },
+    },
+    Resource {
+        name: dead_letters::RESOURCE,
+        about: "Actions that ended dead and wait for a person.",
+        example: Example {
+            about: "What waits for a person.",
+            method: "GET",
+            path: "/v1/dead-letters",
+            body: None,
+        },
+    },
+    Resource {
+        name: switches::RESOURCE,
+        about: "While one is on, no attempt in its scope begins.",
+        example: Example {
+            about: "Hold all actions of a machine for a minute.",
+            method: "POST",
+            path: "/v1/kill-switches",
+            body: Some((
+                JSON,
+                r#"{"scope": "machine:hello", "reason": "trying it out", "expiresIn": "1m"}"#,
+            )),
+        },
+    },
+    Resource {
+        name: limits::RESOURCE,
+        about: "What definitions limit under a key, and an operator's word over it.",
+        example: Example {
+            about: "At most two attempts at once under the key `mail`.",
+            method: "PUT",
+            path: "/v1/limits/mail",
+            body: Some((JSON, r#"{"concurrency": 2}"#)),
+        },
+    },
+    Resource {
+        name: system::RESOURCE,
+        about: "The server itself: its bounds, its health, backups.",
+        example: Example {
+            about: "Version, store and bounds.",
+            method: "GET",
+            path: "/v1/system",
+            body: None,
+        },
+    },
+    Resource {
+        name: system::PAGES,
+        about: "What describes this API: this page, the OpenAPI document, the page of every error code.",
+        example: Example {
+            about: "The OpenAPI 3.1 document.",
+            method: "GET",
+            path: "/v1/openapi.json",
+            body: None,
+        },
+    },
+];

@@ -1,0 +1,109 @@
+//! The document against the table it is made of.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::operation::Place;
+use super::*;
+use crate::problem::page;
+use crate::routes::table;
+
+#[test]
+fn every_method_of_every_route_is_documented() {
+    let mut ids = BTreeSet::new();
+    for (path, methods) in table() {
+        assert!(!methods.operations.is_empty(), "{path} has no methods");
+        for (method, operation) in methods.operations {
+            let found = &document()["paths"][path][method];
+            assert_eq!(found["operationId"], operation.id, "{method} {path}");
+            assert!(
+                !operation.summary.is_empty() && !operation.summary.ends_with('.'),
+                "{method} {path}"
+            );
+            assert!(ids.insert(operation.id), "`{}` is there twice", operation.id);
+            assert!(
+                operation
+                    .answers
+                    .iter()
+                    .any(|answer| (200..300).contains(&answer.status)),
+                "{method} {path} never succeeds"
+            );
+            let is_known = RESOURCES.iter().any(|resource| resource.name == operation.resource);
+            assert!(is_known, "{method} {path} belongs to no resource");
+        }
+    }
+}
+
+#[test]
+fn parameters_of_paths_are_those_of_the_route() {
+    for (path, methods) in table() {
+        let named: Vec<&str> = path
+            .split('/')
+            .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+            .collect();
+        for (method, operation) in methods.operations {
+            let in_path = operation.parameters.iter().filter(|one| one.place == Place::Path);
+            let documented: Vec<&str> = in_path.map(|one| one.name).collect();
+            assert_eq!(documented, named, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn every_code_is_a_known_one_with_a_page() {
+    for (path, methods) in table() {
+        for (method, operation) in methods.operations {
+            for refused in &operation.refusals {
+                let page = page(refused.code).unwrap_or_else(|| panic!("{}: {method} {path}", refused.code));
+                assert!(
+                    page.contains(&format!("Status {}.", refused.status)),
+                    "{}",
+                    refused.code
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reference_has_its_target_and_every_shape_is_used() {
+    let mut targets = BTreeSet::new();
+    references(document(), &mut targets);
+    for target in &targets {
+        let pointer = target
+            .strip_prefix('#')
+            .unwrap_or_else(|| panic!("{target} leads outside"));
+        assert!(document().pointer(pointer).is_some(), "{target} is nowhere");
+    }
+    for name in document()["components"]["schemas"].as_object().unwrap().keys() {
+        assert!(
+            targets.contains(&format!("#/components/schemas/{name}")),
+            "nothing uses {name}"
+        );
+    }
+}
+
+fn references(value: &Value, targets: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match (name.as_str(), value.as_str()) {
+                    ("$ref", Some(target)) => {
+                        targets.insert(target.to_owned());
+                    }
+                    _ => references(value, targets),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, targets)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_shape_is_a_schema_of_json_schema_2020_12() {
+    for (name, schema) in document()["components"]["schemas"].as_object().unwrap() {
+        assert!(jsonschema::draft202012::meta::is_valid(schema), "{name}");
+    }
+}

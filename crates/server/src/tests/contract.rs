@@ -1,0 +1,126 @@
+//! The contract: every answer is one that the OpenAPI document has for the route, the method and the status.
+//!
+//! The tests' client looks at each answer it gets, so a server that says something else than its document fails the
+//! test that made it say so.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::client::Reply;
+use crate::openapi::document;
+
+/// Codes of problems that no route causes: the path or the method is unknown, or the guard refused before.
+const OUTSIDE: [&str; 5] = [
+    "route-unknown",
+    "method-not-allowed",
+    "host-refused",
+    "origin-refused",
+    "internal-error",
+];
+
+/// Compiled schemas by where they are.
+static SCHEMAS: LazyLock<Mutex<BTreeMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
+
+/// Panics where an answer is not as the document says.
+#[track_caller]
+pub(super) fn check(request: &[u8], reply: &Reply) {
+    if reply.header("x-content-type-options").is_none() {
+        // What is no HTTP never reaches the API.
+        assert!(matches!(reply.status, 400 | 431) && reply.body.is_empty(), "{reply:?}");
+        return;
+    }
+    let (method, path) = asked(request);
+    let documented = template(&path).and_then(|template| {
+        let operation = &document()["paths"][template.as_str()][method.as_str()];
+        operation.is_object().then_some((template, operation))
+    });
+    match documented {
+        Some((template, operation)) => answer(&format!("{method} {template}"), operation, reply),
+        None if method == "head" => assert!(reply.body.is_empty(), "{reply:?}"),
+        None => outside(reply),
+    }
+}
+
+/// The method in lower case and the path without a query, from a request's first line.
+fn asked(request: &[u8]) -> (String, String) {
+    let text = String::from_utf8_lossy(request);
+    let mut words = text.split_whitespace();
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let target = target
+        .strip_prefix("http://")
+        .map_or(target, |rest| rest.find('/').map_or("/", |slash| &rest[slash..]));
+    let path = target.split('?').next().unwrap_or_default();
+    (method.to_ascii_lowercase(), path.to_owned())
+}
+
+/// The route that a path belongs to: words count more than parameters.
+fn template(path: &str) -> Option<String> {
+    let given: Vec<&str> = path.split('/').collect();
+    let parameters = |template: &&String| template.matches('{').count();
+    let templates = document()["paths"].as_object().unwrap().keys();
+    templates
+        .filter(|template| {
+            let wanted: Vec<&str> = template.split('/').collect();
+            wanted.len() == given.len()
+                && wanted
+                    .iter()
+                    .zip(&given)
+                    .all(|(wanted, given)| wanted == given || (wanted.starts_with('{') && !given.is_empty()))
+        })
+        .min_by_key(parameters)
+        .cloned()
+}
+
+#[track_caller]
+fn outside(reply: &Reply) {
+    let problem = reply.json();
+    let code = problem["code"].as_str().unwrap_or_default();
+    assert!(OUTSIDE.contains(&code), "not in the document: {reply:?}");
+    let schema = json!({ "$ref": "#/components/schemas/Problem" });
+    body("outside", &schema, &problem);
+}
+
+#[track_caller]
+fn answer(what: &str, operation: &Value, reply: &Reply) {
+    let what = format!("{what} {}", reply.status);
+    let response = &operation["responses"][reply.status.to_string()];
+    assert!(response.is_object(), "{what} is not in the document: {reply:?}");
+    let media = reply.header("content-type").unwrap_or_default();
+    let content = &response["content"][media];
+    assert!(content.is_object(), "{what} cannot be `{media}`: {reply:?}");
+    for name in response["headers"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name)
+    {
+        assert!(reply.header(name).is_some(), "{what} lacks `{name}`: {reply:?}");
+    }
+    if media.ends_with("json") {
+        body(&format!("{what} {media}"), &content["schema"], &reply.json());
+    }
+}
+
+#[track_caller]
+fn body(what: &str, schema: &Value, body: &Value) {
+    let validator = validator(what, schema);
+    let errors: Vec<String> = validator
+        .iter_errors(body)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{what} is not as documented: {errors:#?}\n{body:#}");
+}
+
+fn validator(what: &str, schema: &Value) -> Arc<Validator> {
+    let mut schemas = SCHEMAS.lock().unwrap();
+    let compiled = schemas.entry(what.to_owned()).or_insert_with(|| {
+        // References lead into the document, so its shapes come along.
+        let whole = json!({ "allOf": [schema], "components": document()["components"] });
+        let options = jsonschema::draft202012::options().should_validate_formats(true);
+        Arc::new(options.build(&whole).unwrap())
+    });
+    Arc::clone(compiled)
+}

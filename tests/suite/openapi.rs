@@ -1,0 +1,98 @@
+//! The real binary against its own OpenAPI document: requests that nobody wrote by hand, valid and not.
+//!
+//! Schemathesis makes them from the document the server serves. No answer may be a server error, and none may be one
+//! that the document does not have.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sprag_tests::{Client, Product, wait};
+
+const GUARD: Duration = Duration::from_mins(1);
+/// The same requests in every run.
+const SEED: &str = "1";
+/// Requests for each operation, besides those that cover each bound of the document once.
+const EXAMPLES_MAX: &str = "25";
+/// What is looked at in every answer.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+                      response_schema_conformance,response_headers_conformance";
+
+/// Where `make tools` puts the tool.
+fn tool() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    root.join("target/tools/schemathesis/bin/schemathesis")
+}
+
+#[test]
+fn no_request_that_the_document_leads_to_gets_an_answer_that_it_does_not_have() {
+    let tool = tool();
+    if !tool.exists() {
+        println!("skipped: {} is missing; `make tools` installs it", tool.display());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let product = Product::start(&folder.path().join("sprag.db"), &[]);
+    prepare(&mut product.client());
+    let run = Command::new(tool)
+        .args(["run", &format!("http://{}/v1/openapi.json", product.address())])
+        .args(["--checks", CHECKS, "--max-examples", EXAMPLES_MAX, "--seed", SEED])
+        .args(["--request-timeout", "30", "--continue-on-failure", "--no-color"])
+        // Streams have no end to wait for.
+        .args(["--exclude-path-regex", "/stream$"])
+        .current_dir(folder.path())
+        .env("NO_PROXY", "127.0.0.1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&run.stdout),
+        String::from_utf8_lossy(&run.stderr)
+    );
+    println!("{said}");
+    assert!(run.status.success(), "{}: see above", run.status);
+    let after = product.client().get("/readyz").unwrap();
+    assert_eq!(after.status, 200, "it still works: {after:?}");
+}
+
+/// A machine whose executions wait, end, and leave a dead letter behind, so that lists and ids have something to show.
+fn machine() -> Value {
+    json!({
+        "id": "order",
+        "initial": "open",
+        "states": {
+            "open": { "on": { "PAY": "paid", "BREAK": "broken" } },
+            "paid": { "on": { "done.ship": "over", "failed.ship": "over" } },
+            "broken": { "on": { "END": "over" } },
+            "over": { "type": "final" },
+        },
+        "actions": [
+            { "actionId": "ship", "type": "noop", "triggerState": "paid" },
+            {
+                "actionId": "smash",
+                "type": "fail",
+                "triggerState": "broken",
+                "config": { "type": "not_found", "message": "nobody there" },
+                "retryPolicy": { "maxAttempts": 1 },
+            },
+        ],
+    })
+}
+
+fn prepare(client: &mut Client) {
+    assert_eq!(client.post("/v1/machines", &machine()).unwrap().status, 201);
+    for key in ["waits", "pays", "breaks"] {
+        let start = json!({ "machine": "order", "key": key });
+        assert_eq!(client.post("/v1/executions", &start).unwrap().status, 201);
+    }
+    for (key, kind) in [("pays", "PAY"), ("breaks", "BREAK")] {
+        let message = json!({ "machine": "order", "key": key, "type": kind });
+        assert_eq!(client.post("/v1/messages", &message).unwrap().status, 200);
+    }
+    wait::until("the dead letter", GUARD, || {
+        let letters = client.get("/v1/dead-letters").unwrap();
+        (letters.body["data"].as_array()?.len() == 1).then_some(())
+    });
+}
