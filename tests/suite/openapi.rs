@@ -3,6 +3,7 @@
 //! Schemathesis makes them from the document the server serves. No answer may be a server error, and none may be one
 //! that the document does not have.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -35,7 +36,10 @@ fn no_request_that_the_document_leads_to_gets_an_answer_that_it_does_not_have() 
     let folder = tempfile::tempdir().unwrap();
     let product = Product::start(&folder.path().join("sprag.db"), &[]);
     prepare(&mut product.client());
+    let config = folder.path().join("schemathesis.toml");
+    std::fs::write(&config, words(&mut product.client())).unwrap();
     let run = Command::new(tool)
+        .args(["--config-file", config.to_str().unwrap()])
         .args(["run", &format!("http://{}/v1/openapi.json", product.address())])
         .args(["--checks", CHECKS, "--max-examples", EXAMPLES_MAX, "--seed", SEED])
         .args(["--request-timeout", "30", "--continue-on-failure", "--no-color"])
@@ -81,6 +85,77 @@ fn machine() -> Value {
     })
 }
 
+/// What requests are mostly about, so that they get further than `404`: what is really there.
+const ABOUT: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "^/v1/executions/",
+        &[
+            ("path.id", "executions"),
+            ("query.wait", "waits"),
+            ("body.type", "types"),
+            ("body.version", "versions"),
+        ],
+    ),
+    (
+        "^/v1/(executions|messages)$",
+        &[
+            ("body.machine", "machines"),
+            ("body.key", "keys"),
+            ("body.type", "types"),
+            ("query.wait", "waits"),
+        ],
+    ),
+    (
+        "^/v1/(actions|dead-letters)/",
+        &[("path.id", "actions"), ("body.version", "versions")],
+    ),
+    (
+        "^/v1/machines/",
+        &[
+            ("path.id", "machines"),
+            ("path.version", "versions"),
+            ("body.machine", "machines"),
+        ],
+    ),
+    ("^/v1/kill-switches/", &[("path.id", "switches")]),
+];
+
+/// The tool's configuration: seven of ten values are real ones.
+fn words(client: &mut Client) -> String {
+    let mut ids = |path: &str| -> Vec<Value> {
+        let list = client.get(path).unwrap();
+        let rows = list.body["data"].as_array().unwrap().iter();
+        rows.map(|row| row["id"].clone()).collect()
+    };
+    let words = [
+        ("executions", json!(ids("/v1/executions"))),
+        ("actions", json!(ids("/v1/actions"))),
+        ("switches", json!(ids("/v1/kill-switches"))),
+        ("machines", json!(["order"])),
+        ("versions", json!([1, 2])),
+        ("keys", json!(["waits", "pays", "breaks"])),
+        ("types", json!(["PAY", "BREAK", "END"])),
+        ("waits", json!(["0", "10ms"])),
+    ];
+    let mut config = String::new();
+    for (name, values) in words {
+        let _ = writeln!(config, "[dictionaries.{name}]\nvalues = {values}");
+    }
+    for (routes, parameters) in ABOUT {
+        let _ = writeln!(
+            config,
+            "[[operations]]\ninclude-path-regex = \"{routes}\"\n[operations.parameters]"
+        );
+        for (parameter, words) in parameters {
+            let _ = writeln!(
+                config,
+                "\"{parameter}\" = {{ dictionary = \"{words}\", probability = 0.7 }}"
+            );
+        }
+    }
+    config
+}
+
 fn prepare(client: &mut Client) {
     assert_eq!(client.post("/v1/machines", &machine()).unwrap().status, 201);
     for key in ["waits", "pays", "breaks"] {
@@ -91,6 +166,8 @@ fn prepare(client: &mut Client) {
         let message = json!({ "machine": "order", "key": key, "type": kind });
         assert_eq!(client.post("/v1/messages", &message).unwrap().status, 200);
     }
+    let switch = json!({ "scope": "type:webhook", "reason": "to have one" });
+    assert_eq!(client.post("/v1/kill-switches", &switch).unwrap().status, 201);
     wait::until("the dead letter", GUARD, || {
         let letters = client.get("/v1/dead-letters").unwrap();
         (letters.body["data"].as_array()?.len() == 1).then_some(())

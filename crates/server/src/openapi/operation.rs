@@ -192,8 +192,9 @@ impl Operation {
     /// A list that comes in pages.
     pub(crate) fn paged(self) -> Self {
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": 100 });
+        let cursor = json!({ "type": "string", "pattern": "^[0-9a-f]{16,}$" });
         self.query("limit", limit, "How many rows at most.")
-            .query("cursor", text(), "`nextCursor` of the page before.")
+            .query("cursor", cursor, "`nextCursor` of the page before.")
             .refuses([Code::CursorInvalid])
     }
 
@@ -219,11 +220,13 @@ impl Operation {
     /// With a JSON body that must be there.
     pub(crate) fn body(self, schema: Value) -> Self {
         self.takes(true, vec![("application/json", schema)])
+            .refuses([Code::BodyInvalid, Code::BodyTooDeep])
     }
 
     /// With a JSON body that may be left out, which means `{}`.
     pub(crate) fn optional_body(self, schema: Value) -> Self {
         self.takes(false, vec![("application/json", schema)])
+            .refuses([Code::BodyInvalid, Code::BodyTooDeep])
     }
 
     /// With a machine file as its body.
@@ -243,9 +246,7 @@ impl Operation {
         }
         .refuses([
             Code::BodyIncomplete,
-            Code::BodyInvalid,
             Code::BodyTimeout,
-            Code::BodyTooDeep,
             Code::BodyTooLarge,
             Code::BodyUnreadable,
             Code::MediaTypeUnsupported,

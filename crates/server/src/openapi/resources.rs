@@ -58,7 +58,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         name: executions::RESOURCE,
         about: "Running instances of a machine version: started, sent messages, watched, paused, migrated, replayed.",
         example: Example {
-            about: "Start an execution; `POST /v1/messages` with the same machine, key and `\"type\": \"GO\"` moves it on.",
+            about: "Start an execution of that machine.",
             method: "POST",
             path: "/v1/executions",
             body: Some((

@@ -102,7 +102,10 @@ fn curl(example: &Example) -> String {
     }
     let _ = write!(command, " 'http://{HOST}{path}'");
     if let Some((media, body)) = body {
-        let _ = write!(command, " \\\n  -H 'Content-Type: {media}' --data-binary '{body}'");
+        let _ = write!(
+            command,
+            " \\\n  -H 'Content-Type: {media}' \\\n  --data-binary '{body}'"
+        );
     }
     command
 }

@@ -124,3 +124,60 @@ fn validator(what: &str, schema: &Value) -> Arc<Validator> {
     });
     Arc::clone(compiled)
 }
+
+/// An answer of the API as text, with a JSON body.
+fn forged(status: u16, media: &str, body: &Value) -> Reply {
+    Reply {
+        status,
+        head: format!("HTTP/1.1 {status}\r\nX-Content-Type-Options: nosniff\r\nContent-Type: {media}"),
+        body: body.to_string(),
+    }
+}
+
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\n\r\n";
+
+#[test]
+fn an_answer_as_documented_passes() {
+    check(HEALTH, &forged(200, "application/json", &json!({ "status": "ok" })));
+}
+
+#[test]
+#[should_panic(expected = "is not in the document")]
+fn a_status_that_is_not_documented_is_noticed() {
+    check(HEALTH, &forged(204, "application/json", &json!({ "status": "ok" })));
+}
+
+#[test]
+#[should_panic(expected = "cannot be `text/plain`")]
+fn another_media_type_is_noticed() {
+    check(HEALTH, &forged(200, "text/plain", &json!({ "status": "ok" })));
+}
+
+#[test]
+#[should_panic(expected = "is not as documented")]
+fn a_member_that_is_not_documented_is_noticed() {
+    check(
+        HEALTH,
+        &forged(200, "application/json", &json!({ "status": "ok", "mood": "good" })),
+    );
+}
+
+#[test]
+#[should_panic(expected = "is not as documented")]
+fn a_code_that_this_route_does_not_have_is_noticed() {
+    let problem = json!({
+        "type": "/errors/key-in-use", "title": "Key in use", "status": 500, "detail": "", "code": "key-in-use",
+        "retryable": false, "errors": [],
+    });
+    check(HEALTH, &forged(500, "application/problem+json", &problem));
+}
+
+#[test]
+#[should_panic(expected = "lacks `Location`")]
+fn a_header_that_is_missing_is_noticed() {
+    let request = b"POST /v1/machines HTTP/1.1\r\n\r\n";
+    check(
+        request,
+        &forged(201, "application/json", &json!({ "id": "a", "version": 1 })),
+    );
+}

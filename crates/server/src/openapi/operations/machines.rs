@@ -39,16 +39,19 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn apply() -> Operation {
-    operation("applyMachine", "Keep a new version, unless the newest is the same")
-        .definition()
-        .answers(Answer::json(201, "A new version is kept.", reference("Applied")).located())
-        .answers(Answer::json(
-            200,
-            "The same definition was there already.",
-            reference("Applied"),
-        ))
-        .writes()
-        .refuses([command::Code::DefinitionInvalid])
+    operation(
+        "applyMachine",
+        "Keep a new version, unless one with the same digest is there",
+    )
+    .definition()
+    .answers(Answer::json(201, "A new version is kept.", reference("Applied")).located())
+    .answers(Answer::json(
+        200,
+        "The same definition was there already.",
+        reference("Applied"),
+    ))
+    .writes()
+    .refuses([command::Code::DefinitionInvalid])
 }
 
 pub(crate) fn lint() -> Operation {

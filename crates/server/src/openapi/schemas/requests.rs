@@ -15,10 +15,10 @@ pub(super) fn schemas() -> Named {
         ("Nothing", object(&json!({}), &json!({}))),
         ("Duration", duration()),
         ("StartRequest", start()),
-        ("Message", message(&json!({ "type": text() }))),
+        ("Message", message(&json!({ "type": name() }))),
         (
             "AddressedMessage",
-            message(&json!({ "machine": text(), "key": text(), "type": text() })),
+            message(&json!({ "machine": text(), "key": text(), "type": name() })),
         ),
         (
             "MigrateRequest",
@@ -42,6 +42,11 @@ pub(super) fn schemas() -> Named {
     ]
 }
 
+/// What people name things with: from 1 to 512 bytes.
+fn name() -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": 512 })
+}
+
 fn duration() -> Value {
     json!({
         "type": "string",
@@ -57,15 +62,15 @@ fn definition() -> Value {
 fn start() -> Value {
     let optional = json!({
         "version": nullable(version()),
-        "key": nullable(text()),
+        "key": nullable(name()),
         "variables": nullable(anything_by_name()),
-        "tags": nullable(list_of(text())),
+        "tags": nullable(list_of(name())),
     });
     object(&json!({ "machine": text() }), &optional)
 }
 
 fn message(required: &Value) -> Value {
-    object(required, &json!({ "payload": {}, "id": nullable(text()) }))
+    object(required, &json!({ "payload": {}, "id": nullable(name()) }))
 }
 
 fn simulate(source: Value) -> Value {
