@@ -8,7 +8,7 @@ use sprag_core::machine::{Cause, Machine, Message, is_reserved};
 use sprag_store::records::Receipt;
 use sprag_store::{Error, Mutation};
 
-use super::start::check_name;
+use super::start::check_field;
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, Code, Refusal, Reply, SendMessage, Sent, Target};
 use crate::convert::Entry;
@@ -45,10 +45,8 @@ impl Lane {
             let detail = format!("messages of type `{}` come from the engine only", send.kind);
             return Err(Refusal::new(Code::ReservedType, detail));
         }
-        let names = [Some(&send.kind), send.id.as_ref()];
-        for name in names.into_iter().flatten() {
-            check_name(name).map_err(|detail| Refusal::new(Code::NameInvalid, format!("`{name}` {detail}")))?;
-        }
+        check_field("/type", &send.kind)?;
+        send.id.iter().try_for_each(|id| check_field("/id", id))?;
         let bytes = send.kind.len() + send.id.as_ref().map_or(0, String::len) + json::size(&send.payload);
         let most = self.options.limits.message_bytes;
         if bytes > most {

@@ -154,11 +154,7 @@ fn check_names(start: &Start) -> Result<(), Refusal> {
         .map(|key| ("/key", key))
         .chain(start.tags.iter().map(|tag| ("/tags", tag)));
     for (pointer, name) in named {
-        if let Err(detail) = check_name(name) {
-            let mut refusal = Refusal::new(Code::NameInvalid, format!("`{pointer}` {detail}"));
-            refusal.errors.push((pointer.to_owned(), detail));
-            return Err(refusal);
-        }
+        check_field(pointer, name)?;
     }
     if start.tags.len() > TAGS_MAX {
         return Err(Refusal::new(Code::NameInvalid, format!("more than {TAGS_MAX} tags")));
@@ -166,8 +162,16 @@ fn check_names(start: &Start) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// A name that somebody sent, by the place it was sent in. The name itself may be too long to show.
+pub(super) fn check_field(pointer: &str, name: &str) -> Result<(), Refusal> {
+    check_name(name).map_err(|detail| Refusal {
+        errors: vec![(pointer.to_owned(), detail.clone())],
+        ..Refusal::new(Code::NameInvalid, format!("`{pointer}` {detail}"))
+    })
+}
+
 /// Keys, tags and ids of senders: not empty, not endless, no NUL.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return Err(format!("must have from 1 to {NAME_BYTES_MAX} bytes"));
     }

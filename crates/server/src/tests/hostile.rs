@@ -166,6 +166,25 @@ async fn sql_in_filters_finds_nothing_and_harms_nothing() {
 }
 
 #[tokio::test]
+async fn a_message_with_a_bad_name_is_told_which_field_and_not_shown_it_again() {
+    let world = World::start().await;
+    world.apply(ORDER).await.expect(201);
+    let id = world.begin("order").await;
+    let long = "x".repeat(10_000);
+    for (message, pointer) in [
+        (json!({"type": ""}), "/type"),
+        (json!({"type": long}), "/type"),
+        (json!({"type": "PAY", "id": ""}), "/id"),
+        (json!({"type": "PAY", "id": "a\0b"}), "/id"),
+    ] {
+        let reply = world.post(&format!("/v1/executions/{id}/messages"), &message).await;
+        let problem = reply.problem("name-invalid");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        assert!(reply.body.len() < 1_000, "{}", reply.body.len());
+    }
+}
+
+#[tokio::test]
 async fn ids_that_cannot_be_name_nothing() {
     let world = World::start().await;
     let ids = [
