@@ -8,6 +8,7 @@ use crate::contender::Name;
 use crate::figures::Results;
 use crate::goals::{Bound, GOALS, Goal, Kind, Verdict};
 use crate::run::Plan;
+use crate::work::Work;
 
 /// Prints what was measured and what it means.
 pub(crate) fn print(plan: &Plan, results: &Results) {
@@ -79,6 +80,7 @@ fn wanted(goal: &Goal) -> String {
         return String::new();
     }
     match goal.bound {
+        Bound::Times(times, Work::Empty, _) => format!("≥ {} × the empty file", number(times)),
         Bound::Times(times, _, name) => format!("≥ {} × {}", number(times), name.word()),
         Bound::Share(share, _, name) => format!("≤ 1/{} of {}", number(1.0 / share), name.word()),
         Bound::ShareOfBest(share, _) => format!("≤ 1/{} of the best peer", number(1.0 / share)),

@@ -98,9 +98,9 @@ impl Work {
         use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
         let ordinary = match (self, name) {
             (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | Probe) => 40_000,
-            (Self::W1, Bullmq | Graphile) | (Self::W4, _) | (Self::Webhook, Sprag) => 10_000,
+            (Self::W1, Bullmq) | (Self::W4, _) | (Self::Webhook, Sprag) => 10_000,
             (Self::W2, Sprag) => 8_000,
-            (Self::W2, Bullmq) => 4_000,
+            (Self::W2, Bullmq) | (Self::W1, Graphile) => 4_000,
             (Self::W1 | Self::Webhook, Restate | RestateTuned) | (Self::W3, Sprag | Probe) => 2_000,
             (Self::W1 | Self::W2, Dbos) => 500,
             (Self::W6, Sprag) => 2_000_000,

@@ -54,8 +54,10 @@ impl Restate {
         let port = free_address()?.port().to_string();
         let handlers_url = format!("http://127.0.0.1:{port}");
         let handlers = Session::start("restate.mjs", &[("PEER_PORT", port)])?;
-        let server = Server::start(partitions)?;
+        let mut server = Server::start(partitions)?;
         server.register(&handlers_url)?;
+        http::call(server.ingress, "POST", "/bench/one", None)?;
+        server.whole()?;
         Ok(Self {
             partitions,
             server,
@@ -203,13 +205,16 @@ impl Server {
         Ok(())
     }
 
+    /// Waits until every partition is there: only then can it be asked for all invocations.
+    fn whole(&mut self) -> anyhow::Result<()> {
+        let (ingress, admin) = (self.ingress, self.admin);
+        let asked = || completed(admin).is_ok() && http::call(ingress, "POST", "/bench/one", None).is_ok();
+        self.running.until(asked)
+    }
+
     /// Invocations that have completed, as it says itself.
     fn completed(&self) -> anyhow::Result<u64> {
-        let query = json!({ "query": "SELECT count(*) AS n FROM sys_invocation WHERE status = 'completed'" });
-        let found = http::call(self.admin, "POST", "/query", Some(&query))?;
-        found["rows"][0]["n"]
-            .as_u64()
-            .with_context(|| format!("no count in {found}"))
+        completed(self.admin)
     }
 
     /// The last ones may still be on their way from their handlers.
@@ -227,6 +232,14 @@ impl Server {
             std::thread::sleep(LOOK_EVERY);
         }
     }
+}
+
+fn completed(admin: SocketAddr) -> anyhow::Result<u64> {
+    let query = json!({ "query": "SELECT count(*) AS n FROM sys_invocation WHERE status = 'completed'" });
+    let found = http::call(admin, "POST", "/query", Some(&query))?;
+    found["rows"][0]["n"]
+        .as_u64()
+        .with_context(|| format!("no count in {found}"))
 }
 
 fn binary() -> PathBuf {
