@@ -4,7 +4,7 @@
 
 import pg from "pg";
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
-import { flood, IN_FLIGHT, session, stopwatch, tally, verify } from "./session.mjs";
+import { flood, IN_FLIGHT, session, stopwatch, tally } from "./session.mjs";
 
 const pool = new pg.Pool({ connectionString: process.env.PEER_POSTGRES, max: IN_FLIGHT / 2 });
 const logger = new Logger(() => () => {});
@@ -32,7 +32,7 @@ async function w1({ count }) {
   // A completed job is deleted, so the table must be empty: the last batch may still be on its way.
   while (Number((await pool.query("SELECT count(*) FROM graphile_worker.jobs")).rows[0].count) > 0);
   const elapsed = seconds();
-  return { completed: verify(count, count), rate: count / elapsed };
+  return { completed: count, rate: count / elapsed };
 }
 
 await session({ w1 }, async () => {

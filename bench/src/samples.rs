@@ -1,11 +1,10 @@
 //! Real records, taken from an engine that ran: what the probe writes, and what files are prefilled with.
 
+use anyhow::Context;
 use serde_json::Value;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_store::records::{Action, Execution, HistoryEntry, MachineVersion};
 use sprag_store::traits::{ActionQuery, ExecutionQuery, Mutation};
-
-use anyhow::Context;
 
 use crate::embedded::{Embedded, ONE, start_one};
 
@@ -159,4 +158,40 @@ fn renamed(body: &[u8], names: &[(String, String)]) -> Vec<u8> {
         }
     }
     text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::action::Status;
+    use sprag_core::ids::Slot;
+    use sprag_core::time::Timestamp;
+    use sprag_store::records::ExecutionStatus;
+
+    use super::*;
+
+    #[test]
+    fn what_fills_a_file_of_closed_executions_has_completed() {
+        let sample = closed().unwrap();
+        assert_eq!(sample.execution.status, ExecutionStatus::Completed);
+        assert_eq!(sample.action.status, Status::Succeeded as u8);
+        assert!(sample.history.len() >= 2);
+    }
+
+    #[test]
+    fn what_fills_a_file_of_queued_actions_waits_for_its_turn() {
+        let sample = queued().unwrap();
+        assert_eq!(sample.execution.status, ExecutionStatus::Running);
+        assert_eq!(sample.action.status, Status::Queued as u8);
+    }
+
+    #[test]
+    fn an_execution_under_other_ids_mentions_its_own_nowhere() {
+        let sample = closed().unwrap();
+        let at = Timestamp::from_millis(1);
+        let other = (ExecutionId::compose(at, Slot(0), 1), ActionId::compose(at, Slot(0), 1));
+        let text = format!("{:?}", sample.under(other.0, other.1));
+        let bytes = |id: String| format!("{:?}", id.as_bytes()).trim_matches(['[', ']']).to_owned();
+        assert!(!text.contains(&bytes(sample.execution.id.to_string())));
+        assert!(!text.contains(&bytes(sample.action.id.to_string())));
+    }
 }

@@ -19,8 +19,6 @@ use crate::work::{TIMERS_SPREAD, Work};
 
 /// No answer takes longer.
 const ANSWER_GUARD: Duration = Duration::from_mins(5);
-/// How long the adding of all timers may take before the first is due.
-const TIMERS_LEAD: Duration = Duration::from_secs(10);
 
 /// A running program.
 pub(super) struct Session {
@@ -116,7 +114,6 @@ impl Contender for Session {
         let answer = self.ask(&json!({
             "work": task.work.key(),
             "count": task.count,
-            "leadMillis": TIMERS_LEAD.as_millis(),
             "spreadMillis": TIMERS_SPREAD.as_millis(),
         }))?;
         let cpu = cpu_seconds(&self.roots()) - cpu;

@@ -24,8 +24,10 @@ use crate::work::{IN_FLIGHT, TIMERS_SPREAD, Work};
 
 /// In place of its 24: fewer logs to write on a small machine.
 pub(super) const TUNED_PARTITIONS: u32 = 4;
-/// How long the sending of all timers may take before the first is due.
-const TIMERS_LEAD: Duration = Duration::from_secs(15);
+/// How long the sending of all timers may take before the first is due, unless it turns out to take longer.
+const TIMERS_LEAD: Duration = Duration::from_secs(8);
+/// A server that needs longer than this to take in all timers is not measured.
+const TIMERS_LEAD_MAX: Duration = Duration::from_mins(2);
 /// Idle is measured this long after the last work.
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// How long to sleep between two looks.
@@ -39,6 +41,7 @@ pub(super) struct Restate {
     server: Server,
     handlers: Session,
     handlers_url: String,
+    timers_lead: Duration,
 }
 
 struct Server {
@@ -63,6 +66,7 @@ impl Restate {
             server,
             handlers,
             handlers_url,
+            timers_lead: TIMERS_LEAD,
         })
     }
 
@@ -91,11 +95,34 @@ impl Restate {
         spread(latencies)
     }
 
-    /// Delayed calls: how late each handler ran.
+    /// Delayed calls: how late each handler ran. Timers that were due before all were sent say nothing of lateness, so
+    /// then it is done again with more time before the first.
     fn timers(&mut self, count: u64) -> anyhow::Result<Figures> {
-        self.handlers.ask(&json!({ "work": "expect", "count": count }))?;
+        loop {
+            self.handlers.ask(&json!({ "work": "expect", "count": count }))?;
+            let watch = Stopwatch::start();
+            self.delayed(count)?.send()?;
+            let took = watch.elapsed();
+            let late = self.handlers.ask(&json!({ "work": "reached" }))?;
+            if took < self.timers_lead {
+                let figure = |name: &str| late[name].as_f64().with_context(|| format!("no {name} in {late}"));
+                return Ok(Figures::from([
+                    (Figure::P50, figure("p50")?),
+                    (Figure::P99, figure("p99")?),
+                ]));
+            }
+            self.timers_lead = took * 2;
+            ensure!(
+                self.timers_lead < TIMERS_LEAD_MAX,
+                "it took {took:?} to take in all timers"
+            );
+        }
+    }
+
+    /// Calls that are due one after another, once all of them are sent.
+    fn delayed(&self, count: u64) -> anyhow::Result<Flood> {
         let clock = System::start(Timestamp::from_millis(0));
-        let base = clock.now().as_millis() + i64::try_from(TIMERS_LEAD.as_millis())?;
+        let base = clock.now().as_millis() + i64::try_from(self.timers_lead.as_millis())?;
         let spread = u64::try_from(TIMERS_SPREAD.as_millis())?;
         let ingress = self.server.ingress;
         let request = move |index: u64| {
@@ -104,20 +131,13 @@ impl Restate {
             let path = format!("/bench/timer/send?delay={delay}ms");
             http::request(ingress, "POST", &path, Some(&json!({ "due": due })))
         };
-        let flood = Flood {
+        Ok(Flood {
             address: ingress,
             count,
             in_flight: IN_FLIGHT,
             pace: Duration::ZERO,
             request: Arc::new(request),
-        };
-        flood.send()?;
-        let late = self.handlers.ask(&json!({ "work": "reached" }))?;
-        let figure = |name: &str| late[name].as_f64().with_context(|| format!("no {name} in {late}"));
-        Ok(Figures::from([
-            (Figure::P50, figure("p50")?),
-            (Figure::P99, figure("p99")?),
-        ]))
+        })
     }
 
     /// A second server, from nothing; the handlers are already there.

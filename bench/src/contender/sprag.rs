@@ -29,7 +29,7 @@ const PAGE: usize = 1_000;
 /// How long to sleep between two looks at what is still running.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Actions in a row in W2.
-const STEPS: u64 = 5;
+const STEPS: u32 = 5;
 
 /// The binary, and the files that were prefilled for it.
 pub(super) struct Sprag {
@@ -56,7 +56,7 @@ impl Contender for Sprag {
             )])),
             Work::W2 => {
                 let mut figures = self.rate(None, &five(), task.count)?;
-                figures.entry(Figure::Rate).and_modify(|rate| *rate *= 5.0);
+                figures.entry(Figure::Rate).and_modify(|rate| *rate *= f64::from(STEPS));
                 Ok(figures)
             }
             Work::W3 => self.one_at_a_time(task.count),
