@@ -3,6 +3,7 @@
 //! `POST /` is answered when the job's start is durable; its end is then written too. `GET /` counts what has ended.
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -30,32 +31,26 @@ struct Probe {
     answer: Arc<Value>,
 }
 
-/// Serves until it is stopped.
+/// Serves until it is stopped, from a file in the current folder, which is its starter's to remove.
 pub(crate) fn serve() -> anyhow::Result<()> {
     let Sample { rows, view, .. } = samples::closed()?;
-    let folder = tempfile::tempdir()?;
     let ended = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&ended);
     let (sender, writes) = channel();
     let again = sender.clone();
-    bare::start(
-        &folder.path().join("probe.db"),
-        rows,
-        writes,
-        move |write: Write<Reply>| {
-            if write.ends {
-                counted.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-            // Whoever is gone, the client or the writer itself, needs no answer.
-            let _ = write.done.map(|reply| reply.send(()));
-            let _ = again.send(Write {
-                job: write.job,
-                ends: true,
-                done: None,
-            });
-        },
-    )?;
+    bare::start(Path::new("probe.db"), rows, writes, move |write: Write<Reply>| {
+        if write.ends {
+            counted.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // Whoever is gone, the client or the writer itself, needs no answer.
+        let _ = write.done.map(|reply| reply.send(()));
+        let _ = again.send(Write {
+            job: write.job,
+            ends: true,
+            done: None,
+        });
+    })?;
     let probe = Probe {
         writer: sender,
         started: Arc::default(),

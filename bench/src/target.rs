@@ -1,6 +1,7 @@
 //! What webhooks call: a server that answers at once and counts. `GET` gives the count.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,7 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn start() -> anyhow::Result<Self> {
-        let (running, address) = own_server("serve-target")?;
+        let (running, address) = own_server("serve-target", &std::env::temp_dir())?;
         Ok(Self {
             _running: running,
             address,
@@ -40,10 +41,11 @@ impl Target {
     }
 }
 
-/// Starts one of this program's own servers; it prints its address as its first line.
-pub(crate) fn own_server(command: &str) -> anyhow::Result<(Running, SocketAddr)> {
+/// Starts one of this program's own servers in a folder; it prints its address as its first line.
+pub(crate) fn own_server(command: &str, folder: &Path) -> anyhow::Result<(Running, SocketAddr)> {
     let mut child = Command::new(std::env::current_exe()?)
         .arg(command)
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;

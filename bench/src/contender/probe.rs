@@ -36,7 +36,8 @@ impl Contender for Probe {
 }
 
 fn over_http(count: u64) -> anyhow::Result<Figures> {
-    let (running, address) = own_server("serve-probe")?;
+    let folder = tempfile::tempdir()?;
+    let (running, address) = own_server("serve-probe", folder.path())?;
     let ended = || -> anyhow::Result<u64> {
         let answer = http::call(address, "GET", "/", None)?;
         answer["ended"].as_u64().context("the probe gave no count")
