@@ -2,7 +2,7 @@
 #   make run     build the release binary and start the server
 #   make test    everything that must hold on every change (what CI runs)
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
-#   make bench   speed, with the ceiling measured in the same run
+#   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
 #   make lint    format, clippy, and cargo-deny where it is installed
 
 SHELL := /bin/bash
@@ -57,4 +57,6 @@ prove: setup
 	bash tests/prove.sh
 
 bench: setup
-	cargo run --release -p sprag-bench
+	bash bench/peers/install.sh
+	cargo build --release -p sprag -p sprag-bench
+	./target/release/sprag-bench all --json target/bench/results.json
