@@ -4,6 +4,7 @@
 
 mod crash;
 mod failpoints;
+mod jobs;
 mod life;
 mod structure;
 mod timers;

@@ -319,8 +319,13 @@ impl Handle {
         .await
     }
 
+    /// Asks the lane.
+    pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.inbox.ask(request).await
+    }
+
     /// Reads committed state off the async threads.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -336,7 +341,7 @@ impl Handle {
         }
     }
 
-    fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
+    pub(crate) fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }
 
@@ -371,7 +376,7 @@ impl ConfigCheck for Handle {
 }
 
 /// An execution with its open actions and timers, for its view.
-fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
+pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
     let mut aggregate = convert::aggregate_of(row).map_err(|error| damaged(&error))?;
     if !aggregate.head.status.is_open() {
         return Ok(aggregate);
@@ -398,7 +403,7 @@ fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Erro
 /// Open actions that are looked at to say what an execution waits for.
 const OPEN_SHOWN: usize = 100;
 
-fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
+pub(crate) fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
     let action = convert::action_from(row).map_err(|error| damaged(&error))?;
     let execution = reader.execution(action.origin.execution)?;
     let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
@@ -449,7 +454,7 @@ fn action(reply: Reply) -> Result<ActionView, Refusal> {
     }
 }
 
-fn unexpected(answer: &Answer) -> Refusal {
+pub(crate) fn unexpected(answer: &Answer) -> Refusal {
     Refusal::new(
         Code::StoreFailed,
         format!("the lane answered something else: {answer:?}"),

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
-use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef, Window};
+use sprag_store::records::{Action, Job, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::traits::{DueAction, Found, Loaded, ReadyKey, ReadyRef, Search, Window};
 use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
 
 use crate::describe;
@@ -344,5 +344,17 @@ impl LaneStore for FaultyStore {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.read(|memory| memory.deferred(shard, after, limit))
+    }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.read(|memory| LaneStore::find_actions(memory, search))
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.read(|memory| memory.open_jobs(shard))
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        self.read(|memory| memory.job_beyond(shard, kept))
     }
 }

@@ -8,9 +8,9 @@ use std::str::FromStr;
 
 use sprag_core::ids::{ActionId, ExecutionId};
 
-use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Job, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    DueAction, Error, Fence, LaneStore, Loaded, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    DueAction, Error, Fence, Found, LaneStore, Loaded, Mutation, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
 };
 
 /// The calls that can be chosen, by name.
@@ -193,6 +193,18 @@ impl<S: LaneStore> LaneStore for Failing<S> {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.store.deferred(shard, after, limit)
+    }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.store.find_actions(search)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.store.open_jobs(shard)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        self.store.job_beyond(shard, kept)
     }
 }
 

@@ -6,6 +6,7 @@ mod config;
 mod dlq;
 mod exec;
 mod explain;
+mod job;
 mod list;
 mod machine;
 mod system;
@@ -59,6 +60,9 @@ enum Command {
     /// See and settle dead letters
     #[command(subcommand)]
     Dlq(dlq::Command),
+    /// See and steer bulk jobs
+    #[command(subcommand)]
+    Job(job::Command),
     /// Say why an execution or an action is not moving, and what would free it
     Explain(explain::Arguments),
     /// Show what a server is and how it runs
@@ -88,6 +92,7 @@ impl Sprag {
             Command::Exec(command) => complete(command.run(output)),
             Command::Action(command) => complete(command.run(output)),
             Command::Dlq(command) => complete(command.run(output)),
+            Command::Job(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(),

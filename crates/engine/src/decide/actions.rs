@@ -183,7 +183,7 @@ impl Lane {
     }
 
     /// An action as this batch left it, or as it is stored.
-    fn find_action(&self, id: ActionId) -> Result<Option<Action>, Error> {
+    pub(super) fn find_action(&self, id: ActionId) -> Result<Option<Action>, Error> {
         if let Some(action) = self.batch.action(id) {
             return Ok(Some(action.clone()));
         }

@@ -9,6 +9,7 @@ mod attempts;
 mod ends;
 mod executions;
 mod feed;
+mod jobs;
 mod messages;
 mod migrate;
 mod start;
@@ -40,6 +41,10 @@ impl Lane {
             Request::CancelAction(action) => self.cancel_action(*action),
             Request::RetryDead(retry) => self.retry_dead(retry),
             Request::Archive(action) => self.archive(*action),
+            Request::RetryAll(retry) => Ok(self.retry_all(retry)),
+            Request::PauseJob(id) => Ok(self.pause_job(*id)),
+            Request::ResumeJob(id) => Ok(self.resume_job(*id)),
+            Request::CancelJob(id) => Ok(self.cancel_job(*id)),
             Request::Explain(action) => self.explain(*action),
             Request::Queue => Ok(Ok(Answer::Queue(self.dispatcher.status(self.now)))),
             Request::Internal(internal) => self.decide_internal(internal),
@@ -56,6 +61,8 @@ impl Lane {
             Internal::Lost(execution, action) => self.lost(*execution, *action)?,
             Internal::Overdue(attempt) => self.overdue(*attempt)?,
             Internal::Continue(execution) => self.go_on(*execution)?,
+            Internal::JobStep(step) => self.step_job(step)?,
+            Internal::ForgetJob { job, up_to, is_last } => self.forget_job(*job, *up_to, *is_last),
         }
         Ok(Ok(Answer::Checkpointed))
     }

@@ -2,6 +2,7 @@
 
 mod batch;
 mod cache;
+mod jobs;
 mod machines;
 mod tick;
 

@@ -15,6 +15,7 @@ use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 
 use super::batch::{Batch, Change};
 use super::cache::Cache;
+use super::jobs::Jobs;
 use super::machines::Machines;
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
@@ -71,6 +72,7 @@ pub struct Lane {
     pub(crate) machines: Machines,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) timers: Timers,
+    pub(crate) jobs: Jobs,
     pub(crate) batch: Batch,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
@@ -110,6 +112,7 @@ impl Lane {
             machines: Machines::default(),
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits),
             timers: Timers::new(),
+            jobs: Jobs::new(),
             batch: Batch::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
@@ -134,6 +137,7 @@ impl Lane {
 
     /// What an earlier process left.
     fn gather(&mut self) -> Result<(), Error> {
+        self.gather_jobs()?;
         let lost = self.all_running()?.into_iter();
         self.pending
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
@@ -172,7 +176,7 @@ impl Lane {
         if let Some(until) = self.store_rests_until {
             return until;
         }
-        if !self.pending.is_empty() || self.dispatcher.is_hungry() {
+        if !self.pending.is_empty() || self.dispatcher.is_hungry() || self.jobs_have_work() {
             return self.now;
         }
         let wakes = [
@@ -238,6 +242,7 @@ impl Lane {
                 Due::Overdue(attempt) => Internal::Overdue(attempt),
             }))
         }));
+        commands.extend(self.job_step(commands.len())?.map(own));
         Ok(commands)
     }
 
@@ -363,6 +368,7 @@ impl Lane {
     fn act(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         let changes = batch.changes(|id| self.cache.get(id));
+        self.jobs.settle(batch.bulk);
         for (at, due) in batch.due {
             self.timers.add(at, due);
         }
@@ -479,6 +485,10 @@ impl Lane {
         Ok(())
     }
 
+    pub(super) fn shard(&self) -> ShardId {
+        self.fence.shard
+    }
+
     pub(crate) fn hands(&self) -> &dyn Hands {
         self.hands.as_ref()
     }
@@ -554,16 +564,22 @@ fn want(request: &Request, wanted: &mut Wanted) {
         | Request::Archive(action)
         | Request::Explain(action) => wanted.actions.push(*action),
         Request::RetryDead(retry) => wanted.actions.push(retry.action),
-        Request::Queue => {}
-        Request::Internal(internal) => wanted.executions.push(match internal {
-            Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt) => {
-                attempt.execution
-            }
-            Internal::Timer(key) => key.execution,
+        Request::Queue
+        | Request::RetryAll(_)
+        | Request::PauseJob(_)
+        | Request::ResumeJob(_)
+        | Request::CancelJob(_)
+        | Request::Internal(Internal::ForgetJob { .. }) => {}
+        Request::Internal(Internal::JobStep(step)) => wanted.actions.extend(&step.letters),
+        Request::Internal(
+            Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt),
+        ) => wanted.executions.push(attempt.execution),
+        Request::Internal(Internal::Timer(key)) => wanted.executions.push(key.execution),
+        Request::Internal(
             Internal::Due(execution, _)
             | Internal::Begin(execution, _)
             | Internal::Lost(execution, _)
-            | Internal::Continue(execution) => *execution,
-        }),
+            | Internal::Continue(execution),
+        ) => wanted.executions.push(*execution),
     }
 }

@@ -7,6 +7,7 @@
 mod actions;
 mod control;
 mod dispatch;
+mod jobs;
 mod messages;
 mod recovery;
 mod rig;

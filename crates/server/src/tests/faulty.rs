@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::command::Start;
-use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
-use sprag_store::traits::{DueAction, LaneStore, Loaded, Reader, Readers, ReadyKey, ReadyRef, Window};
+use sprag_store::records::{Action, Job, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::traits::{DueAction, Found, LaneStore, Loaded, Reader, Readers, ReadyKey, ReadyRef, Search, Window};
 use sprag_store::{Error, Fence, Memory, Mutation, ShardId, Wanted};
 
 use super::world::{ORDER, Plan, World, engine};
@@ -117,6 +117,18 @@ impl LaneStore for Faulty {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.inner.deferred(shard, after, limit)
+    }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        LaneStore::find_actions(&mut self.inner, search)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.inner.open_jobs(shard)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        self.inner.job_beyond(shard, kept)
     }
 }
 

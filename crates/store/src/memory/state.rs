@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use sprag_core::action::Status;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
-use crate::records::{Action, Execution, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey};
+use crate::records::{
+    Action, Execution, HistoryEntry, InboxEntry, Job, JobItem, Life, MachineVersion, Receipt, Timer, TimerKey,
+};
 use crate::traits::{Error, Mutation, Variables};
 
 /// The greatest number of an open action's status.
@@ -32,6 +34,8 @@ pub(super) struct State {
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
     pub(super) lives: BTreeMap<Timestamp, Life>,
+    pub(super) jobs: BTreeMap<JobId, Job>,
+    pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
 }
 
 /// The record that is to stand under a key; none to have none.
@@ -44,6 +48,10 @@ pub(super) enum Change {
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
     Life(Timestamp, Option<Life>),
+    Job(JobId, Option<Job>),
+    JobItem((JobId, u64), Option<JobItem>),
+    /// Several at once; the last is put in place first when they are taken back.
+    Several(Vec<Self>),
 }
 
 /// All keys that begin with an execution, second part a number.
@@ -96,6 +104,17 @@ impl State {
             }
             Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
             Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
+            Mutation::PutJob(record) => Ok(Change::Job(record.id, Some(record.clone()))),
+            Mutation::InsertJobItem(record) => {
+                let key = (record.job, record.number);
+                absent(&self.job_items, &key)?;
+                Ok(Change::JobItem(key, Some(record.clone())))
+            }
+            Mutation::DeleteJobItems { job, up_to } => {
+                let keys = self.job_items.range((*job, 0)..=(*job, *up_to)).map(|(key, _)| *key);
+                Ok(Change::Several(keys.map(|key| Change::JobItem(key, None)).collect()))
+            }
+            Mutation::DeleteJob(id) => Ok(Change::Job(*id, None)),
         }
     }
 
@@ -107,7 +126,8 @@ impl State {
 
     fn update_execution(&self, record: &Execution, variables: Variables) -> Result<Change, Error> {
         let old = self.executions.get(&record.id).filter(|old| {
-            (&old.machine, &old.key, old.created_at) == (&record.machine, &record.key, record.created_at)
+            (&old.machine, &old.key, &old.tags, old.created_at)
+                == (&record.machine, &record.key, &record.tags, record.created_at)
         });
         let Some(old) = old else {
             return Err(refused("an execution that must be there is not"));
@@ -145,8 +165,14 @@ impl State {
 
     fn update_action(&self, record: &Action) -> Result<Change, Error> {
         let old = self.actions.get(&record.id).filter(|old| {
-            (old.execution, &old.machine, &old.action_id, old.created_at)
-                == (record.execution, &record.machine, &record.action_id, record.created_at)
+            (old.execution, &old.machine, &old.action_id, &old.tags, old.created_at)
+                == (
+                    record.execution,
+                    &record.machine,
+                    &record.action_id,
+                    &record.tags,
+                    record.created_at,
+                )
         });
         match old {
             Some(_) => Ok(Change::Action(record.id, Some(record.clone()))),
@@ -165,6 +191,13 @@ impl State {
             Change::Inbox(key, new) => Change::Inbox(key, swap(&mut self.inbox, key, new)),
             Change::Receipt(key, new) => Change::Receipt(key.clone(), swap(&mut self.receipts, key, new)),
             Change::Life(key, new) => Change::Life(key, swap(&mut self.lives, key, new)),
+            Change::Job(id, new) => Change::Job(id, swap(&mut self.jobs, id, new)),
+            Change::JobItem(key, new) => Change::JobItem(key, swap(&mut self.job_items, key, new)),
+            Change::Several(changes) => {
+                let mut undo: Vec<Change> = changes.into_iter().map(|change| self.put(change)).collect();
+                undo.reverse();
+                Change::Several(undo)
+            }
         }
     }
 

@@ -26,6 +26,11 @@ fn it_serves_queues() -> Result<(), Error> {
 }
 
 #[test]
+fn it_serves_jobs_and_searches() -> Result<(), Error> {
+    conformance::run(conformance::JOBS, Memory::default)
+}
+
+#[test]
 fn it_serves_readers() -> Result<(), Error> {
     conformance::run(conformance::READER, Memory::default)
 }

@@ -14,11 +14,12 @@ use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, history, inbox, lives, machines, receipts, shards, timers};
+use super::{actions, executions, history, inbox, jobs, lives, machines, receipts, search, shards, timers};
 use crate::checks;
-use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Job, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, ReadyKey, ReadyRef, Search, ShardId,
+    Wanted, Window,
 };
 
 /// A log of this many pages (16 MiB) is copied back into the file, as far as readers allow.
@@ -164,6 +165,21 @@ impl LaneStore for Writer {
     ) -> Result<Vec<ExecutionId>, Error> {
         self.read_shard(shard, |connection| inbox::deferred(connection, after, limit))
     }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.read(|connection| search::actions(connection, search))
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.read_shard(shard, jobs::open)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        let found = self.read_shard(shard, |connection| {
+            Ok(jobs::beyond(connection, kept)?.into_iter().collect())
+        })?;
+        Ok(found.into_iter().next())
+    }
 }
 
 fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
@@ -224,6 +240,10 @@ fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
         Mutation::InsertReceipt(record) => receipts::insert(connection, record),
         Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
         Mutation::PutLife(record) => lives::put(connection, record),
+        Mutation::PutJob(record) => jobs::put(connection, record),
+        Mutation::InsertJobItem(record) => jobs::insert_item(connection, record),
+        Mutation::DeleteJobItems { job, up_to } => jobs::delete_items(connection, *job, *up_to),
+        Mutation::DeleteJob(id) => jobs::delete(connection, *id),
     }
 }
 
