@@ -52,6 +52,15 @@ fn doom(store: &Path) {
     product.terminate(GUARD);
 }
 
+/// Copies a database that nobody has open, with the log that a process may have left beside it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::copy(from, to).unwrap();
+    let log = |path: &Path| path.with_extension("db-wal");
+    if log(from).exists() {
+        std::fs::copy(log(from), log(to)).unwrap();
+    }
+}
+
 /// Makes the job, once, and waits until it is over. An error means that the server died.
 fn drive(client: &mut Client, job: &mut Option<String>) -> std::io::Result<()> {
     let known = match job.clone() {
@@ -112,7 +121,7 @@ fn a_job_that_is_killed_at_any_commit_ends_with_every_item_once() {
         for number in 1..=COMMITS_MAX {
             let failpoint = format!("{side}-commit:{number}");
             let store = folder.path().join(format!("{side}-{number}.db"));
-            std::fs::copy(&doomed, &store).unwrap();
+            copy(&doomed, &store);
             let mut job = None;
             let outcome = match Product::try_start(&store, &[("SPRAG_FAILPOINT", &failpoint)]) {
                 Ok(product) => drive(&mut product.client(), &mut job),
