@@ -61,26 +61,23 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// The job: the one that was made before the server died, or a new one.
+fn made(client: &mut Client) -> std::io::Result<String> {
+    if let Some(known) = ids(&client.get("/v1/jobs")?.body, "id").pop() {
+        return Ok(known);
+    }
+    let body = json!({"filter": "errorType = \"not_found\"", "reason": "a crash test"});
+    let answer = client.post("/v1/dead-letters/retry", &body)?;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    Ok(answer.body["id"].as_str().unwrap_or_default().to_owned())
+}
+
 /// Makes the job, once, and waits until it is over. An error means that the server died.
 fn drive(client: &mut Client, job: &mut Option<String>) -> std::io::Result<()> {
-    let known = match job.clone() {
-        Some(known) => known,
-        None => {
-            let listed = client.get("/v1/jobs")?;
-            let made = ids(&listed.body, "id").pop();
-            let id = match made {
-                Some(made) => made,
-                None => {
-                    let body = json!({"filter": "errorType = \"not_found\"", "reason": "a crash test"});
-                    let answer = client.post("/v1/dead-letters/retry", &body)?;
-                    assert_eq!(answer.status, 202, "{answer:?}");
-                    answer.body["id"].as_str().unwrap_or_default().to_owned()
-                }
-            };
-            *job = Some(id.clone());
-            id
-        }
-    };
+    if job.is_none() {
+        *job = Some(made(client)?);
+    }
+    let known = job.clone().unwrap_or_default();
     loop {
         let answer = client.get(&format!("/v1/jobs/{known}"))?;
         assert_eq!(answer.status, 200, "an acknowledged job is lost: {answer:?}");

@@ -158,13 +158,12 @@ impl Test {
         let [Constant::Number(millis)] = self.constants.as_slice() else {
             return None;
         };
-        let (least, most) = (i64::MIN, i64::MAX);
         let (first, last) = match self.relation {
             Relation::Equal | Relation::In => (*millis, *millis),
-            Relation::Less => (least, millis.saturating_sub(1)),
-            Relation::LessOrEqual => (least, *millis),
-            Relation::Greater => (millis.saturating_add(1), most),
-            Relation::GreaterOrEqual => (*millis, most),
+            Relation::Less => (i64::MIN, millis.saturating_sub(1)),
+            Relation::LessOrEqual => (i64::MIN, *millis),
+            Relation::Greater => (millis.saturating_add(1), i64::MAX),
+            Relation::GreaterOrEqual => (*millis, i64::MAX),
             Relation::NotEqual => return None,
         };
         Some((Timestamp::from_millis(first), Timestamp::from_millis(last)))

@@ -68,7 +68,7 @@ fn a_day_is_its_first_instant_and_an_instant_may_have_a_zone() {
     let at = |written: &str| {
         let text = format!("createdAt = \"{written}\"");
         match condition(&text, Resource::Jobs).unwrap() {
-            Condition::Is(test) => test.constants,
+            Condition::Is(only) => only.constants,
             other => panic!("{other:?}"),
         }
     };

@@ -6,7 +6,8 @@ use super::world::{DOOMED, ORDER, World};
 
 /// A text as a query parameter.
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes()
+        .fold(String::new(), |encoded, byte| format!("{encoded}%{byte:02X}"))
 }
 
 fn filtered(list: &str, filter: &str) -> String {
@@ -162,7 +163,7 @@ async fn text_that_looks_like_sql_is_text() {
         let page = world
             .get(&filtered("executions", &format!("{field} = \"{hostile}\"")))
             .await;
-        assert_eq!(ids(&page.expect(200)), [meant.clone()]);
+        assert_eq!(ids(&page.expect(200)), std::slice::from_ref(&meant));
     }
     let none = world
         .get(&filtered("executions", &format!("machine = \"{hostile}\"")))

@@ -84,7 +84,7 @@ impl Walk {
     }
 
     fn new(from: &'static str, place: &str, id: &'static str, tests: &[&Test]) -> Self {
-        let constants = tests.iter().flat_map(|test| test.constants.first());
+        let constants = tests.iter().filter_map(|test| test.constants.first());
         Self {
             from,
             place: place.to_owned(),

@@ -205,17 +205,18 @@ const MANY: u64 = 60_000;
 const QUICK: Duration = Duration::from_millis(500);
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how long a page takes is what is measured")]
 fn a_page_among_very_many_closed_executions_is_quick_whatever_it_looks_for() {
     let file = File::new();
     let mut store = Opened::new(&file).unwrap();
     for chunk in 0..MANY / 5_000 {
         let one = |number: u64| Execution {
-            status: if number % 1_000 == 0 {
+            status: if number.is_multiple_of(1_000) {
                 ExecutionStatus::Cancelled
             } else {
                 ExecutionStatus::Completed
             },
-            machine: if number % 2 == 0 {
+            machine: if number.is_multiple_of(2) {
                 "order".to_owned()
             } else {
                 "refund".to_owned()
