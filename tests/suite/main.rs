@@ -5,6 +5,7 @@
 mod backup;
 mod crash;
 mod failpoints;
+mod jobs;
 mod life;
 mod structure;
 mod timers;

@@ -8,6 +8,7 @@ pub mod action;
 pub mod clock;
 pub mod duration;
 pub mod expression;
+pub mod filter;
 pub mod ids;
 pub mod json;
 pub mod machine;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sprag_core::action::Outcome;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId};
 use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
 use crate::control;
+use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -50,6 +51,14 @@ pub enum Request {
     RetryDead(RetryDead),
     /// Put a dead letter away.
     Archive(ActionId),
+    /// Make a job that tries dead letters again.
+    RetryAll(RetryAll),
+    /// Hold a job.
+    PauseJob(JobId),
+    /// Let a job go on.
+    ResumeJob(JobId),
+    /// End a job.
+    CancelJob(JobId),
     /// Say why an action does not move, as the dispatcher knows it.
     Explain(ActionId),
     /// Say what waits and what runs.
@@ -91,6 +100,28 @@ pub enum Internal {
     Continue(ExecutionId),
     /// Work that follows from what operators set, or from age.
     Chore(control::Chore),
+    /// The next page of a job.
+    JobStep(JobStep),
+    /// Items of a job that is too old to be kept.
+    ForgetJob {
+        /// Whose.
+        job: JobId,
+        /// The last of them.
+        up_to: u64,
+        /// Whether the job itself goes too.
+        is_last: bool,
+    },
+}
+
+/// A page of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobStep {
+    /// Which job.
+    pub job: JobId,
+    /// The dead letters that its filter met.
+    pub letters: Vec<ActionId>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<ActionId>,
 }
 
 /// An attempt, with where to find it.
@@ -185,6 +216,8 @@ pub enum Answer {
     Queue(Vec<LineStatus>),
     /// What operators have set.
     Control(Box<control::Answer>),
+    /// The job as it is now.
+    Job(Box<JobView>),
 }
 
 /// A machine version that is kept.
@@ -293,6 +326,12 @@ codes! {
     ExecutionUnknown = "execution-unknown", 404;
     /// No action with that id.
     ActionUnknown = "action-unknown", 404;
+    /// No job with that id.
+    JobUnknown = "job-unknown", 404;
+    /// Too many jobs are open.
+    JobsFull = "jobs-full", 429;
+    /// The filter does not follow the grammar, or names what is not there.
+    FilterInvalid = "filter-invalid", 400;
     /// Another attempt is the action's current one.
     AttemptSuperseded = "attempt-superseded", 409;
     /// The definition has errors.

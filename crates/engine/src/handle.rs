@@ -334,14 +334,14 @@ impl Handle {
     }
 
     /// An execution as far as the store and the switches know.
-    fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
+    pub(crate) fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
         let mut view = ExecutionView::of(aggregate, machine);
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(aggregate.actions.values(), &self.board.switches(), self.now());
         view
     }
 
-    fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
+    pub(crate) fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
         let action = convert::action_from(row).map_err(|error| damaged(&error))?;
         let execution = reader.execution(action.origin.execution)?;
         let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
@@ -349,6 +349,11 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
         Ok(view)
+    }
+
+    /// Asks the lane.
+    pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.inbox.ask(request).await
     }
 
     /// Reads committed state off the async threads.
@@ -368,7 +373,7 @@ impl Handle {
         }
     }
 
-    fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
+    pub(crate) fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }
 
@@ -403,7 +408,7 @@ impl ConfigCheck for Handle {
 }
 
 /// An execution with its open actions and timers, for its view.
-fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
+pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
     let mut aggregate = convert::aggregate_of(row).map_err(|error| damaged(&error))?;
     if !aggregate.head.status.is_open() {
         return Ok(aggregate);

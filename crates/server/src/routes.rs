@@ -7,7 +7,7 @@ use axum::{Router, middleware};
 use crate::app::App;
 use crate::guard::guard;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, limits, machines, messages, simulate, switches, system,
+    actions, backup, compare, dead_letters, executions, jobs, limits, machines, messages, simulate, switches, system,
 };
 use crate::observe::observe;
 use crate::problem::{Code, Problem};
@@ -45,6 +45,7 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/actions/{id}/retry-now", post(actions::retry_now)),
         ("/v1/actions/{id}/cancel", post(actions::cancel)),
         ("/v1/dead-letters", get(dead_letters::list)),
+        ("/v1/dead-letters/retry", post(dead_letters::retry_all)),
         ("/v1/dead-letters/{id}", get(dead_letters::show)),
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
         ("/v1/dead-letters/{id}/archive", post(dead_letters::archive)),
@@ -58,6 +59,12 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ),
         ("/v1/system/backup", post(backup::take)),
         ("/v1/system/restored", get(backup::restored)),
+        ("/v1/jobs", get(jobs::list)),
+        ("/v1/jobs/{id}", get(jobs::show)),
+        ("/v1/jobs/{id}/items", get(jobs::items)),
+        ("/v1/jobs/{id}/pause", post(jobs::pause)),
+        ("/v1/jobs/{id}/resume", post(jobs::resume)),
+        ("/v1/jobs/{id}/cancel", post(jobs::cancel)),
     ]
 }
 

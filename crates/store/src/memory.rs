@@ -3,6 +3,7 @@
 //! It refuses and orders as the backends on disk do. A clone is another handle to the same records: dropping the lane
 //! and opening another on a clone is what a crash looks like, because a commit is all or nothing.
 
+mod search;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -10,15 +11,17 @@ mod tests;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
-use crate::records::{Action, Execution, Fact, FactKind, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{
+    Action, Execution, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Timer, TimerKey,
+};
 use crate::traits::{
-    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation,
-    OpenAction, Reader, Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window, first_after,
+    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, Found, LaneStore, Loaded, LoadedExecution,
+    Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window, first_after,
 };
 
 /// The shard that holds everything.
@@ -217,6 +220,25 @@ impl LaneStore for Memory {
                 .collect()
         }))
     }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        Reader::find_actions(self, search)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let open = state.jobs.values().filter(|job| job.status.is_open());
+            open.cloned().collect()
+        }))
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        let beyond = self.read_shard(shard, |state| {
+            let over = state.jobs.values().rev().filter(|job| !job.status.is_open());
+            over.skip(kept).take(1).cloned().collect()
+        });
+        Ok(beyond.into_iter().next())
+    }
 }
 
 /// Whether an old execution may be deleted.
@@ -345,6 +367,33 @@ impl Reader for Memory {
 
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
         Ok(self.state().facts.get(&(kind, key.to_owned())).cloned())
+    }
+
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+        let state = self.state();
+        Ok(search::newest(state.executions.iter().rev(), search))
+    }
+
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        let state = self.state();
+        Ok(search::newest(state.actions.iter().rev(), search))
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, Error> {
+        Ok(self.state().jobs.get(&id).cloned())
+    }
+
+    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
+        let state = self.state();
+        let jobs = state.jobs.values().rev();
+        let older = jobs.filter(|job| before.is_none_or(|before| job.id < before));
+        Ok(older.take(limit).cloned().collect())
+    }
+
+    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
+        let state = self.state();
+        let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
+        Ok(items.filter(|item| item.number > after).take(limit).cloned().collect())
     }
 }
 

@@ -3,12 +3,13 @@
 //! Written for backends with many shards and many writers: every commit carries the fences of the shards it touches,
 //! and a backend that finds a fence broken commits nothing.
 
-use sprag_core::ids::{ActionId, ExecutionId, Slot};
+use sprag_core::filter::Condition;
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer,
-    TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, InboxEntry, Job, JobItem, Life, MachineVersion,
+    Receipt, Timer, TimerKey,
 };
 
 /// A range of slots with one owner.
@@ -79,6 +80,19 @@ pub enum Mutation {
     },
     /// A closed execution goes, with everything that belongs to it.
     DeleteExecution(ExecutionId),
+    /// A job that is new or changed.
+    PutJob(Job),
+    /// One more item of a job.
+    InsertJobItem(JobItem),
+    /// Items of a job are forgotten, up to and including a number.
+    DeleteJobItems {
+        /// Whose.
+        job: JobId,
+        /// The last of them.
+        up_to: u64,
+    },
+    /// A job is forgotten. Its items go before it.
+    DeleteJob(JobId),
 }
 
 /// Whether an update writes the variables.
@@ -231,6 +245,15 @@ pub trait LaneStore: Send {
     /// Executions that started up to and including `before`, oldest first, each with whether it may be deleted: it
     /// closed up to then too, and none of its actions is open or dead.
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error>;
+
+    /// Actions that meet a condition, newest first, as of the last commit.
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
+
+    /// The jobs that are not over, oldest first.
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error>;
+
+    /// The newest job that is over and has at least `kept` newer ones that are over too.
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error>;
 }
 
 /// An open action, by where it stands among those of its status.
@@ -340,6 +363,46 @@ pub trait Reader: Send {
 
     /// One fact of the control shard.
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
+
+    /// Executions that meet a condition, newest first.
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error>;
+
+    /// Actions that meet a condition, newest first.
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
+
+    /// One job.
+    fn job(&self, id: JobId) -> Result<Option<Job>, Error>;
+
+    /// Jobs, newest first.
+    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error>;
+
+    /// Items of a job by number, after one.
+    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error>;
+}
+
+/// Rows that one page of a search looks at, whether they meet the condition or not.
+pub const SCAN_MAX: usize = 10_000;
+
+/// A page of what meets a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search<I> {
+    /// What must hold.
+    pub condition: Condition,
+    /// Older than this one.
+    pub before: Option<I>,
+    /// At most so many are found.
+    pub limit: usize,
+    /// At most so many are looked at: [`SCAN_MAX`], fewer in tests.
+    pub scan: usize,
+}
+
+/// What a search found. A page may be short, or empty, and still not be the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found<T, I> {
+    /// Newest first.
+    pub rows: Vec<T>,
+    /// Where the search goes on, if it may find more.
+    pub next: Option<I>,
 }
 
 /// Hands out readers, each for one question or a few: a bounded number at a time.

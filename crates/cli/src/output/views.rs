@@ -8,7 +8,7 @@ use super::table::Table;
 use super::when::{When, now};
 
 /// A field as text; a dash where there is nothing.
-fn field(document: &Value, name: &str) -> String {
+pub(super) fn field(document: &Value, name: &str) -> String {
     match &document[name] {
         Value::Null => "-".to_owned(),
         Value::String(text) if text.is_empty() => "-".to_owned(),
@@ -25,7 +25,8 @@ fn field(document: &Value, name: &str) -> String {
     }
 }
 
-fn instant(document: &Value, name: &str) -> String {
+/// An instant, short; a dash where there is none.
+pub(super) fn instant(document: &Value, name: &str) -> String {
     let text = field(document, name);
     When::parse(&text).map_or(text, When::short)
 }
@@ -39,7 +40,7 @@ fn rows(document: &Value) -> &[Value] {
 }
 
 /// Whatever a list holds, or that it holds nothing.
-fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>) -> String {
+pub(super) fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>) -> String {
     let mut table = Table::new(headings);
     for item in rows(document) {
         table.row(row(item));

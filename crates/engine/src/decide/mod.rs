@@ -11,6 +11,7 @@ mod control;
 mod ends;
 mod executions;
 mod feed;
+mod jobs;
 mod messages;
 mod migrate;
 mod start;
@@ -42,6 +43,10 @@ impl Lane {
             Request::CancelAction(action) => self.cancel_action(*action),
             Request::RetryDead(retry) => self.retry_dead(retry),
             Request::Archive(action) => self.archive(*action),
+            Request::RetryAll(retry) => Ok(self.retry_all(retry)),
+            Request::PauseJob(id) => Ok(self.pause_job(*id)),
+            Request::ResumeJob(id) => Ok(self.resume_job(*id)),
+            Request::CancelJob(id) => Ok(self.cancel_job(*id)),
             Request::Explain(action) => self.explain(*action),
             Request::Queue => {
                 let lines = self.dispatcher.status(&self.control.switches, self.now);
@@ -63,6 +68,8 @@ impl Lane {
             Internal::Overdue(attempt) => self.overdue(*attempt)?,
             Internal::Continue(execution) => self.go_on(*execution)?,
             Internal::Chore(chore) => self.do_chore(chore)?,
+            Internal::JobStep(step) => self.step_job(step)?,
+            Internal::ForgetJob { job, up_to, is_last } => self.forget_job(*job, *up_to, *is_last),
         }
         Ok(Ok(Answer::Checkpointed))
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
 use sprag_store::records::{ExecutionStatus, Timer, TimerKey};
@@ -15,6 +15,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{AttemptRef, Request, Sent};
 use crate::convert;
 use crate::hands::Job;
+use crate::jobs;
 use crate::timers::Due;
 
 /// Something changed about an execution.
@@ -58,6 +59,8 @@ pub(crate) struct Batch {
     timers: BTreeMap<TimerKey, Option<Timer>>,
     /// Queued actions that stand in no line, because a switch holds them.
     aside: BTreeSet<ActionId>,
+    /// Bulk jobs as this batch left them.
+    pub(crate) bulk: BTreeMap<JobId, jobs::Job>,
     /// To start once durable.
     pub(crate) jobs: Vec<Job>,
     /// To ask to stop once durable.
@@ -149,6 +152,7 @@ impl Batch {
                 Write::Update(_) => Mutation::UpdateAction(row),
             });
         }
+        mutations.extend(self.bulk.values().map(|job| Mutation::PutJob(job.row())));
         for (&key, timer) in &self.timers {
             mutations.push(match timer {
                 Some(timer) => Mutation::PutTimer(timer.clone()),

@@ -3,8 +3,10 @@
 mod batch;
 mod cache;
 mod chores;
+mod jobs;
 mod machines;
 mod tick;
+mod wants;
 
 pub use batch::Change;
 pub(crate) use batch::Write;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use sprag_core::clock::Clock;
-use sprag_core::ids::{ActionId, ExecutionId, Mint};
+use sprag_core::ids::{ActionId, Mint};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::records::Life;
@@ -15,10 +15,11 @@ use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 
 use super::batch::{Batch, Change};
 use super::cache::Cache;
-use super::chores;
+use super::jobs::Jobs;
 use super::machines::Machines;
+use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
-use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
+use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
 use crate::dispatch::{Dispatcher, LINE_MAX};
@@ -74,6 +75,7 @@ pub struct Lane {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) timers: Timers,
     pub(crate) control: Control,
+    pub(crate) jobs: Jobs,
     pub(crate) batch: Batch,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
@@ -114,6 +116,7 @@ impl Lane {
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits),
             timers: Timers::new(),
             control: Control::default(),
+            jobs: Jobs::new(),
             batch: Batch::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
@@ -139,6 +142,7 @@ impl Lane {
     /// What an earlier process left.
     fn gather(&mut self) -> Result<(), Error> {
         self.read_control()?;
+        self.gather_jobs()?;
         let lost = self.all_running()?.into_iter();
         self.pending
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
@@ -177,7 +181,7 @@ impl Lane {
         if let Some(until) = self.store_rests_until {
             return until;
         }
-        if !self.pending.is_empty() || self.dispatcher.is_hungry() {
+        if !self.pending.is_empty() || self.dispatcher.is_hungry() || self.jobs_have_work() {
             return self.now;
         }
         let wakes = [
@@ -245,6 +249,7 @@ impl Lane {
             }))
         }));
         self.chores(&mut commands)?;
+        commands.extend(self.job_step(commands.len())?.map(own));
         Ok(commands)
     }
 
@@ -377,6 +382,7 @@ impl Lane {
         for change in &changes {
             self.cache.forget_over(change.execution);
         }
+        self.jobs.settle(batch.bulk);
         for (at, due) in batch.due {
             self.timers.add(at, due);
         }
@@ -495,6 +501,10 @@ impl Lane {
         Ok(())
     }
 
+    pub(super) fn shard(&self) -> ShardId {
+        self.fence.shard
+    }
+
     pub(crate) fn hands(&self) -> &dyn Hands {
         self.hands.as_ref()
     }
@@ -524,64 +534,5 @@ fn is_kept(request: &Request) -> bool {
 pub(crate) fn damaged(error: &convert::Unreadable) -> Error {
     Error::Corrupt {
         detail: error.to_string(),
-    }
-}
-
-/// Answers to look for once it is known who holds the keys that messages were addressed to.
-fn receipts_by_key(commands: &[Command], loaded: &Loaded) -> Vec<(ExecutionId, String)> {
-    let by_key = commands.iter().filter_map(|command| match &command.request {
-        Request::Send(SendMessage {
-            to: Target::Key { machine, key },
-            id: Some(message),
-            ..
-        }) => {
-            let holder = loaded
-                .keys
-                .iter()
-                .find(|((of, held), _)| of == machine && held == key)?;
-            Some((holder.1, message.clone()))
-        }
-        _ => None,
-    });
-    by_key.collect()
-}
-
-/// What a request needs to be loaded.
-fn want(request: &Request, wanted: &mut Wanted) {
-    match request {
-        Request::Apply(machine) => wanted.newest.push(machine.id.clone()),
-        Request::Start(start) => {
-            wanted.newest.push(start.machine.clone());
-            if let Some(key) = &start.key {
-                wanted.keys.push((start.machine.clone(), key.clone()));
-            }
-        }
-        Request::Send(send) => match &send.to {
-            Target::Id(id) => {
-                wanted.executions.push(*id);
-                wanted.receipts.extend(send.id.clone().map(|message| (*id, message)));
-            }
-            Target::Key { machine, key } => wanted.keys.push((machine.clone(), key.clone())),
-        },
-        Request::Pause(id) | Request::Resume(id) | Request::Cancel(id) => wanted.executions.push(*id),
-        Request::Migrate(migrate) => wanted.executions.push(migrate.execution),
-        Request::RetryNow(action)
-        | Request::CancelAction(action)
-        | Request::Archive(action)
-        | Request::Explain(action) => wanted.actions.push(*action),
-        Request::RetryDead(retry) => wanted.actions.push(retry.action),
-        Request::Queue => {}
-        Request::Control(request) => chores::want_control(request, wanted),
-        Request::Internal(internal) => wanted.executions.push(match internal {
-            Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt) => {
-                attempt.execution
-            }
-            Internal::Timer(key) => key.execution,
-            Internal::Due(execution, _)
-            | Internal::Begin(execution, _)
-            | Internal::Lost(execution, _)
-            | Internal::Continue(execution) => *execution,
-            Internal::Chore(chore) => return chores::want(chore, wanted),
-        }),
     }
 }

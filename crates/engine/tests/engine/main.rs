@@ -8,6 +8,7 @@ mod actions;
 mod backups;
 mod control;
 mod dispatch;
+mod jobs;
 mod limits;
 mod messages;
 mod recovery;

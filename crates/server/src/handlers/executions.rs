@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::HistoryView;
 use sprag_engine::command::{Migrate, Start};
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::ExecutionQuery;
 
 use super::explain;
 use crate::app::App;
@@ -43,20 +43,25 @@ pub(crate) async fn start(State(app): State<App>, Query(Wait(wait)): Query<Wait>
 }
 
 pub(crate) struct ListParams {
-    machine: Option<String>,
-    status: Option<ExecutionStatus>,
-    key: Option<String>,
+    condition: Condition,
     page: Page,
 }
 
 impl FromParams for ListParams {
-    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "filter", "limit", "cursor"];
 
     fn read(params: &mut Params) -> Self {
+        let status = params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word);
+        let given = [
+            params
+                .text("machine")
+                .map(|machine| Condition::text(Field::Machine, machine)),
+            status.map(|status| Condition::number(Field::Status, status as u8)),
+            params.text("key").map(|key| Condition::text(Field::Key, key)),
+        ];
+        let filter = params.filter(Resource::Executions);
         Self {
-            machine: params.text("machine"),
-            status: params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word),
-            key: params.text("key"),
+            condition: given.into_iter().flatten().fold(filter, Condition::and),
             page: params.page("executions"),
         }
     }
@@ -64,21 +69,12 @@ impl FromParams for ListParams {
 
 /// `GET /v1/executions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams {
-        machine,
-        status,
-        key,
-        page,
-    } = params;
-    let query = ExecutionQuery {
-        machine,
-        status,
-        key,
-        before: page.after()?,
-        limit: page.wanted(),
-    };
-    let views = app.engine.executions(query).await?;
-    Ok(ok(&page.list(views, |view| view.id.to_string())))
+    let ListParams { condition, page } = params;
+    let found = app
+        .engine
+        .find_executions(condition, page.after()?, page.limit())
+        .await?;
+    Ok(ok(&page.found(found)))
 }
 
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.

@@ -11,13 +11,14 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
     ("internal-error", "edges"),
     ("limits-full", "the engine's tests of limits"),
+    ("jobs-full", "jobs"),
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("shutting-down", "edges"),
@@ -126,6 +127,8 @@ impl Scene {
                 Code::ActionUnknown,
                 world.get(&format!("/v1/actions/act_{nothing}")).await,
             ),
+            (Code::JobUnknown, world.get(&format!("/v1/jobs/job_{nothing}")).await),
+            (Code::FilterInvalid, world.get("/v1/executions?filter=x").await),
             (Code::DefinitionInvalid, world.apply("id: x").await),
             (Code::InputInvalid, self.start(json!({"machine": "order"})).await),
             (Code::KeyInUse, self.start(order(json!({"key": "K"}))).await),

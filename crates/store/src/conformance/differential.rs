@@ -145,6 +145,12 @@ fn compare_readers(random: &mut Random, left: &Opened, right: &Opened, place: &s
     same(&left.executions(&query)?, &right.executions(&query)?, place, &query);
     let query = random.action_query();
     same(&left.actions(&query)?, &right.actions(&query)?, place, &query);
+    let search = random.execution_search();
+    let found = (left.find_executions(&search)?, right.find_executions(&search)?);
+    same(&found.0, &found.1, place, &search);
+    let search = random.action_search();
+    let found = (left.find_actions(&search)?, right.find_actions(&search)?);
+    same(&found.0, &found.1, place, &search);
 
     let (id, after, limit) = (random.execution_id(), random.below(10), random.limit());
     same(&left.execution(id)?, &right.execution(id)?, place, &id);

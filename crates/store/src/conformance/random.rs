@@ -5,7 +5,9 @@ use sprag_core::ids::scatter;
 
 use super::fixtures::{action, at, entry, execution, input, receipt, timer, version};
 use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Variables, Wanted, Window};
+use crate::traits::{
+    ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted, Window,
+};
 
 const EXECUTIONS: u64 = 24;
 const ACTIONS: u64 = 60;
@@ -14,6 +16,11 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 const LINES: [&str; 3] = ["email", "webhook", "webhook:x"];
 const MESSAGES: [&str; 3] = ["m1", "m2", "m3"];
 const ERRORS: [&str; 2] = ["timeout", "crashed"];
+
+/// The number decides the tags too: they never change.
+fn tags(number: u64) -> Vec<String> {
+    (0..number % 3).map(|tag| format!("tag{tag}")).collect()
+}
 
 /// A stream of numbers that a seed determines.
 pub(super) struct Random {
@@ -76,6 +83,7 @@ impl Random {
         Execution {
             machine,
             key,
+            tags: tags(number),
             ..execution(number)
         }
     }
@@ -83,7 +91,10 @@ impl Random {
     /// One of the few actions, as it is when it is new: the number decides its execution.
     fn new_action(&mut self) -> Action {
         let number = self.below(ACTIONS);
-        action(&execution(number % EXECUTIONS), 1_000 + number)
+        Action {
+            tags: tags(number),
+            ..action(&execution(number % EXECUTIONS), 1_000 + number)
+        }
     }
 
     fn alter_execution(&mut self, execution: &mut Execution) {
@@ -93,7 +104,9 @@ impl Random {
         execution.updated_at = at(self.below(1_000));
         execution.body = vec![self.byte(255); self.size(300)];
         execution.variables = vec![self.byte(255); self.size(4_000)];
-        execution.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
+        if self.once_in(20) {
+            execution.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
+        }
     }
 
     fn alter_action(&mut self, action: &mut Action) {
@@ -104,7 +117,6 @@ impl Random {
         action.run_at = at(self.below(20));
         action.error_kind = self.maybe(|random| random.text(&ERRORS));
         action.body = vec![self.byte(255); self.size(300)];
-        action.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
     }
 
     fn timer(&mut self) -> Timer {
@@ -276,6 +288,24 @@ impl Random {
             key: self.maybe(|random| random.text(&KEYS)),
             before: self.maybe(Self::execution_id),
             limit: self.limit(),
+        }
+    }
+
+    pub(super) fn execution_search(&mut self) -> Search<sprag_core::ids::ExecutionId> {
+        Search {
+            condition: self.execution_condition(),
+            before: self.maybe(Self::execution_id),
+            limit: self.limit(),
+            scan: crate::traits::SCAN_MAX,
+        }
+    }
+
+    pub(super) fn action_search(&mut self) -> Search<sprag_core::ids::ActionId> {
+        Search {
+            condition: self.action_condition(),
+            before: self.maybe(Self::action_id),
+            limit: self.limit(),
+            scan: crate::traits::SCAN_MAX,
         }
     }
 

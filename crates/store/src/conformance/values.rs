@@ -25,7 +25,13 @@ pub const VALUES: &[Check] = checks![
 fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let mut one = keyed(1, "k");
+    one.tags = vec![
+        "red".to_owned(),
+        "\"quoted\", [and] \u{1f980}".to_owned(),
+        String::new(),
+    ];
     let mut send = action(&one, 2);
+    send.tags = vec!["blue".to_owned()];
     store.commit(&[
         Mutation::InsertExecution(one.clone()),
         Mutation::InsertAction(send.clone()),
@@ -36,11 +42,6 @@ fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error>
     one.updated_at = at(9);
     one.body = b"changed".to_vec();
     one.variables = b"changed too".to_vec();
-    one.tags = vec![
-        "red".to_owned(),
-        "\"quoted\", [and] \u{1f980}".to_owned(),
-        String::new(),
-    ];
     "email".clone_into(&mut send.kind);
     send.status = DEAD;
     "email:x".clone_into(&mut send.line);
@@ -48,7 +49,6 @@ fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error>
     send.run_at = at(10);
     send.error_kind = Some("timeout".to_owned());
     send.body = b"changed".to_vec();
-    send.tags = vec!["blue".to_owned()];
     store.commit(&[
         Mutation::UpdateExecution {
             execution: one.clone(),
@@ -58,9 +58,7 @@ fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error>
     ])?;
     assert_eq!(store.reader.execution(one.id)?, Some(one.clone()));
     assert_eq!(store.reader.action(send.id)?, Some(send.clone()));
-    one.tags.clear();
     send.error_kind = None;
-    send.tags.clear();
     store.commit(&[
         Mutation::UpdateExecution {
             execution: one.clone(),

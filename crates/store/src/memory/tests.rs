@@ -31,6 +31,11 @@ fn it_keeps_facts_and_lets_old_executions_go() -> Result<(), Error> {
 }
 
 #[test]
+fn it_serves_jobs_and_searches() -> Result<(), Error> {
+    conformance::run(conformance::JOBS, Memory::default)
+}
+
+#[test]
 fn it_serves_readers() -> Result<(), Error> {
     conformance::run(conformance::READER, Memory::default)
 }

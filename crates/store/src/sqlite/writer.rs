@@ -15,12 +15,14 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use super::backup::Copying;
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, facts, history, inbox, lives, machines, receipts, retention, shards, timers};
+use super::{
+    actions, executions, facts, history, inbox, jobs, lives, machines, receipts, retention, search, shards, timers,
+};
 use crate::checks;
-use crate::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
-    ReadyRef, ShardId, Wanted, Window,
+    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
+    ReadyRef, Search, ShardId, Wanted, Window,
 };
 
 /// A log of this many pages (16 MiB) is copied back into the file, as far as readers allow.
@@ -192,6 +194,21 @@ impl LaneStore for Writer {
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
         self.read_shard(shard, |connection| retention::aged(connection, page))
     }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.read(|connection| search::actions(connection, search))
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.read_shard(shard, jobs::open)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        let found = self.read_shard(shard, |connection| {
+            Ok(jobs::beyond(connection, kept)?.into_iter().collect())
+        })?;
+        Ok(found.into_iter().next())
+    }
 }
 
 fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
@@ -255,6 +272,10 @@ fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
         Mutation::PutFact(record) => facts::put(connection, record),
         Mutation::DeleteFact { kind, key } => facts::delete(connection, *kind, key),
         Mutation::DeleteExecution(id) => retention::delete(connection, *id),
+        Mutation::PutJob(record) => jobs::put(connection, record),
+        Mutation::InsertJobItem(record) => jobs::insert_item(connection, record),
+        Mutation::DeleteJobItems { job, up_to } => jobs::delete_items(connection, *job, *up_to),
+        Mutation::DeleteJob(id) => jobs::delete(connection, *id),
     }
 }
 

@@ -3,6 +3,7 @@
 mod archive;
 mod list;
 mod retry;
+mod retry_all;
 mod show;
 
 use crate::client::Remote;
@@ -17,6 +18,8 @@ pub(crate) enum Command {
     Show(One),
     /// Try a dead letter again, with a fresh budget of attempts
     Retry(retry::Arguments),
+    /// Try all dead letters again that meet a filter, as a job
+    RetryAll(retry_all::Arguments),
     /// Put a dead letter away
     Archive(One),
 }
@@ -36,6 +39,7 @@ impl Command {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(one) => show::run(&one, output).await,
             Self::Retry(arguments) => retry::run(&arguments, output).await,
+            Self::RetryAll(arguments) => retry_all::run(&arguments, output).await,
             Self::Archive(one) => archive::run(&one, output).await,
         }
     }
