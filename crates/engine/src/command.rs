@@ -10,6 +10,7 @@ use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
+use crate::idempotency::Idempotency;
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -17,6 +18,8 @@ use crate::view::{ActionView, ExecutionView};
 pub struct Command {
     /// What is asked.
     pub request: Request,
+    /// What makes it act once, where whoever asked gave a key.
+    pub idempotency: Option<Idempotency>,
     /// Where the answer goes, once what it says is durable. The engine's own requests have nobody to answer.
     pub reply: Option<oneshot::Sender<Reply>>,
 }
@@ -178,10 +181,12 @@ pub enum Answer {
     Checkpointed,
     /// What waits and what runs.
     Queue(Vec<LineStatus>),
+    /// The answer to an earlier command under the same idempotency key; this one did nothing.
+    Replayed(Box<Reply>),
 }
 
 /// A machine version that is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Applied {
     /// The machine's name.
     pub id: String,
@@ -292,8 +297,14 @@ codes! {
     DefinitionInvalid = "definition-invalid", 422;
     /// The start variables do not meet the machine's `input`.
     InputInvalid = "input-invalid", 422;
+    /// The machine's newest version has no such hook.
+    HookUnknown = "hook-unknown", 404;
+    /// A secret that is needed to answer cannot be had.
+    SecretUnavailable = "secret-unavailable", 503;
     /// An open execution of the machine holds the key.
     KeyInUse = "key-in-use", 409;
+    /// The idempotency key was used for something else.
+    IdempotencyKeyReused = "idempotency-key-reused", 422;
     /// The execution is closed.
     ExecutionClosed = "execution-closed", 409;
     /// The execution is not in a status that allows it.

@@ -10,6 +10,7 @@ mod cursor;
 mod guard;
 mod handlers;
 mod observe;
+mod once;
 mod options;
 mod path;
 mod problem;

@@ -206,6 +206,7 @@ impl Simulation {
             let reply = (!is_own).then_some(sender);
             commands.push(Command {
                 request: ask.request.clone(),
+                idempotency: self.clients.idempotency(&ask),
                 reply,
             });
             if !is_own {

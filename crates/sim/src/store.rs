@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
+use sprag_store::records::{Life, MachineVersion, Scope, Timer, TimerKey};
 use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef, Window};
 use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
 
@@ -344,5 +344,9 @@ impl LaneStore for FaultyStore {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.read(|memory| memory.deferred(shard, after, limit))
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.read(|memory| memory.first_to_expire(shard, limit))
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
         Mutation::InsertReceipt(Receipt { message, .. }) | Mutation::DeleteReceipt { message, .. } => {
             text("message", message)
         }
-        Mutation::PutLife(_) => Ok(()),
+        Mutation::PutIdempotency(_) | Mutation::DeleteIdempotency(_) | Mutation::PutLife(_) => Ok(()),
     }
 }
 

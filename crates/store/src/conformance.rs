@@ -5,6 +5,7 @@
 
 mod differential;
 pub(crate) mod fixtures;
+mod idempotency;
 mod lane;
 mod queues;
 mod random;
@@ -12,6 +13,7 @@ mod reader;
 mod values;
 
 pub use differential::differential;
+pub use idempotency::IDEMPOTENCY;
 pub use lane::LANE;
 pub use queues::QUEUES;
 pub use reader::READER;

@@ -7,8 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
-use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
     DueAction, Error, Fence, LaneStore, Loaded, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
 };
@@ -194,13 +195,15 @@ impl<S: LaneStore> LaneStore for Failing<S> {
     ) -> Result<Vec<ExecutionId>, Error> {
         self.store.deferred(shard, after, limit)
     }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.store.first_to_expire(shard, limit)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    use sprag_core::time::Timestamp;
 
     use super::*;
     use crate::Memory;

@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
-use crate::records::{Action, Execution, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Execution, HistoryEntry, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
     ActionQuery, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation, Reader,
     Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window,
@@ -177,6 +178,18 @@ impl LaneStore for Memory {
             page(waiting.into_iter(), |id| *id, after.as_ref(), limit)
         }))
     }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let kept = state.idempotency.values();
+            page(
+                kept.map(|record| (record.expires_at, record.scope)),
+                |expiry| *expiry,
+                None,
+                limit,
+            )
+        }))
+    }
 }
 
 impl Readers for Memory {
@@ -292,6 +305,7 @@ fn load(state: &State, wanted: &Wanted) -> Loaded {
         actions,
         receipts,
         newest: machines,
+        idempotency,
     } = wanted;
     Loaded {
         executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
@@ -307,6 +321,10 @@ fn load(state: &State, wanted: &Wanted) -> Loaded {
         newest: machines
             .iter()
             .filter_map(|machine| Some((machine.clone(), newest(state, machine)?.version)))
+            .collect(),
+        idempotency: idempotency
+            .iter()
+            .filter_map(|scope| state.idempotency.get(scope).cloned())
             .collect(),
     }
 }

@@ -7,7 +7,8 @@ use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, ExecutionStatus, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey,
+    Action, Execution, ExecutionStatus, HistoryEntry, Idempotency, InboxEntry, Life, MachineVersion, Receipt, Scope,
+    Timer, TimerKey,
 };
 
 /// A range of slots with one owner.
@@ -65,6 +66,10 @@ pub enum Mutation {
         /// The sender's id.
         message: String,
     },
+    /// The answer to a request with an `Idempotency-Key`; takes the place of one that expired.
+    PutIdempotency(Idempotency),
+    /// The key may be used again.
+    DeleteIdempotency(Scope),
     /// This process is alive.
     PutLife(Life),
 }
@@ -91,6 +96,8 @@ pub struct Wanted {
     pub receipts: Vec<(ExecutionId, String)>,
     /// Machines whose newest version is asked for.
     pub newest: Vec<String>,
+    /// Answers to requests with an `Idempotency-Key`.
+    pub idempotency: Vec<Scope>,
 }
 
 /// What was found of it.
@@ -106,6 +113,8 @@ pub struct Loaded {
     pub receipts: Vec<Receipt>,
     /// The newest version of each machine that exists.
     pub newest: Vec<(String, u32)>,
+    /// The answers to keys found, expired ones included.
+    pub idempotency: Vec<Idempotency>,
 }
 
 /// An execution with all that is open about it.
@@ -203,6 +212,9 @@ pub trait LaneStore: Send {
     /// Executions with input in their inbox although they are running: input deferred by a bound.
     fn deferred(&mut self, shard: ShardId, after: Option<ExecutionId>, limit: usize)
     -> Result<Vec<ExecutionId>, Error>;
+
+    /// The answers to keys that expire first, earliest first.
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error>;
 }
 
 /// A page of things by due time.

@@ -10,6 +10,7 @@ mod failpoints;
 mod harness;
 mod lint;
 mod lists;
+mod once;
 mod shutdown;
 mod simulate;
 mod store;

@@ -8,6 +8,7 @@ mod actions;
 mod control;
 mod dispatch;
 mod messages;
+mod once;
 mod recovery;
 mod rig;
 mod schedules;

@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
 mod explain;
+pub(crate) mod hooks;
 pub(crate) mod machines;
 pub(crate) mod messages;
 pub(crate) mod simulate;

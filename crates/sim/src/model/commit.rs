@@ -78,6 +78,11 @@ impl Model {
         match mutation {
             Mutation::InsertMachineVersion(row) => self.read_version(row),
             Mutation::InsertExecution(row) => {
+                // Clients tag what they start under an idempotency key, each key with a tag of its own.
+                let is_first = |tag: &String| !self.executions.values().any(|known| known.row.tags.contains(tag));
+                ensure(row.tags.iter().all(is_first), Invariant::ExactlyOnce, || {
+                    format!("{:?} started a second execution", row.tags)
+                })?;
                 commit.touched.insert(row.id);
                 self.executions.insert(row.id, KnownExecution::new(row.clone()));
                 Ok(())
@@ -114,6 +119,8 @@ impl Model {
                 }
                 Ok(())
             }
+            // The answers that follow are held against the first one.
+            Mutation::PutIdempotency(_) | Mutation::DeleteIdempotency(_) => Ok(()),
             Mutation::PutLife(life) => {
                 self.last_life = Some(*life);
                 Ok(())

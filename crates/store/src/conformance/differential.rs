@@ -114,6 +114,13 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
         place,
         &after,
     );
+    let limit = random.limit();
+    same(
+        &left.first_to_expire(SHARD, limit)?,
+        &right.first_to_expire(SHARD, limit)?,
+        place,
+        &limit,
+    );
     Ok(())
 }
 

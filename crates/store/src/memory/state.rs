@@ -10,7 +10,9 @@ use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
-use crate::records::{Action, Execution, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey};
+use crate::records::{
+    Action, Execution, HistoryEntry, Idempotency, InboxEntry, Life, MachineVersion, Receipt, Scope, Timer, TimerKey,
+};
 use crate::traits::{Error, Mutation, Variables};
 
 /// The greatest number of an open action's status.
@@ -31,6 +33,7 @@ pub(super) struct State {
     pub(super) timers: BTreeMap<TimerKey, Timer>,
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
+    pub(super) idempotency: BTreeMap<Scope, Idempotency>,
     pub(super) lives: BTreeMap<Timestamp, Life>,
 }
 
@@ -43,6 +46,7 @@ pub(super) enum Change {
     Timer(TimerKey, Option<Timer>),
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
+    Idempotency(Scope, Option<Idempotency>),
     Life(Timestamp, Option<Life>),
 }
 
@@ -95,6 +99,8 @@ impl State {
                 Ok(Change::Receipt(key, Some(record.clone())))
             }
             Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
+            Mutation::PutIdempotency(record) => Ok(Change::Idempotency(record.scope, Some(record.clone()))),
+            Mutation::DeleteIdempotency(scope) => Ok(Change::Idempotency(*scope, None)),
             Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
         }
     }
@@ -164,6 +170,7 @@ impl State {
             Change::Timer(key, new) => Change::Timer(key, swap(&mut self.timers, key, new)),
             Change::Inbox(key, new) => Change::Inbox(key, swap(&mut self.inbox, key, new)),
             Change::Receipt(key, new) => Change::Receipt(key.clone(), swap(&mut self.receipts, key, new)),
+            Change::Idempotency(scope, new) => Change::Idempotency(scope, swap(&mut self.idempotency, scope, new)),
             Change::Life(key, new) => Change::Life(key, swap(&mut self.lives, key, new)),
         }
     }

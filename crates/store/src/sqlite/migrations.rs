@@ -15,11 +15,18 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "heart",
-    sql: include_str!("migrations/0001_heart.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "heart",
+        sql: include_str!("migrations/0001_heart.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "idempotency",
+        sql: include_str!("migrations/0002_idempotency.sql"),
+    },
+];
 
 const CREATE: &str = "\
     CREATE TABLE IF NOT EXISTS schema_migration (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL) STRICT";

@@ -10,6 +10,7 @@ mod executions;
 mod filesystem;
 mod filter;
 mod history;
+mod idempotency;
 mod inbox;
 mod lives;
 mod lock;

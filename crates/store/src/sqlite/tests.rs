@@ -52,6 +52,11 @@ fn it_keeps_values() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
+    conformance::run(conformance::IDEMPOTENCY, File::new)
+}
+
+#[test]
 fn it_serves_queues() -> Result<(), Error> {
     conformance::run(conformance::QUEUES, File::new)
 }

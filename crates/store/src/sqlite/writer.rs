@@ -11,12 +11,13 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, history, inbox, lives, machines, receipts, shards, timers};
+use super::{actions, executions, history, idempotency, inbox, lives, machines, receipts, shards, timers};
 use crate::checks;
-use crate::records::{Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
     DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, ReadyKey, ReadyRef, ShardId, Wanted, Window,
 };
@@ -164,6 +165,10 @@ impl LaneStore for Writer {
     ) -> Result<Vec<ExecutionId>, Error> {
         self.read_shard(shard, |connection| inbox::deferred(connection, after, limit))
     }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.read_shard(shard, |connection| idempotency::first_to_expire(connection, limit))
+    }
 }
 
 fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
@@ -173,6 +178,7 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
         actions,
         receipts,
         newest,
+        idempotency,
     } = wanted;
     let mut loaded = Loaded::default();
     for &id in executions {
@@ -193,6 +199,9 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
     for machine in newest {
         let version = machines::newest(connection, machine)?;
         loaded.newest.extend(version.map(|version| (machine.clone(), version)));
+    }
+    for &scope in idempotency {
+        loaded.idempotency.extend(idempotency::get(connection, scope)?);
     }
     Ok(loaded)
 }
@@ -223,6 +232,8 @@ fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
         Mutation::DeleteInbox { execution, position } => inbox::delete(connection, *execution, *position),
         Mutation::InsertReceipt(record) => receipts::insert(connection, record),
         Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
+        Mutation::PutIdempotency(record) => idempotency::put(connection, record),
+        Mutation::DeleteIdempotency(scope) => idempotency::delete(connection, *scope),
         Mutation::PutLife(record) => lives::put(connection, record),
     }
 }

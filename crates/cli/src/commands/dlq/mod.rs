@@ -5,7 +5,7 @@ mod list;
 mod retry;
 mod show;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::Output;
 
@@ -18,7 +18,7 @@ pub(crate) enum Command {
     /// Try a dead letter again, with a fresh budget of attempts
     Retry(retry::Arguments),
     /// Put a dead letter away
-    Archive(One),
+    Archive(Changed),
 }
 
 /// One dead letter at a server.
@@ -28,6 +28,15 @@ pub(crate) struct One {
     id: String,
     #[command(flatten)]
     remote: Remote,
+}
+
+/// One dead letter at a server, to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
 }
 
 impl Command {

@@ -53,6 +53,7 @@ impl<'n> Loader<'n> {
             actions: Vec::new(),
             results_named: Vec::new(),
             skips_named: Vec::new(),
+            hooks: Vec::new(),
             templates: object("templates"),
             paths: BTreeMap::new(),
         };
@@ -77,6 +78,7 @@ impl<'n> Loader<'n> {
         }
         self.read_actions(&root);
         self.read_behaviour();
+        self.read_hooks(&root);
         self.check_mail_templates(&root);
         self.name_results();
         self.name_skips();
