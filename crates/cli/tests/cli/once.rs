@@ -27,7 +27,7 @@ fn a_command_under_a_key_acts_once_and_says_so() {
     }
     assert_eq!(server.json(&["exec", "show", id])["variables"]["taken"], 1);
     let reused = server.run(&["exec", "start", "counter", "--var", "x=1", "--idempotency-key", "k"]);
-    assert_eq!(reused.code, Some(1), "{reused:?}");
+    assert_eq!(reused.code, Some(2), "{reused:?}");
     assert!(reused.stderr.contains("idempotency-key-reused"), "{reused:?}");
     let invalid = server.run(&["exec", "start", "counter", "--idempotency-key", "a b"]);
     assert_eq!(invalid.code, Some(2), "{invalid:?}");

@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use futures_util::FutureExt;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
-use sprag_store::records::{Life, MachineVersion, Timer, TimerKey};
+use sprag_store::records::{Life, MachineVersion, Scope, Timer, TimerKey};
 use sprag_store::traits::{DueAction, LaneStore, Loaded, Reader, Readers, ReadyKey, ReadyRef, Window};
 use sprag_store::{Error, Fence, Memory, Mutation, ShardId, Wanted};
 
@@ -117,6 +118,10 @@ impl LaneStore for Faulty {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         self.inner.deferred(shard, after, limit)
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.inner.first_to_expire(shard, limit)
     }
 }
 

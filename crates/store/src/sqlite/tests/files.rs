@@ -100,7 +100,7 @@ fn the_schema_records_its_steps_by_number_and_name() {
         .prepare("SELECT version, name FROM schema_migration")
         .unwrap();
     let steps: Vec<(u32, String)> = statement.query_map([], read).unwrap().map(Result::unwrap).collect();
-    assert_eq!(steps, [(1, "heart".to_owned())]);
+    assert_eq!(steps, [(1, "heart".to_owned()), (2, "idempotency".to_owned())]);
 }
 
 #[test]

@@ -110,7 +110,7 @@ unknown-root /hooks/h/payload | begins with `secrets` | nothing else
 unknown-field /hooks/h/type | `request` has no `header` | `request.headers`?
   h: {verify: none, key: k, type: «"{{request.header.x}}"}
 ---
-bad-template /hooks/h/payload/a | expression | mend
+bad-template /hooks/h/payload/a | `{{` is not closed | braces
   h: {verify: none, key: k, type: A, payload: {a: «"{{request.body"}}
 ---
 reserved-type /hooks/h/type | `done.x` | another
