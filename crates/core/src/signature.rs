@@ -1,4 +1,4 @@
-//! Signatures of webhooks: Standard Webhooks (symmetric, `v1`), signed and checked, and DocuSign Connect's HMAC, checked.
+//! Signatures of webhooks: Standard Webhooks (symmetric, `v1`), made and checked, and `DocuSign` Connect's HMAC, checked.
 //!
 //! With Standard Webhooks the id and the time are signed with the body, so a receiver can refuse a replay. Several
 //! secrets give several signatures, so that a secret can be changed without missing a call. Signatures are compared in
@@ -73,7 +73,7 @@ impl Secret {
         Self::of_bytes(key)
     }
 
-    /// Takes the text itself as the key, as DocuSign does.
+    /// Takes the text itself as the key, as `DocuSign` does.
     pub fn verbatim(text: &str) -> Result<Self, SecretError> {
         Self::of_bytes(text.as_bytes().to_vec())
     }
@@ -92,9 +92,7 @@ impl Secret {
 
     /// Whether `signature` is this key's over the parts, one after the other.
     fn signed(&self, parts: &[&[u8]], signature: &[u8]) -> bool {
-        let mac = self
-            .mac()
-            .map(|mac| parts.iter().fold(mac, |mac, part| mac.chain_update(part)));
+        let mac = self.mac().map(|mac| parts.iter().fold(mac, hmac::Mac::chain_update));
         mac.is_some_and(|mac| mac.verify_slice(signature).is_ok())
     }
 }
@@ -171,7 +169,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether somebody who has one of the secrets sent the body, after DocuSign Connect: each signature is the base64 of
+/// Whether somebody who has one of the secrets sent the body, after `DocuSign` Connect: each signature is the base64 of
 /// the body's HMAC.
 pub fn verify_docusign(body: &[u8], signatures: &[&str], secrets: &[Secret]) -> Result<(), Refused> {
     let signatures: Vec<Vec<u8>> = signatures

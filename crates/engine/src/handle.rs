@@ -303,32 +303,30 @@ impl Handle {
         } = migrate;
         let now = self.now();
         let handle = self.clone();
-        let found = self
-            .read(move |reader| {
-                let Some(row) = reader.execution(id)? else {
-                    return Ok(Err(Refusal::new(
-                        Code::ExecutionUnknown,
-                        format!("there is no execution `{id}`"),
-                    )));
-                };
-                let aggregate = whole(reader, row)?;
-                let name = Arc::clone(&aggregate.head.machine);
-                let Some(target) = reader.machine(&name, version)? else {
-                    let detail = format!("machine `{name}` has no version {}", version.unwrap_or_default());
-                    return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
-                };
-                let from = handle.compiled(reader, &aggregate)?;
-                let to = handle.version(reader, &name, target.version)?;
-                Ok(Ok(migration::check(
-                    &aggregate,
-                    (&from, &to),
-                    target.version,
-                    &states,
-                    now,
-                )))
-            })
-            .await?;
-        found
+        self.read(move |reader| {
+            let Some(row) = reader.execution(id)? else {
+                return Ok(Err(Refusal::new(
+                    Code::ExecutionUnknown,
+                    format!("there is no execution `{id}`"),
+                )));
+            };
+            let aggregate = whole(reader, row)?;
+            let name = Arc::clone(&aggregate.head.machine);
+            let Some(target) = reader.machine(&name, version)? else {
+                let detail = format!("machine `{name}` has no version {}", version.unwrap_or_default());
+                return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
+            };
+            let from = handle.compiled(reader, &aggregate)?;
+            let to = handle.version(reader, &name, target.version)?;
+            Ok(Ok(migration::check(
+                &aggregate,
+                (&from, &to),
+                target.version,
+                &states,
+                now,
+            )))
+        })
+        .await?
     }
 
     /// Steps through an execution's causes again and compares with what is stored.

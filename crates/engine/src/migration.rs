@@ -276,9 +276,9 @@ pub(crate) fn check(
 ) -> MigrationCheck {
     let plan = Plan::new(&aggregate.execution, (from, to), states, now);
     let mut problems = plan.problems.clone();
-    let status = aggregate.head.status;
-    if !status.is_open() {
-        let detail = format!("execution `{}` is {}", aggregate.head.id, status.word());
+    let head = &aggregate.head;
+    if !head.status.is_open() {
+        let detail = format!("execution `{}` is {}", head.id, head.status.word());
         problems.insert(0, (String::new(), detail));
     }
     let timers = if problems.is_empty() {
@@ -288,7 +288,7 @@ pub(crate) fn check(
     };
     MigrationCheck {
         possible: problems.is_empty(),
-        from: aggregate.head.version,
+        from: head.version,
         to: version,
         states: state_moves(&plan, from, to),
         timers,

@@ -9,7 +9,6 @@ use sprag_engine::idempotency::Key;
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::reply::Answer;
 
 /// The header of a request that must act once.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -45,7 +44,7 @@ fn invalid(detail: &str) -> Problem {
 }
 
 /// The answer to a request that acts once: a replay is the same answer, and says that it is one.
-pub(crate) fn answered<T>(asked: Asked<T>, show: impl FnOnce(T) -> Response) -> Answer {
+pub(crate) fn answered<T>(asked: Asked<T>, show: impl FnOnce(T) -> Response) -> Response {
     let Asked { answer, replayed } = asked;
     let mut response = match answer {
         Ok(value) => show(value),
@@ -56,5 +55,5 @@ pub(crate) fn answered<T>(asked: Asked<T>, show: impl FnOnce(T) -> Response) -> 
             .headers_mut()
             .insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    Ok(response)
+    response
 }

@@ -178,7 +178,7 @@ impl Clients {
     }
 
     /// What makes a request act once, where its client gave a key.
-    pub(crate) fn idempotency(&self, ask: &Ask) -> Option<Idempotency> {
+    pub(crate) fn idempotency(ask: &Ask) -> Option<Idempotency> {
         let Purpose::StartOnce(number) = &ask.purpose else {
             return None;
         };

@@ -36,7 +36,7 @@ pub struct Hook {
 pub enum Verify {
     /// By a Standard Webhooks signature.
     StandardWebhooks,
-    /// By DocuSign Connect's HMAC.
+    /// By `DocuSign` Connect's HMAC.
     DocusignHmac,
     /// Not at all.
     Nothing,

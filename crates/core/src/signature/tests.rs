@@ -117,8 +117,14 @@ fn docusign_is_believed_with_any_of_its_keys() {
         Ok(())
     );
     assert_eq!(verify_docusign(body, &[right], &[other]), Err(Refused::Mismatch));
-    assert_eq!(verify_docusign(b"", &[right], &[key.clone()]), Err(Refused::Mismatch));
-    assert_eq!(verify_docusign(body, &[], &[key.clone()]), Err(Refused::Unsigned));
+    assert_eq!(
+        verify_docusign(b"", &[right], std::slice::from_ref(&key)),
+        Err(Refused::Mismatch)
+    );
+    assert_eq!(
+        verify_docusign(body, &[], std::slice::from_ref(&key)),
+        Err(Refused::Unsigned)
+    );
     assert_eq!(verify_docusign(body, &["?"], &[key]), Err(Refused::Unsigned));
 }
 

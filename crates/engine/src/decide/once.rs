@@ -24,13 +24,13 @@ impl Lane {
         if let Some(&(known, position)) = self.batch.answered.get(&scope) {
             return Ok(match replies.get(position) {
                 // What the first one is told may still change within the batch: see `keep_answers`.
-                Some(first) if known == digest => replayed(first.clone()),
+                Some(first) if known == digest => Ok(replayed(first.clone())),
                 _ => Err(reused()),
             });
         }
         if let Some(kept) = self.kept_answer(scope) {
             return Ok(if kept.digest == digest {
-                replayed(restored(&kept.answer))
+                Ok(replayed(restored(&kept.answer)))
             } else {
                 Err(reused())
             });
@@ -75,7 +75,7 @@ impl Lane {
                 && let Some(answer) = replies.get(first).cloned()
                 && let Some(reply) = replies.get_mut(position)
             {
-                *reply = replayed(answer);
+                *reply = Ok(replayed(answer));
             }
         }
         self.expiry_due = self.expiry_due.min(expires_at);
@@ -105,6 +105,6 @@ impl Lane {
     }
 }
 
-fn replayed(reply: Reply) -> Reply {
-    Ok(Answer::Replayed(Box::new(reply)))
+fn replayed(reply: Reply) -> Answer {
+    Answer::Replayed(Box::new(reply))
 }

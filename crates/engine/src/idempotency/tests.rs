@@ -23,8 +23,8 @@ fn start(variables: Value) -> Start {
     }
 }
 
-fn of(text: &str, request: Request) -> Idempotency {
-    Idempotency::of(&key(text), &request).unwrap()
+fn of(text: &str, request: &Request) -> Idempotency {
+    Idempotency::of(&key(text), request).unwrap()
 }
 
 fn execution(number: u64) -> ExecutionId {
@@ -43,9 +43,9 @@ fn a_key_has_from_1_to_255_visible_ascii_characters() {
 
 #[test]
 fn the_order_of_members_says_nothing_and_their_values_everything() {
-    let one = of("k", Request::Start(start(json!({"a": 1, "b": {"c": 2, "d": 3}}))));
-    let same = of("k", Request::Start(start(json!({"b": {"d": 3, "c": 2}, "a": 1}))));
-    let other = of("k", Request::Start(start(json!({"a": 1, "b": {"c": 2, "d": 4}}))));
+    let one = of("k", &Request::Start(start(json!({"a": 1, "b": {"c": 2, "d": 3}}))));
+    let same = of("k", &Request::Start(start(json!({"b": {"d": 3, "c": 2}, "a": 1}))));
+    let other = of("k", &Request::Start(start(json!({"a": 1, "b": {"c": 2, "d": 4}}))));
     assert_eq!(one, same);
     assert_eq!(one.scope, other.scope);
     assert_ne!(one.digest, other.digest);
@@ -54,16 +54,16 @@ fn the_order_of_members_says_nothing_and_their_values_everything() {
 #[test]
 fn another_principal_key_route_or_target_is_another_scope() {
     let id = execution(1);
-    let one = of("k", Request::Pause(id)).scope;
+    let one = of("k", &Request::Pause(id)).scope;
     let other_principal = Idempotency::of(&Key::new("else", "k").unwrap(), &Request::Pause(id)).unwrap();
     for other in [
         other_principal,
-        of("l", Request::Pause(id)),
-        of("k", Request::Resume(id)),
-        of("k", Request::Cancel(id)),
-        of("k", Request::Pause(execution(2))),
-        of("k", Request::RetryNow(ActionId::from_bytes(id.to_bytes()))),
-        of("k", Request::Archive(ActionId::from_bytes(id.to_bytes()))),
+        of("l", &Request::Pause(id)),
+        of("k", &Request::Resume(id)),
+        of("k", &Request::Cancel(id)),
+        of("k", &Request::Pause(execution(2))),
+        of("k", &Request::RetryNow(ActionId::from_bytes(id.to_bytes()))),
+        of("k", &Request::Archive(ActionId::from_bytes(id.to_bytes()))),
     ] {
         assert_ne!(one, other.scope);
     }
@@ -76,18 +76,18 @@ fn a_start_counts_for_its_machine_and_key_and_stands_in_their_slot() {
         ..start(json!({}))
     };
     let (red, blue) = (
-        of("k", Request::Start(keyed("red"))),
-        of("k", Request::Start(keyed("blue"))),
+        of("k", &Request::Start(keyed("red"))),
+        of("k", &Request::Start(keyed("blue"))),
     );
     assert_ne!(red.scope, blue.scope);
     assert_eq!(red.scope.slot(), Slot::of_key("order", "red"));
-    let free = of("k", Request::Start(start(json!({}))));
+    let free = of("k", &Request::Start(start(json!({}))));
     assert_eq!(free.scope.slot(), Slot::of_idempotency_key("k"));
     assert_ne!(
         free.scope,
         of(
             "k",
-            Request::Start(Start {
+            &Request::Start(Start {
                 machine: "refund".to_owned(),
                 ..start(json!({}))
             })
@@ -105,7 +105,7 @@ fn what_is_asked_of_somebody_is_decided_in_their_slot() {
         states: BTreeMap::new(),
     };
     for request in [Request::Pause(id), Request::Migrate(migrate)] {
-        assert_eq!(of("k", request).scope.slot(), id.slot());
+        assert_eq!(of("k", &request).scope.slot(), id.slot());
     }
     let by_key = SendMessage {
         to: Target::Key {
@@ -117,7 +117,7 @@ fn what_is_asked_of_somebody_is_decided_in_their_slot() {
         id: None,
     };
     assert_eq!(
-        of("k", Request::Send(by_key)).scope.slot(),
+        of("k", &Request::Send(by_key)).scope.slot(),
         Slot::of_key("order", "red")
     );
 }

@@ -87,7 +87,7 @@ pub(crate) async fn retry_now(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    answered(once.retry_now(id).await, |view| ok(&view))
+    Ok(answered(once.retry_now(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/actions/{id}/cancel`
@@ -97,5 +97,5 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    answered(once.cancel_action(id).await, |view| ok(&view))
+    Ok(answered(once.cancel_action(id).await, |view| ok(&view)))
 }

@@ -96,7 +96,7 @@ pub(crate) async fn retry(
         config,
         version,
     };
-    answered(once.retry_dead(retry).await, |view| ok(&view))
+    Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
 }
 
 /// `POST /v1/dead-letters/{id}/archive`
@@ -106,5 +106,5 @@ pub(crate) async fn archive(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    answered(once.archive(id).await, |view| ok(&view))
+    Ok(answered(once.archive(id).await, |view| ok(&view)))
 }

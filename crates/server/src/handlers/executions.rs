@@ -47,7 +47,9 @@ pub(crate) async fn start(
     {
         *view = later;
     }
-    answered(asked, |view| created(format!("/v1/executions/{}", view.id), &view))
+    Ok(answered(asked, |view| {
+        created(format!("/v1/executions/{}", view.id), &view)
+    }))
 }
 
 pub(crate) struct ListParams {
@@ -147,7 +149,7 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    answered(once.cancel(id).await, |view| ok(&view))
+    Ok(answered(once.cancel(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/pause`
@@ -157,7 +159,7 @@ pub(crate) async fn pause(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    answered(once.pause(id).await, |view| ok(&view))
+    Ok(answered(once.pause(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/resume`
@@ -167,7 +169,7 @@ pub(crate) async fn resume(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    answered(once.resume(id).await, |view| ok(&view))
+    Ok(answered(once.resume(id).await, |view| ok(&view)))
 }
 
 /// To which version, and which states become which; or only what that would do.
@@ -206,5 +208,5 @@ pub(crate) async fn migrate(
     if check {
         return Ok(ok(&app.engine.check_migration(migrate).await?));
     }
-    answered(once.migrate(migrate).await, |view| ok(&view))
+    Ok(answered(once.migrate(migrate).await, |view| ok(&view)))
 }

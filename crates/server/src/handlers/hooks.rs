@@ -19,7 +19,7 @@ use crate::path::Path;
 use crate::problem::{Code, FieldError, Problem};
 use crate::reply::Answer;
 
-/// What DocuSign's signatures are called, before their number.
+/// What `DocuSign`'s signatures are called, before their number.
 const DOCUSIGN: &str = "x-docusign-signature-";
 const WEBHOOK_ID: &str = "webhook-id";
 

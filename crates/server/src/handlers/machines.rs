@@ -117,7 +117,7 @@ pub(crate) async fn apply(
     let Some(machine) = loaded.machine else {
         return Err(Problem::of_findings(loaded.findings));
     };
-    answered(once.apply(machine).await, applied)
+    Ok(answered(once.apply(machine).await, applied))
 }
 
 fn applied(applied: Applied) -> Response {

@@ -77,7 +77,7 @@ pub(crate) async fn send(
     Once(once): Once,
     Body(message): Body<Message>,
 ) -> Answer {
-    answered(once.send(message.to(Target::Id(id))).await, sent)
+    Ok(answered(once.send(message.to(Target::Id(id))).await, sent))
 }
 
 /// `POST /v1/messages`
@@ -87,7 +87,10 @@ pub(crate) async fn send_by_key(
     Body(addressed): Body<Addressed>,
 ) -> Answer {
     let Addressed { machine, key, message } = addressed;
-    answered(once.send(message.to(Target::Key { machine, key })).await, sent)
+    Ok(answered(
+        once.send(message.to(Target::Key { machine, key })).await,
+        sent,
+    ))
 }
 
 /// A message that waits in the inbox is accepted; nothing can be said yet about what it does.

@@ -89,7 +89,11 @@ impl Model {
             }
             Mutation::UpdateExecution { execution, variables } => self.read_execution(commit, execution, *variables),
             Mutation::AppendHistory(row) => self.read_history(commit, row),
-            Mutation::InsertAction(_) | Mutation::UpdateAction(_) => Ok(()),
+            // Actions are read last; of two answers under one key, the second is held against the first.
+            Mutation::InsertAction(_)
+            | Mutation::UpdateAction(_)
+            | Mutation::PutIdempotency(_)
+            | Mutation::DeleteIdempotency(_) => Ok(()),
             Mutation::PutTimer(timer) => {
                 let known = self.touch(commit, timer.key.execution)?;
                 known.timers.insert((timer.key.visit, timer.key.index), timer.clone());
@@ -119,8 +123,6 @@ impl Model {
                 }
                 Ok(())
             }
-            // The answers that follow are held against the first one.
-            Mutation::PutIdempotency(_) | Mutation::DeleteIdempotency(_) => Ok(()),
             Mutation::PutLife(life) => {
                 self.last_life = Some(*life);
                 Ok(())

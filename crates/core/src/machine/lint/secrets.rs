@@ -22,8 +22,9 @@ pub(super) fn check(notes: &Notes<'_>, findings: &mut Findings) {
         check_inside(&config, findings);
     }
     for secret in notes.hooks.iter().filter_map(|hook| hook.get("secret")) {
-        let each: Vec<Spot<'_>> = secret.each();
-        each.iter().for_each(|text| check_text("secret", text, findings));
+        for text in secret.each() {
+            check_text("secret", &text, findings);
+        }
     }
 }
 
