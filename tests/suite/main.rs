@@ -7,5 +7,6 @@ mod crash;
 mod failpoints;
 mod jobs;
 mod life;
+mod once;
 mod structure;
 mod timers;

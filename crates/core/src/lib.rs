@@ -14,5 +14,6 @@ pub mod json;
 pub mod machine;
 pub mod redact;
 pub mod schedule;
+pub mod signature;
 pub mod source;
 pub mod time;

@@ -11,6 +11,7 @@ use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
 use crate::control;
+use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
 
@@ -19,6 +20,8 @@ use crate::view::{ActionView, ExecutionView};
 pub struct Command {
     /// What is asked.
     pub request: Request,
+    /// What makes it act once, where whoever asked gave a key.
+    pub idempotency: Option<Idempotency>,
     /// Where the answer goes, once what it says is durable. The engine's own requests have nobody to answer.
     pub reply: Option<oneshot::Sender<Reply>>,
 }
@@ -218,10 +221,12 @@ pub enum Answer {
     Control(Box<control::Answer>),
     /// The job as it is now.
     Job(Box<JobView>),
+    /// The answer to an earlier command under the same idempotency key; this one did nothing.
+    Replayed(Box<Reply>),
 }
 
 /// A machine version that is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Applied {
     /// The machine's name.
     pub id: String,
@@ -338,8 +343,14 @@ codes! {
     DefinitionInvalid = "definition-invalid", 422;
     /// The start variables do not meet the machine's `input`.
     InputInvalid = "input-invalid", 422;
+    /// The machine's newest version has no such hook.
+    HookUnknown = "hook-unknown", 404;
+    /// A secret that is needed to answer cannot be had.
+    SecretUnavailable = "secret-unavailable", 503;
     /// An open execution of the machine holds the key.
     KeyInUse = "key-in-use", 409;
+    /// The idempotency key was used for something else.
+    IdempotencyKeyReused = "idempotency-key-reused", 422;
     /// The execution is closed.
     ExecutionClosed = "execution-closed", 409;
     /// The execution is not in a status that allows it.

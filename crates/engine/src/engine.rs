@@ -93,7 +93,7 @@ impl Builder {
         let hands = TaskHands {
             runtime: tokio::runtime::Handle::current(),
             runners: Arc::clone(&runners),
-            secrets,
+            secrets: Arc::clone(&secrets),
             inbox: inbox.clone(),
             tasks: std::collections::BTreeMap::new(),
         };
@@ -130,7 +130,8 @@ impl Builder {
             .map_err(|error| sprag_store::Error::Failed {
                 detail: format!("no thread for the lane: {error}"),
             })?;
-        let handle = Handle::new(inbox.clone(), readers, changes, runners, clock, options.limits).beside(board);
+        let handle =
+            Handle::new(inbox.clone(), readers, changes, runners, clock, secrets, options.limits).beside(board);
         Ok(Engine {
             handle,
             inbox,

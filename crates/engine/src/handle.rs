@@ -21,12 +21,16 @@ use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
 use crate::control::Board;
-use crate::convert::{self, Entry};
+use crate::convert;
+use crate::history::{self, HistoryView};
+use crate::idempotency::Key;
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
+use crate::migration::{self, MigrationCheck};
+use crate::once::Once;
 use crate::options::Limits;
 use crate::replay::{self, Replayed};
-use crate::tasks::Runners;
+use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
 
 /// A way to a running engine. Cheap to clone.
@@ -38,6 +42,7 @@ pub struct Handle {
     runners: Arc<Runners>,
     machines: Arc<Mutex<Compiled>>,
     clock: Arc<dyn Clock>,
+    secrets: Arc<dyn SecretSource>,
     limits: Limits,
     pub(crate) board: Board,
     /// One backup at a time.
@@ -50,19 +55,6 @@ type Compiled = BTreeMap<(String, u32), Arc<Machine>>;
 /// How many compiled versions readers keep.
 const MACHINES_MAX: usize = 1_000;
 
-/// A history entry as callers see it.
-#[derive(Clone, Debug, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryView {
-    /// Dense, from 1.
-    pub sequence: u64,
-    /// When.
-    pub at: sprag_core::time::Timestamp,
-    /// What.
-    #[serde(flatten)]
-    pub entry: Value,
-}
-
 impl Handle {
     pub(crate) fn new(
         inbox: Inbox,
@@ -70,6 +62,7 @@ impl Handle {
         changes: broadcast::Sender<Change>,
         runners: Arc<Runners>,
         clock: Arc<dyn Clock>,
+        secrets: Arc<dyn SecretSource>,
         limits: Limits,
     ) -> Self {
         Self {
@@ -79,6 +72,7 @@ impl Handle {
             runners,
             machines: Arc::default(),
             clock,
+            secrets,
             limits,
             board: Board::default(),
             backups: Arc::new(Semaphore::new(1)),
@@ -89,6 +83,18 @@ impl Handle {
     pub(crate) fn beside(mut self, board: Board) -> Self {
         self.board = board;
         self
+    }
+
+    /// Where secrets come from.
+    pub(crate) fn secrets(&self) -> &dyn SecretSource {
+        self.secrets.as_ref()
+    }
+
+    /// The newest version of a machine, compiled.
+    pub(crate) async fn newest(&self, name: String) -> Result<Arc<Machine>, Refusal> {
+        let version = self.machine(name.clone(), None).await?.version;
+        let handle = self.clone();
+        self.read(move |reader| handle.version(reader, &name, version)).await
     }
 
     /// The bounds in force.
@@ -116,6 +122,14 @@ impl Handle {
             .get(kind)
             .map(|runner| runner.permissions(kind, config))
             .unwrap_or_default()
+    }
+
+    /// The same engine for one request that acts once, however often it is sent under `key`.
+    pub fn once(&self, key: Option<Key>) -> Once {
+        Once {
+            inbox: self.inbox.clone(),
+            key,
+        }
     }
 
     /// Keeps a machine version.
@@ -277,18 +291,54 @@ impl Handle {
 
     /// A page of history, oldest first, after a sequence.
     pub async fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryView>, Refusal> {
-        self.execution(id).await?;
         let handle = self.clone();
         let limit = limit.min(self.limits.history_page);
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.execution(id)? else {
+                    return Ok(None);
+                };
+                let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
+                let versions = |version| handle.version(reader, &head.machine, version);
+                history::page(reader, &head, (after, limit), &versions).map(Some)
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+    }
+
+    /// What moving an execution to another version would do. Nothing is changed.
+    pub async fn check_migration(&self, migrate: Migrate) -> Result<MigrationCheck, Refusal> {
+        let Migrate {
+            execution: id,
+            version,
+            states,
+        } = migrate;
+        let now = self.now();
+        let handle = self.clone();
         self.read(move |reader| {
             let Some(row) = reader.execution(id)? else {
-                return Ok(Vec::new());
+                return Ok(Err(Refusal::new(
+                    Code::ExecutionUnknown,
+                    format!("there is no execution `{id}`"),
+                )));
             };
-            let machine = handle.compiled(reader, &convert::aggregate_of(row).map_err(|error| damaged(&error))?)?;
-            let rows = reader.history(id, after, limit)?;
-            rows.iter().map(|row| history_view(row, &machine)).collect()
+            let aggregate = whole(reader, row)?;
+            let name = Arc::clone(&aggregate.head.machine);
+            let Some(target) = reader.machine(&name, version)? else {
+                let detail = format!("machine `{name}` has no version {}", version.unwrap_or_default());
+                return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
+            };
+            let from = handle.compiled(reader, &aggregate)?;
+            let to = handle.version(reader, &name, target.version)?;
+            Ok(Ok(migration::check(
+                &aggregate,
+                (&from, &to),
+                target.version,
+                &states,
+                now,
+            )))
         })
-        .await
+        .await?
     }
 
     /// Steps through an execution's causes again and compares with what is stored.
@@ -435,44 +485,14 @@ pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggr
 /// Open actions that are looked at to say what an execution waits for.
 const OPEN_SHOWN: usize = 100;
 
-/// A history entry with states named by their paths.
-fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
-    let entry = convert::entry_from(row).map_err(|error| damaged(&error))?;
-    let mut value = serde_json::to_value(&entry).map_err(|error| Error::Corrupt {
-        detail: error.to_string(),
-    })?;
-    if let Entry::Step { microsteps, .. } = &entry {
-        let named = microsteps.iter().map(|microstep| {
-            let paths = |states: &[sprag_core::machine::StateIndex]| -> Vec<&str> {
-                states
-                    .iter()
-                    .filter(|state| state.position() < machine.states.len())
-                    .map(|&state| machine.display_path(state))
-                    .collect()
-            };
-            serde_json::json!({
-                "event": microstep.event,
-                "exited": paths(&microstep.exited),
-                "entered": paths(&microstep.entered),
-            })
-        });
-        value["microsteps"] = named.collect();
-    }
-    Ok(HistoryView {
-        sequence: row.sequence,
-        at: row.at,
-        entry: value,
-    })
-}
-
-fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
+pub(crate) fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
     match reply? {
         Answer::Execution(view) => Ok(*view),
         other => Err(unexpected(&other)),
     }
 }
 
-fn action(reply: Reply) -> Result<ActionView, Refusal> {
+pub(crate) fn action(reply: Reply) -> Result<ActionView, Refusal> {
     match reply? {
         Answer::Action(view) => Ok(*view),
         other => Err(unexpected(&other)),

@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::command::{Code, Command, Refusal, Reply, Request};
+use crate::idempotency::Idempotency;
 
 /// Requests from outside that may wait for a lane.
 const ADMITTED_MAX: usize = 10_000;
@@ -41,7 +42,11 @@ impl Inbox {
 
     /// Puts a request of the engine's own.
     pub(crate) fn put(&self, request: Request) {
-        self.put_command(Command { request, reply: None });
+        self.put_command(Command {
+            request,
+            idempotency: None,
+            reply: None,
+        });
     }
 
     /// Puts a request of the engine's own that wants an answer.
@@ -52,6 +57,11 @@ impl Inbox {
 
     /// Asks and waits for the answer.
     pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.ask_once(request, None).await
+    }
+
+    /// Asks for something that is done once, and waits for the answer.
+    pub(crate) async fn ask_once(&self, request: Request, idempotency: Option<Idempotency>) -> Reply {
         if self.closing.load(Ordering::SeqCst) {
             return Err(shutting_down());
         }
@@ -62,6 +72,7 @@ impl Inbox {
         let (reply, answer) = oneshot::channel();
         let _ = self.sender.send(Wake::Command(Command {
             request,
+            idempotency,
             reply: Some(reply),
         }));
         answer.await.unwrap_or_else(|_| Err(shutting_down()))

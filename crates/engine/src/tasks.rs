@@ -130,6 +130,7 @@ impl Control for Link {
             });
             self.inbox.put_command(Command {
                 request,
+                idempotency: None,
                 reply: Some(reply),
             });
             match answer.await {

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) hosts: Hosts,
     pub(crate) body_bytes: usize,
     pub(crate) store: String,
+    /// Whether only this machine can reach the server.
+    pub(crate) is_loopback: bool,
 }
 
 impl App {

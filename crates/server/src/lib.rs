@@ -11,6 +11,7 @@ mod etag;
 mod guard;
 mod handlers;
 mod observe;
+mod once;
 mod options;
 mod path;
 mod problem;

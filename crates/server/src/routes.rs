@@ -7,11 +7,15 @@ use axum::{Router, middleware};
 use crate::app::App;
 use crate::guard::guard;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, jobs, limits, machines, messages, simulate, switches, system,
+    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, simulate, switches,
+    system,
 };
 use crate::observe::observe;
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
+
+/// The route of inbound webhooks, which are not asked for their origin.
+pub(crate) const HOOKS: &str = "/v1/hooks/{machine}/{name}";
 
 /// Every route with its handlers.
 fn table() -> Vec<(&'static str, MethodRouter<App>)> {
@@ -22,12 +26,16 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/system", get(system::show)),
         ("/v1/schemas/machine", get(system::machine_schema)),
         ("/v1/machines", get(machines::list).post(machines::apply)),
-        ("/v1/machines/lint", post(machines::lint)),
-        ("/v1/machines/simulate", post(simulate::simulate)),
-        ("/v1/machines/diff", post(compare::diff)),
+        ("/v1/machines/lint", post(machines::lint).get(machines::show_verb)),
+        (
+            "/v1/machines/simulate",
+            post(simulate::simulate).get(machines::show_verb),
+        ),
+        ("/v1/machines/diff", post(compare::diff).get(machines::show_verb)),
         ("/v1/machines/{id}", get(machines::show)),
         ("/v1/machines/{id}/diagram", get(compare::diagram)),
         ("/v1/machines/{id}/versions/{version}", get(machines::show_version)),
+        (HOOKS, post(hooks::receive)),
         ("/v1/messages", post(messages::send_by_key)),
         ("/v1/executions", get(executions::list).post(executions::start)),
         ("/v1/executions/{id}", get(executions::show)),

@@ -74,6 +74,7 @@ impl Server {
             hosts,
             body_bytes,
             store,
+            is_loopback: address.ip().is_loopback(),
         };
         let router = routes::router(App::new(engine, settings, is_closing));
         Ok(Self {

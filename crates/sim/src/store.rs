@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use sprag_store::traits::{Aged, AgedPage, DueAction, Found, Loaded, OpenAction, ReadyKey, ReadyRef, Search, Window};
 use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
 
@@ -378,5 +378,9 @@ impl LaneStore for FaultyStore {
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         self.read(|memory| memory.job_beyond(shard, kept))
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.read(|memory| memory.first_to_expire(shard, limit))
     }
 }

@@ -27,7 +27,11 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
         Mutation::InsertReceipt(Receipt { message, .. }) | Mutation::DeleteReceipt { message, .. } => {
             text("message", message)
         }
-        Mutation::PutLife(_) | Mutation::DeleteExecution(_) | Mutation::DeleteJob(_) => Ok(()),
+        Mutation::PutIdempotency(_)
+        | Mutation::DeleteIdempotency(_)
+        | Mutation::PutLife(_)
+        | Mutation::DeleteExecution(_)
+        | Mutation::DeleteJob(_) => Ok(()),
         Mutation::PutFact(Fact { key, .. }) | Mutation::DeleteFact { key, .. } => text("key", key),
         Mutation::PutJob(Job { kind, .. }) => text("kind", kind),
         Mutation::InsertJobItem(JobItem {

@@ -7,6 +7,7 @@ mod conditions;
 mod control;
 mod differential;
 pub(crate) mod fixtures;
+mod idempotency;
 mod jobs;
 mod lane;
 mod queues;
@@ -16,6 +17,7 @@ mod values;
 
 pub use control::CONTROL;
 pub use differential::differential;
+pub use idempotency::IDEMPOTENCY;
 pub use jobs::JOBS;
 pub use lane::LANE;
 pub use queues::QUEUES;

@@ -7,8 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, Mutation, OpenAction, ReadyKey, ReadyRef,
     Search, ShardId, Wanted, Window,
@@ -225,13 +226,15 @@ impl<S: LaneStore> LaneStore for Failing<S> {
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         self.store.job_beyond(shard, kept)
     }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.store.first_to_expire(shard, limit)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    use sprag_core::time::Timestamp;
 
     use super::*;
     use crate::Memory;

@@ -17,7 +17,7 @@ use sprag_core::time::Timestamp;
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Timer, TimerKey,
+    Action, Execution, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer, TimerKey,
 };
 use crate::traits::{
     ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, Found, LaneStore, Loaded, LoadedExecution,
@@ -239,6 +239,18 @@ impl LaneStore for Memory {
         });
         Ok(beyond.into_iter().next())
     }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let kept = state.idempotency.values();
+            page(
+                kept.map(|record| (record.expires_at, record.scope)),
+                |expiry| *expiry,
+                None,
+                limit,
+            )
+        }))
+    }
 }
 
 /// Whether an old execution may be deleted.
@@ -404,6 +416,7 @@ fn load(state: &State, wanted: &Wanted) -> Loaded {
         actions,
         receipts,
         newest: machines,
+        idempotency,
     } = wanted;
     Loaded {
         executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
@@ -419,6 +432,10 @@ fn load(state: &State, wanted: &Wanted) -> Loaded {
         newest: machines
             .iter()
             .filter_map(|machine| Some((machine.clone(), newest(state, machine)?.version)))
+            .collect(),
+        idempotency: idempotency
+            .iter()
+            .filter_map(|scope| state.idempotency.get(scope).cloned())
             .collect(),
     }
 }

@@ -3,7 +3,7 @@
 //! Searchable fields are fields of the record; everything else is a body of JSON bytes exactly as it was serialised.
 //! What the bodies mean is the engine's business: the store never parses them.
 
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
 /// JSON as it was serialised.
@@ -185,6 +185,40 @@ pub struct Receipt {
     pub message: String,
     /// What was answered.
     pub answer: Json,
+}
+
+/// What an `Idempotency-Key` counts for: who asks what of whom under which key. The first 16 bits are the slot of the
+/// target, so the shard that decides is known without a look-up; the rest is a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scope(pub [u8; 32]);
+
+impl Scope {
+    /// A scope in this slot. The digest's first 16 bits give way to it.
+    pub fn new(slot: Slot, digest: [u8; 32]) -> Self {
+        let mut bytes = digest;
+        let [high, low] = slot.0.to_be_bytes();
+        (bytes[0], bytes[1]) = (high, low);
+        Self(bytes)
+    }
+
+    /// The slot that decides which shard owns it.
+    pub fn slot(self) -> Slot {
+        let Self([high, low, ..]) = self;
+        Slot(u16::from_be_bytes([high, low]))
+    }
+}
+
+/// The answer given to a request with an `Idempotency-Key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// What the key counts for.
+    pub scope: Scope,
+    /// Of what was asked: another one under the same scope is refused.
+    pub digest: [u8; 32],
+    /// What was answered.
+    pub answer: Json,
+    /// From then on the key may be used again.
+    pub expires_at: Timestamp,
 }
 
 /// One life of a process on this store: what tells a crash loop from a long run.

@@ -8,8 +8,8 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, InboxEntry, Job, JobItem, Life, MachineVersion,
-    Receipt, Timer, TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life,
+    MachineVersion, Receipt, Scope, Timer, TimerKey,
 };
 
 /// A range of slots with one owner.
@@ -67,6 +67,10 @@ pub enum Mutation {
         /// The sender's id.
         message: String,
     },
+    /// The answer to a request with an `Idempotency-Key`; takes the place of one that expired.
+    PutIdempotency(Idempotency),
+    /// The key may be used again.
+    DeleteIdempotency(Scope),
     /// This process is alive.
     PutLife(Life),
     /// A fact of the control shard, new or changed.
@@ -117,6 +121,8 @@ pub struct Wanted {
     pub receipts: Vec<(ExecutionId, String)>,
     /// Machines whose newest version is asked for.
     pub newest: Vec<String>,
+    /// Answers to requests with an `Idempotency-Key`.
+    pub idempotency: Vec<Scope>,
 }
 
 /// What was found of it.
@@ -132,6 +138,8 @@ pub struct Loaded {
     pub receipts: Vec<Receipt>,
     /// The newest version of each machine that exists.
     pub newest: Vec<(String, u32)>,
+    /// The answers to keys found, expired ones included.
+    pub idempotency: Vec<Idempotency>,
 }
 
 /// An execution with all that is open about it.
@@ -254,6 +262,9 @@ pub trait LaneStore: Send {
 
     /// The newest job that is over and has at least `kept` newer ones that are over too.
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error>;
+
+    /// The answers to keys that expire first, earliest first.
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error>;
 }
 
 /// An open action, by where it stands among those of its status.

@@ -1,6 +1,7 @@
 //! What commands show: data to stdout, as JSON or as text for people.
 
 mod jobs;
+mod migration;
 mod sentences;
 mod table;
 mod views;
@@ -11,6 +12,7 @@ use std::io::{self, Write as _};
 use serde_json::Value;
 
 pub(crate) use jobs::{job, job_counts, job_items, jobs};
+pub(crate) use migration::migration;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, plain};
 pub(crate) use views::{action, actions, execution, executions, history, lines, machine, machines};

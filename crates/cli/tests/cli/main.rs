@@ -10,6 +10,7 @@ mod failpoints;
 mod harness;
 mod lint;
 mod lists;
+mod once;
 mod operate;
 mod shutdown;
 mod simulate;

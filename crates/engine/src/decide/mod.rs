@@ -14,11 +14,13 @@ mod feed;
 mod jobs;
 mod messages;
 mod migrate;
+mod once;
 mod start;
 mod timers;
 mod triggers;
 
-use sprag_core::ids::ExecutionId;
+pub(crate) use once::EXPIRY_EVERY_MILLIS;
+use sprag_core::ids::{ExecutionId, Slot};
 use sprag_store::Error;
 
 use crate::aggregate::Aggregate;
@@ -29,11 +31,11 @@ use crate::lane::Lane;
 pub(crate) type Decision<T> = Result<Result<T, Refusal>, Error>;
 
 impl Lane {
-    /// Decides on one request.
-    pub(crate) fn decide(&mut self, request: &Request) -> Result<Reply, Error> {
+    /// Decides on one request. `slot` is where an execution without a key of its own starts, if that is not free.
+    pub(crate) fn decide(&mut self, request: &Request, slot: Option<Slot>) -> Result<Reply, Error> {
         match request {
             Request::Apply(machine) => self.apply(machine),
-            Request::Start(start) => self.start(start),
+            Request::Start(start) => self.start(start, slot),
             Request::Send(send) => self.send(send),
             Request::Pause(id) => self.pause(*id),
             Request::Resume(id) => self.resume(*id),

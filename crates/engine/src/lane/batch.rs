@@ -8,7 +8,7 @@ use sprag_core::action::Action;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
-use sprag_store::records::{ExecutionStatus, Timer, TimerKey};
+use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
 
 use crate::aggregate::Aggregate;
@@ -75,6 +75,8 @@ pub(crate) struct Batch {
     pub(crate) keys: BTreeMap<(String, String), Option<ExecutionId>>,
     /// Answers to messages, as of this batch.
     pub(crate) receipts: BTreeMap<(ExecutionId, String), Sent>,
+    /// What was decided under which idempotency key: of what was asked, and whose place in the batch has the answer.
+    pub(crate) answered: BTreeMap<Scope, ([u8; 32], usize)>,
     /// The newest version of machines, as of this batch.
     pub(crate) newest: BTreeMap<String, u32>,
 }

@@ -22,6 +22,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
+use crate::decide::EXPIRY_EVERY_MILLIS;
 use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
 use crate::options::{
@@ -67,7 +68,7 @@ pub struct Lane {
     entropy: Box<dyn FnMut() -> u64 + Send>,
     publish: Publish,
     pub(crate) options: Options,
-    pub(super) fence: Fence,
+    pub(crate) fence: Fence,
     pub(crate) now: Timestamp,
     pub(crate) mint: Mint,
     pub(crate) cache: Cache,
@@ -85,6 +86,8 @@ pub struct Lane {
     store_rests_until: Option<Timestamp>,
     started_at: Timestamp,
     life_written_at: Timestamp,
+    /// When to look for answers that are kept no longer.
+    pub(crate) expiry_due: Timestamp,
     /// Whether the process before this one lived only briefly.
     pub(crate) after_short_life: bool,
 }
@@ -126,6 +129,7 @@ impl Lane {
             now,
             started_at: now,
             life_written_at: now,
+            expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
             after_short_life: last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS),
         };
         lane.store.commit(
@@ -189,6 +193,7 @@ impl Lane {
             self.next_sign_of_life(),
             self.dispatcher.next_wake(),
             self.next_chore(),
+            Some(self.expiry_due),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
     }
@@ -237,7 +242,11 @@ impl Lane {
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
         }
-        let own = |request| Command { request, reply: None };
+        let own = |request| Command {
+            request,
+            idempotency: None,
+            reply: None,
+        };
         let room = self.pending.len().min(BATCH_MAX);
         commands.extend(self.pending.drain(..room).map(own));
         let due = self.timers.take_due(self.now, BATCH_MAX);
@@ -267,12 +276,15 @@ impl Lane {
 
     fn decide_all(&mut self, commands: &[Command]) -> Result<Vec<Reply>, Error> {
         self.load(commands)?;
+        self.delete_expired()?;
         let mut replies = Vec::with_capacity(commands.len());
         for command in commands {
-            replies.push(self.decide(&command.request)?);
+            let reply = self.decide_once(command, &replies)?;
+            replies.push(reply);
         }
         self.begin_ready()?;
         self.look_again(&mut replies);
+        self.keep_answers(commands, &mut replies);
         Ok(replies)
     }
 
@@ -310,6 +322,7 @@ impl Lane {
         let mut wanted = Wanted::default();
         for command in commands {
             want(&command.request, &mut wanted);
+            wanted.idempotency.extend(command.idempotency.map(|once| once.scope));
         }
         // A thousand starts of one machine ask once for its newest version.
         wanted.newest.sort_unstable();
@@ -319,6 +332,7 @@ impl Lane {
             actions: std::mem::take(&mut wanted.actions),
             receipts: std::mem::take(&mut wanted.receipts),
             newest: std::mem::take(&mut wanted.newest),
+            idempotency: std::mem::take(&mut wanted.idempotency),
             executions: Vec::new(),
         };
         let by_key = if first == Wanted::default() {
@@ -435,7 +449,7 @@ impl Lane {
             Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
         );
         let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
-        for Command { request, reply } in commands {
+        for Command { request, reply, .. } in commands {
             match reply {
                 Some(sender) => {
                     let _ = sender.send(Err(Refusal::new(code, error.to_string())));

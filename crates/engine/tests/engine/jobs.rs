@@ -57,6 +57,7 @@ fn ask_once(rig: &mut Rig, request: Request) -> Result<JobView, Refusal> {
     let (reply, mut answer) = oneshot::channel();
     rig.tick(vec![Command {
         request,
+        idempotency: None,
         reply: Some(reply),
     }]);
     match answer.try_recv().expect("an answer follows the commit")? {
@@ -175,6 +176,7 @@ fn what_is_no_dead_letter_any_more_is_skipped_and_what_cannot_be_retried_has_fai
     // In the batch of the first step, and before it.
     rig.tick(vec![Command {
         request: Request::Archive(letters[1].1),
+        idempotency: None,
         reply: None,
     }]);
     rig.run();

@@ -134,6 +134,7 @@ impl Rig {
         let (reply, mut answer) = oneshot::channel();
         self.tick(vec![Command {
             request,
+            idempotency: None,
             reply: Some(reply),
         }]);
         self.run();
@@ -149,6 +150,7 @@ impl Rig {
         });
         self.tick(vec![Command {
             request,
+            idempotency: None,
             reply: Some(reply),
         }]);
         match answer.try_recv().expect("an answer") {
@@ -275,7 +277,11 @@ impl Rig {
 
     pub(crate) fn finish_attempt(&mut self, attempt: AttemptRef, outcome: Outcome) {
         let request = Request::Internal(Internal::Outcome { attempt, outcome });
-        self.tick(vec![Command { request, reply: None }]);
+        self.tick(vec![Command {
+            request,
+            idempotency: None,
+            reply: None,
+        }]);
         self.run();
     }
 

@@ -8,6 +8,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use super::explain::explained;
 use crate::app::App;
 use crate::body::{Body, NoFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok, whole};
@@ -71,20 +72,20 @@ pub(crate) async fn queue(State(app): State<App>, Query(Nothing): Query<Nothing>
 
 /// `POST /v1/actions/{id}/retry-now`
 pub(crate) async fn retry_now(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.retry_now(id).await?))
+    Ok(answered(once.retry_now(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/actions/{id}/cancel`
 pub(crate) async fn cancel(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.cancel_action(id).await?))
+    Ok(answered(once.cancel_action(id).await, |view| ok(&view)))
 }

@@ -10,6 +10,7 @@ use sprag_engine::jobs::RetryAll;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query};
@@ -79,19 +80,17 @@ impl FromFields for Retry {
 
 /// `POST /v1/dead-letters/{id}/retry`: as it is, with another configuration, or on another version.
 pub(crate) async fn retry(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(Retry { config, version }): Body<Retry>,
 ) -> Answer {
-    Ok(ok(&app
-        .engine
-        .retry_dead(RetryDead {
-            action: id,
-            config,
-            version,
-        })
-        .await?))
+    let retry = RetryDead {
+        action: id,
+        config,
+        version,
+    };
+    Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
 }
 
 impl FromFields for RetryAll {
@@ -120,10 +119,10 @@ pub(crate) async fn retry_all(
 
 /// `POST /v1/dead-letters/{id}/archive`
 pub(crate) async fn archive(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.archive(id).await?))
+    Ok(answered(once.archive(id).await, |view| ok(&view)))
 }

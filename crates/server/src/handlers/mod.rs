@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
 mod explain;
+pub(crate) mod hooks;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod machines;

@@ -11,17 +11,24 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 16] = [
+const ELSEWHERE: [(&str, &str); 23] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
+    ("hook-unknown", "hooks"),
+    ("hook-unmapped", "hooks"),
+    ("hook-unverified", "handlers::hooks"),
+    ("idempotency-key-invalid", "once"),
+    ("idempotency-key-reused", "once"),
     ("internal-error", "edges"),
     ("limits-full", "the engine's tests of limits"),
     ("jobs-full", "jobs"),
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
+    ("secret-unavailable", "hooks"),
     ("shutting-down", "edges"),
+    ("signature-invalid", "hooks"),
     ("simulation-too-large", "tools"),
     ("store-failed", "faulty"),
     ("store-full", "faulty"),

@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use futures_util::FutureExt;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
-use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use sprag_store::traits::{
     Aged, AgedPage, DueAction, Found, LaneStore, Loaded, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search,
     Window,
@@ -150,6 +151,10 @@ impl LaneStore for Faulty {
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         self.inner.job_beyond(shard, kept)
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.inner.first_to_expire(shard, limit)
     }
 }
 

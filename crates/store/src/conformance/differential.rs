@@ -135,6 +135,13 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
         limit,
     };
     same(&left.aged(SHARD, &page)?, &right.aged(SHARD, &page)?, place, &page);
+    let limit = random.limit();
+    same(
+        &left.first_to_expire(SHARD, limit)?,
+        &right.first_to_expire(SHARD, limit)?,
+        place,
+        &limit,
+    );
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use sprag_core::ids::scatter;
 
-use super::fixtures::{action, at, entry, execution, input, receipt, timer, version};
+use super::fixtures::{action, at, entry, execution, idempotency, input, receipt, timer, version};
 use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
 use crate::traits::{
     ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted, Window,
@@ -11,6 +11,7 @@ use crate::traits::{
 
 const EXECUTIONS: u64 = 24;
 const ACTIONS: u64 = 60;
+const SCOPES: u64 = 8;
 const MACHINES: [&str; 2] = ["order", "refund"];
 const KEYS: [&str; 3] = ["a", "b", "c"];
 const LINES: [&str; 3] = ["email", "webhook", "webhook:x"];
@@ -130,7 +131,7 @@ impl Random {
 
     /// A mutation that the records which `reader` sees mostly allow.
     pub(super) fn mutation(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
-        Ok(match self.below(16) {
+        Ok(match self.below(17) {
             0 => Mutation::InsertMachineVersion(version(&self.text(&MACHINES), u32::from(self.byte(40)))),
             1..=3 => self.write_execution(reader)?,
             4..=5 => self.append(reader)?,
@@ -141,6 +142,7 @@ impl Random {
             12 => self.receipt_or_delete(),
             13 => self.fact_or_delete(),
             14 => Mutation::DeleteExecution(self.new_execution().id),
+            15 => self.idempotency_or_delete(),
             _ => Mutation::PutLife(Life {
                 started_at: at(self.below(9)),
                 seen_at: at(self.below(99)),
@@ -221,6 +223,15 @@ impl Random {
         }
     }
 
+    fn idempotency_or_delete(&mut self) -> Mutation {
+        let record = idempotency(self.below(SCOPES), self.below(20));
+        if self.once_in(3) {
+            Mutation::DeleteIdempotency(record.scope)
+        } else {
+            Mutation::PutIdempotency(record)
+        }
+    }
+
     /// All that can be loaded.
     pub(super) fn everything() -> Wanted {
         let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
@@ -239,6 +250,7 @@ impl Random {
                 .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
                 .collect(),
             newest: MACHINES.map(str::to_owned).to_vec(),
+            idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
             executions,
         }
     }

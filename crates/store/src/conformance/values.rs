@@ -1,6 +1,8 @@
 //! What was written is read back, value for value.
 
-use super::fixtures::{DEAD, Opened, action, at, entry, execution, input, inserts, keyed, receipt, timer, version};
+use super::fixtures::{
+    DEAD, Opened, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
+};
 use super::{Check, Subject, checks};
 use crate::records::{Execution, ExecutionStatus, Life, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation, Variables, Wanted};
@@ -459,6 +461,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         Mutation::PutTimer(timer(&one, 1, 0, 5)),
         Mutation::InsertInbox(input(&one, 1)),
         Mutation::InsertReceipt(receipt(&one, "m")),
+        Mutation::PutIdempotency(idempotency(1, 5)),
         Mutation::PutLife(Life {
             started_at: at(1),
             seen_at: at(2),
@@ -470,6 +473,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&one, 2).id],
         receipts: vec![(one.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        idempotency: vec![idempotency(1, 5).scope],
     };
     let before = store.lane.load(&wanted)?;
     let mut store = store.reopen(subject)?;
@@ -478,6 +482,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         before.executions.len() + before.keys.len() + before.actions.len() + before.receipts.len(),
         4
     );
+    assert_eq!(before.idempotency, [idempotency(1, 5)]);
     assert_eq!(store.reader.history(one.id, 0, 9)?, [entry(&one, 1)]);
     assert_eq!(
         store.lane.last_life()?,

@@ -11,8 +11,8 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, InboxEntry, Job, JobItem, Life, MachineVersion, Receipt, Timer,
-    TimerKey,
+    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life, MachineVersion,
+    Receipt, Scope, Timer, TimerKey,
 };
 use crate::traits::{Error, Mutation, Variables};
 
@@ -34,6 +34,7 @@ pub(super) struct State {
     pub(super) timers: BTreeMap<TimerKey, Timer>,
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
+    pub(super) idempotency: BTreeMap<Scope, Idempotency>,
     pub(super) lives: BTreeMap<Timestamp, Life>,
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
     pub(super) jobs: BTreeMap<JobId, Job>,
@@ -49,6 +50,7 @@ pub(super) enum Change {
     Timer(TimerKey, Option<Timer>),
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
+    Idempotency(Scope, Option<Idempotency>),
     Life(Timestamp, Option<Life>),
     Fact((FactKind, String), Option<Fact>),
     /// Several, in this order.
@@ -108,6 +110,8 @@ impl State {
                 Ok(Change::Receipt(key, Some(record.clone())))
             }
             Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
+            Mutation::PutIdempotency(record) => Ok(Change::Idempotency(record.scope, Some(record.clone()))),
+            Mutation::DeleteIdempotency(scope) => Ok(Change::Idempotency(*scope, None)),
             Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
             Mutation::PutFact(record) => Ok(Change::Fact((record.kind, record.key.clone()), Some(record.clone()))),
             Mutation::DeleteFact { kind, key } => Ok(Change::Fact((*kind, key.clone()), None)),
@@ -217,6 +221,7 @@ impl State {
             Change::Timer(key, new) => Change::Timer(key, swap(&mut self.timers, key, new)),
             Change::Inbox(key, new) => Change::Inbox(key, swap(&mut self.inbox, key, new)),
             Change::Receipt(key, new) => Change::Receipt(key.clone(), swap(&mut self.receipts, key, new)),
+            Change::Idempotency(scope, new) => Change::Idempotency(scope, swap(&mut self.idempotency, scope, new)),
             Change::Life(key, new) => Change::Life(key, swap(&mut self.lives, key, new)),
             Change::Fact(key, new) => Change::Fact(key.clone(), swap(&mut self.facts, key, new)),
             Change::All(changes) => {

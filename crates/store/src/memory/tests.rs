@@ -21,6 +21,11 @@ fn it_keeps_values() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
+    conformance::run(conformance::IDEMPOTENCY, Memory::default)
+}
+
+#[test]
 fn it_serves_queues() -> Result<(), Error> {
     conformance::run(conformance::QUEUES, Memory::default)
 }

@@ -12,6 +12,7 @@ mod facts;
 mod filesystem;
 mod filter;
 mod history;
+mod idempotency;
 mod inbox;
 mod jobs;
 mod lives;

@@ -59,6 +59,11 @@ fn it_serves_jobs_and_searches() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
+    conformance::run(conformance::IDEMPOTENCY, File::new)
+}
+
+#[test]
 fn it_serves_queues() -> Result<(), Error> {
     conformance::run(conformance::QUEUES, File::new)
 }

@@ -11,15 +11,17 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
 use super::backup::Copying;
 use super::errors::classify;
 use super::lock::Lock;
 use super::{
-    actions, executions, facts, history, inbox, jobs, lives, machines, receipts, retention, search, shards, timers,
+    actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, search,
+    shards, timers,
 };
 use crate::checks;
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
     ReadyRef, Search, ShardId, Wanted, Window,
@@ -209,6 +211,10 @@ impl LaneStore for Writer {
         })?;
         Ok(found.into_iter().next())
     }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.read_shard(shard, |connection| idempotency::first_to_expire(connection, limit))
+    }
 }
 
 fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
@@ -218,6 +224,7 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
         actions,
         receipts,
         newest,
+        idempotency,
     } = wanted;
     let mut loaded = Loaded::default();
     for &id in executions {
@@ -238,6 +245,9 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
     for machine in newest {
         let version = machines::newest(connection, machine)?;
         loaded.newest.extend(version.map(|version| (machine.clone(), version)));
+    }
+    for &scope in idempotency {
+        loaded.idempotency.extend(idempotency::get(connection, scope)?);
     }
     Ok(loaded)
 }
@@ -268,6 +278,8 @@ fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
         Mutation::DeleteInbox { execution, position } => inbox::delete(connection, *execution, *position),
         Mutation::InsertReceipt(record) => receipts::insert(connection, record),
         Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
+        Mutation::PutIdempotency(record) => idempotency::put(connection, record),
+        Mutation::DeleteIdempotency(scope) => idempotency::delete(connection, *scope),
         Mutation::PutLife(record) => lives::put(connection, record),
         Mutation::PutFact(record) => facts::put(connection, record),
         Mutation::DeleteFact { kind, key } => facts::delete(connection, *kind, key),

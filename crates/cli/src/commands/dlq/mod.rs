@@ -6,7 +6,7 @@ mod retry;
 mod retry_all;
 mod show;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::Output;
 
@@ -21,7 +21,7 @@ pub(crate) enum Command {
     /// Try all dead letters again that meet a filter, as a job
     RetryAll(retry_all::Arguments),
     /// Put a dead letter away
-    Archive(One),
+    Archive(Changed),
 }
 
 /// One dead letter at a server.
@@ -31,6 +31,15 @@ pub(crate) struct One {
     id: String,
     #[command(flatten)]
     remote: Remote,
+}
+
+/// One dead letter at a server, to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
 }
 
 impl Command {

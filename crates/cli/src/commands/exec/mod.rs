@@ -14,7 +14,7 @@ mod start;
 
 use serde_json::json;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -33,11 +33,11 @@ pub(crate) enum Command {
     /// Say why an execution is not moving, and what would free it
     Explain(One),
     /// End an execution and all its open actions
-    Cancel(One),
+    Cancel(Changed),
     /// Hold an execution: messages wait, nothing starts
-    Pause(One),
+    Pause(Changed),
     /// Let a paused or failed execution go on
-    Resume(One),
+    Resume(Changed),
     /// Move an execution to another version of its machine
     Migrate(migrate::Arguments),
     /// Take every step of an execution again and compare
@@ -51,6 +51,15 @@ pub(crate) struct One {
     id: String,
     #[command(flatten)]
     remote: Remote,
+}
+
+/// One execution at a server, to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
 }
 
 impl Command {
@@ -71,13 +80,15 @@ impl Command {
     }
 }
 
-impl One {
+impl Changed {
     /// Asks for a verb without anything to say about it, and shows the execution as it is then.
     async fn ask(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
-        let client = self.remote.client()?;
+        let Self { one, once } = self;
+        let client = one.remote.client()?;
         let execution = client
-            .post(&["executions", &self.id, verb])
+            .post(&["executions", &one.id, verb])
             .json(&json!({}))
+            .once(once)
             .send()
             .await?;
         output.show(&execution, output::execution)?;
