@@ -5,5 +5,6 @@
 mod crash;
 mod failpoints;
 mod life;
+mod streams;
 mod structure;
 mod timers;

@@ -23,6 +23,7 @@ use crate::command::{
 use crate::convert::{self, Entry};
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
+use crate::metrics::Metrics;
 use crate::options::Limits;
 use crate::replay::{self, Replayed};
 use crate::tasks::Runners;
@@ -38,6 +39,7 @@ pub struct Handle {
     machines: Arc<Mutex<Compiled>>,
     clock: Arc<dyn Clock>,
     limits: Limits,
+    metrics: Arc<Metrics>,
 }
 
 /// Compiled versions by machine and version.
@@ -67,6 +69,7 @@ impl Handle {
         runners: Arc<Runners>,
         clock: Arc<dyn Clock>,
         limits: Limits,
+        metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             inbox,
@@ -76,7 +79,23 @@ impl Handle {
             machines: Arc::default(),
             clock,
             limits,
+            metrics,
         }
+    }
+
+    /// What the engine counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Microseconds since some instant: only to measure how long something took.
+    pub fn micros(&self) -> u64 {
+        self.clock.micros()
+    }
+
+    /// How many requests wait for the lane's answer.
+    pub fn requests_waiting(&self) -> usize {
+        self.inbox.waiting()
     }
 
     /// The bounds in force.
@@ -196,7 +215,7 @@ impl Handle {
                 }
                 loop {
                     match changes.recv().await {
-                        Ok(change) if change.execution == id => break,
+                        Ok(Change::Execution { id: changed, .. }) if changed == id => break,
                         Ok(_) => {}
                         Err(_) => break,
                     }
@@ -320,7 +339,7 @@ impl Handle {
     }
 
     /// Reads committed state off the async threads.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -336,7 +355,7 @@ impl Handle {
         }
     }
 
-    fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
+    pub(crate) fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }
 
@@ -396,9 +415,9 @@ fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Erro
 }
 
 /// Open actions that are looked at to say what an execution waits for.
-const OPEN_SHOWN: usize = 100;
+pub(crate) const OPEN_SHOWN: usize = 100;
 
-fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
+pub(crate) fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
     let action = convert::action_from(row).map_err(|error| damaged(&error))?;
     let execution = reader.execution(action.origin.execution)?;
     let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
@@ -406,7 +425,7 @@ fn action_view(reader: &dyn Reader, row: records::Action) -> Result<ActionView, 
 }
 
 /// A history entry with states named by their paths.
-fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
+pub(crate) fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
     let entry = convert::entry_from(row).map_err(|error| damaged(&error))?;
     let mut value = serde_json::to_value(&entry).map_err(|error| Error::Corrupt {
         detail: error.to_string(),

@@ -7,8 +7,10 @@
 mod app;
 mod body;
 mod cursor;
+mod deadline;
 mod guard;
 mod handlers;
+mod metrics;
 mod observe;
 mod options;
 mod path;
@@ -18,6 +20,7 @@ mod reply;
 mod routes;
 mod server;
 mod shown;
+mod streams;
 
 #[cfg(test)]
 mod tests;
@@ -25,3 +28,4 @@ mod tests;
 pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
 pub use server::Server;
+pub use streams::STREAMS_MAX;

@@ -6,7 +6,9 @@ use axum::{Router, middleware};
 
 use crate::app::App;
 use crate::guard::guard;
-use crate::handlers::{actions, compare, dead_letters, executions, machines, messages, simulate, system};
+use crate::handlers::{
+    actions, compare, dead_letters, executions, machines, messages, metrics, simulate, streams, system,
+};
 use crate::observe::observe;
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
@@ -16,6 +18,7 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
     vec![
         ("/healthz", get(system::healthy)),
         ("/readyz", get(system::ready)),
+        ("/metrics", get(metrics::show)),
         ("/errors/{code}", get(system::error_page)),
         ("/v1/system", get(system::show)),
         ("/v1/schemas/machine", get(system::machine_schema)),
@@ -26,11 +29,13 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/machines/{id}", get(machines::show)),
         ("/v1/machines/{id}/diagram", get(compare::diagram)),
         ("/v1/machines/{id}/versions/{version}", get(machines::show_version)),
+        ("/v1/stream", get(streams::hints)),
         ("/v1/messages", post(messages::send_by_key)),
         ("/v1/executions", get(executions::list).post(executions::start)),
         ("/v1/executions/{id}", get(executions::show)),
         ("/v1/executions/{id}/messages", post(messages::send)),
         ("/v1/executions/{id}/history", get(executions::history)),
+        ("/v1/executions/{id}/stream", get(streams::follow)),
         ("/v1/executions/{id}/explain", get(executions::explain)),
         ("/v1/executions/{id}/replay", post(executions::replay)),
         ("/v1/executions/{id}/cancel", post(executions::cancel)),
@@ -47,6 +52,12 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
         ("/v1/dead-letters/{id}/archive", post(dead_letters::archive)),
     ]
+}
+
+/// The paths of all routes.
+#[cfg(test)]
+pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
+    table().into_iter().map(|(path, _)| path)
 }
 
 /// The whole API.

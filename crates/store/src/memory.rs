@@ -7,6 +7,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
@@ -14,10 +15,10 @@ use sprag_core::ids::{ActionId, ExecutionId};
 
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
-use crate::records::{Action, Execution, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Execution, ExecutionStatus, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
-    ActionQuery, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation, Reader,
-    Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window,
+    ActionQuery, DueAction, Error, ExecutionQuery, Fence, FileBytes, LaneStore, Loaded, LoadedExecution, Mutation,
+    Reader, Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window,
 };
 
 /// The shard that holds everything.
@@ -27,6 +28,7 @@ const SCHEDULED: u8 = Status::Scheduled as u8;
 const QUEUED: u8 = Status::Queued as u8;
 const RUNNING: u8 = Status::Running as u8;
 const RETRYING: u8 = Status::Retrying as u8;
+const DEAD: u8 = Status::Dead as u8;
 
 /// A handle to records in memory.
 #[derive(Clone, Debug, Default)]
@@ -283,6 +285,27 @@ impl Reader for Memory {
         });
         Ok(found.take(*limit).cloned().collect())
     }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        let state = self.state();
+        let open = state.executions.values().map(|execution| execution.status);
+        Ok(counted(open.filter(|status| status.is_open())))
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        let state = self.state();
+        Ok(counted(state.open_with(&[QUEUED]).map(|action| action.line.clone())))
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        let state = self.state();
+        let dead = state.actions.values().filter(|action| action.status == DEAD);
+        Ok(u64::try_from(dead.count()).unwrap_or(u64::MAX))
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        Ok(FileBytes::default())
+    }
 }
 
 fn load(state: &State, wanted: &Wanted) -> Loaded {
@@ -374,4 +397,13 @@ fn page<T, K: Ord>(items: impl Iterator<Item = T>, key: impl Fn(&T) -> K, after:
     items.sort_unstable_by_key(|item| key(item));
     items.truncate(limit);
     items
+}
+
+/// How often each is among them, in their order.
+fn counted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(T, u64)> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item).or_default() += 1;
+    }
+    counts.into_iter().collect()
 }

@@ -3,6 +3,7 @@
 //! Answers are JSON documents, passed on as they are. A refusal is a problem document and becomes a [`Failure`] with
 //! its code; a server that does not answer is named with what would start one.
 
+mod events;
 mod problem;
 mod tls;
 
@@ -12,6 +13,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
+pub(crate) use self::events::{Event, Events, NotOpened};
 use crate::failure::Failure;
 
 /// Where a server is when nobody says otherwise.

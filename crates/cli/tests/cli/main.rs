@@ -14,3 +14,4 @@ mod shutdown;
 mod simulate;
 mod store;
 mod tools;
+mod watch;

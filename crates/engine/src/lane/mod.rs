@@ -6,7 +6,7 @@ mod machines;
 mod tick;
 
 pub use batch::Change;
-pub(crate) use batch::Write;
+pub(crate) use batch::{Batch, Write};
 pub(crate) use machines::compile;
 pub(crate) use tick::damaged;
 pub use tick::{Fatal, Lane, Parts, Publish};

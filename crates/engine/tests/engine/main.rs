@@ -8,6 +8,7 @@ mod actions;
 mod control;
 mod dispatch;
 mod messages;
+mod metrics;
 mod recovery;
 mod rig;
 mod schedules;

@@ -7,6 +7,8 @@ pub(crate) mod executions;
 mod explain;
 pub(crate) mod machines;
 pub(crate) mod messages;
+pub(crate) mod metrics;
 pub(crate) mod simulate;
 mod source;
+pub(crate) mod streams;
 pub(crate) mod system;

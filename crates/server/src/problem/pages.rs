@@ -28,6 +28,7 @@ pages! {
     "input-invalid"
     "internal-error"
     "key-in-use"
+    "last-event-id-invalid"
     "machine-unknown"
     "media-type-unsupported"
     "message-too-large"
@@ -48,6 +49,7 @@ pages! {
     "store-full"
     "store-read-only"
     "store-refused"
+    "too-many-streams"
     "variables-too-large"
     "version-unknown"
 }

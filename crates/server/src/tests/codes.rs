@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 12] = [
+const ELSEWHERE: [(&str, &str); 13] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
@@ -24,6 +24,7 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),
     ("store-refused", "faulty"),
+    ("too-many-streams", "streams"),
 ];
 
 fn small() -> Plan {
@@ -188,6 +189,17 @@ impl Scene {
             (
                 Code::HostRefused,
                 world.send("GET", "/v1/system", &[("Host", "evil.example")], b"").await,
+            ),
+            (
+                Code::LastEventIdInvalid,
+                world
+                    .send(
+                        "GET",
+                        &format!("/v1/executions/{}/stream", self.open),
+                        &[("Last-Event-ID", "x")],
+                        b"",
+                    )
+                    .await,
             ),
             (
                 Code::MediaTypeUnsupported,

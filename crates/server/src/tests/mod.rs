@@ -7,6 +7,8 @@ mod faulty;
 mod guarded;
 mod hostile;
 mod lists;
+mod metrics;
+mod streams;
 mod tools;
 mod work;
 mod world;

@@ -5,6 +5,7 @@
 
 mod actions;
 mod columns;
+mod counts;
 mod errors;
 mod executions;
 mod filesystem;

@@ -9,9 +9,9 @@ use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, history, inbox, machines, timers};
-use crate::records::{Action, Execution, HistoryEntry, MachineVersion, Timer};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Reader, Readers};
+use super::{actions, counts, executions, history, inbox, machines, timers};
+use crate::records::{Action, Execution, ExecutionStatus, HistoryEntry, MachineVersion, Timer};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, FileBytes, Reader, Readers};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -136,5 +136,21 @@ impl Reader for ReadConnection {
 
     fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
         self.read(|connection| actions::list(connection, query))
+    }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        self.read(counts::open_executions)
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.read(counts::queued_actions)
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        self.read(counts::dead_letters)
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        self.read(|connection| Ok(counts::file_bytes(connection)))
     }
 }

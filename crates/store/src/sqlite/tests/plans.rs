@@ -4,7 +4,7 @@ use rusqlite::types::Null;
 use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
-use super::super::{actions, executions, history, inbox, machines, receipts, shards, timers};
+use super::super::{actions, counts, executions, history, inbox, machines, receipts, shards, timers};
 use super::File;
 use crate::records::ExecutionStatus;
 use crate::traits::{ActionQuery, ExecutionQuery};
@@ -93,6 +93,9 @@ fn open_work_is_found_in_the_partial_indexes_alone() {
             "COVERING INDEX action_due ((run_at,id)>(?,?) AND run_at<?)",
         ),
         (actions::RUNNING, "action_open (status=?)"),
+        (counts::OPEN_EXECUTIONS, "COVERING INDEX execution_open"),
+        (counts::QUEUED_ACTIONS, "COVERING INDEX action_ready"),
+        (counts::DEAD_LETTERS, "COVERING INDEX action_dead"),
         (
             timers::DUE,
             "timer_due ((due_at,execution,visit,timer_index)>(?,?,?,?) AND due_at<?)",
