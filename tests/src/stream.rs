@@ -32,9 +32,13 @@ impl Stream {
         write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n{last}\r\n")?;
         Ok(Self(BufReader::new(stream)))
     }
+}
+
+impl Iterator for Stream {
+    type Item = Event;
 
     /// The next event; none at the end, whether the server closed the stream or broke off.
-    pub fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<Event> {
         let mut event = Event::default();
         loop {
             let mut line = String::new();

@@ -77,9 +77,7 @@ fn a_stream_goes_on_after_kill_nine_without_gap_or_repeat() {
         }
         product.kill();
         // Whatever was on its way may still be read.
-        while let Some(Event { id, .. }) = stream.next() {
-            seen.extend(id);
-        }
+        seen.extend(stream.filter_map(|event| event.id));
         sender.join().unwrap();
         product = Product::start(&store, &[]);
     }
@@ -169,9 +167,7 @@ fn a_reader_of_hints_that_fell_behind_is_told_so() {
         });
         over.store(true, Ordering::SeqCst);
     });
-    let events: Vec<Event> = std::iter::from_fn(|| stream.next())
-        .take_while(|event| event.name != "lagged")
-        .collect();
+    let events: Vec<Event> = stream.by_ref().take_while(|event| event.name != "lagged").collect();
     assert!(events.len() > 256, "what was on its way is read: {}", events.len());
     assert!(
         events

@@ -215,7 +215,7 @@ impl Handle {
                 }
                 loop {
                     match changes.recv().await {
-                        Ok(Change::Execution { id: changed, .. }) if changed == id => break,
+                        Ok(Change::Execution { id: its, .. }) if its == id => break,
                         Ok(_) => {}
                         Err(_) => break,
                     }

@@ -62,6 +62,7 @@ enum Wake {
 
 impl Server {
     /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
+    #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
         let Options {
             listen,

@@ -9,21 +9,20 @@ use super::when::now;
 
 /// A history entry.
 pub(crate) fn happened(entry: &Value) -> String {
-    let mut sentence = format!(
+    let parts = [
+        ("left", states(entry, "exited")),
+        ("entered", states(entry, "entered")),
+        ("changed", changed(entry)),
+    ];
+    let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    let parts = parts.map(|(word, names)| format!(", {word} {}", names.join(", ")));
+    let sentence = format!(
         "{}  {}  {}",
         instant(entry, "at"),
         field(entry, "sequence"),
         what(entry)
     );
-    for (word, states) in [("left", states(entry, "exited")), ("entered", states(entry, "entered"))] {
-        if !states.is_empty() {
-            sentence.push_str(&format!(", {word} {}", states.join(", ")));
-        }
-    }
-    let changed = changed(entry);
-    if !changed.is_empty() {
-        sentence.push_str(&format!(", changed {}", changed.join(", ")));
-    }
+    let sentence: String = std::iter::once(sentence).chain(parts).collect();
     plain(&sentence)
 }
 

@@ -37,12 +37,22 @@ impl Watch {
         let path = place.path("watched");
         let mut command: Command = place.command(&[&["exec", "watch"], arguments].concat());
         command.env("SPRAG_SERVER", address);
-        let child = command.stdout(File::create(&path).unwrap()).spawn().unwrap();
+        let notes = File::create(path.with_extension("notes")).unwrap();
+        let child = command
+            .stdout(File::create(&path).unwrap())
+            .stderr(notes)
+            .spawn()
+            .unwrap();
         Self { child, path }
     }
 
     fn text(&self) -> String {
         std::fs::read_to_string(&self.path).unwrap()
+    }
+
+    /// What it said beside the data.
+    fn notes(&self) -> String {
+        std::fs::read_to_string(self.path.with_extension("notes")).unwrap()
     }
 
     fn sees(&self, what: &str) {
@@ -72,7 +82,7 @@ fn a_watch_tells_what_happens_and_ends_with_the_execution() {
     assert_eq!(watch.end(), Some(0));
     let text = watch.text();
     for sentence in [
-        "  1  start, entered open\n",
+        "  1  start, entered order, open\n",
         "  2  message PAY, left open, entered paid, changed by\n",
         "action ship (wait) succeeded: ",
         "  3  done.ship, left paid, entered shipped\n",
@@ -148,6 +158,32 @@ fn a_reader_that_has_seen_enough_ends_the_watch() {
         reader.is_finished().then_some(())
     });
     assert_eq!(reader.join().unwrap().stdout.lines().count(), 1);
+}
+
+#[test]
+fn nothing_is_said_twice_because_the_server_was_away() {
+    let place = Place::new();
+    let mut server = place.up(&[]);
+    let id = start(&server);
+    let listen = server.address.strip_prefix("http://").unwrap().to_owned();
+    let mut watch = Watch::start(&place, &server.address, &[&id]);
+    watch.sees("it waits for a message");
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(
+        server.end().code(),
+        Some(0),
+        "a watch does not hold the server: {}",
+        server.log()
+    );
+    drop(server);
+    let server = place.up_at(&listen, &[]);
+    eventually("the watch is back", || watch.notes().contains("going on").then_some(()));
+    server.run(&["exec", "send", &id, "NOISE"]).ok();
+    watch.sees("message NOISE (unhandled)");
+    server.run(&["exec", "cancel", &id]).ok();
+    assert_eq!(watch.end(), Some(4));
+    let text = watch.text();
+    assert_eq!(text.matches("it waits for a message").count(), 1, "{text}");
 }
 
 #[test]

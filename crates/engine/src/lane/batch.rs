@@ -166,7 +166,7 @@ impl Batch {
         mutations
     }
 
-    /// What listeners hear: executions first, so that whoever looks at an action finds its execution.
+    /// What listeners hear: of executions last, so that whoever hears that one is closed has heard of all its actions.
     pub(crate) fn changes<'a>(&self, aggregate: impl Fn(ExecutionId) -> Option<&'a Aggregate>) -> Vec<Change> {
         let machine = |name: &String| Change::Machine {
             id: Arc::from(name.as_str()),
@@ -185,10 +185,8 @@ impl Batch {
         };
         let machines = self.newest.keys().map(machine);
         let executions = self.executions.keys().filter_map(execution);
-        machines
-            .chain(executions)
-            .chain(self.actions.values().map(action))
-            .collect()
+        let actions = self.actions.values().map(action);
+        machines.chain(actions).chain(executions).collect()
     }
 
     /// How many executions began in this batch.

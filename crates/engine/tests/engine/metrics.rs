@@ -2,6 +2,7 @@
 
 use sprag_core::action::Outcome;
 use sprag_engine::command::Request;
+use sprag_engine::metrics::Counter;
 
 use crate::rig::Rig;
 
@@ -14,7 +15,7 @@ states:
   b: { type: final }
 actions:
   - { actionId: call, type: webhook, triggerState: a, config: { url: 'http://x' }, retryPolicy: { maxAttempts: 2 } }
-  - { actionId: old, type: forgotten, triggerState: a, onExit: keep }
+  - { actionId: old, type: forgotten, triggerState: a, keepOnExit: true }
 ";
 
 #[test]
@@ -39,7 +40,7 @@ fn executions_actions_attempts_and_retries_are_counted_by_type_and_outcome() {
     let mut kinds = metrics.kinds.iter();
     let webhook = kinds.next().unwrap();
     let attempts = [&webhook.begun, &webhook.done, &webhook.not_done, &webhook.unknown];
-    assert_eq!(attempts.map(|counter| counter.get()), [4, 1, 2, 1]);
+    assert_eq!(attempts.map(Counter::get), [4, 1, 2, 1]);
     assert_eq!(webhook.retried.get(), 2);
     assert_eq!([webhook.succeeded.get(), webhook.dead.get()], [1, 1]);
     assert_eq!(webhook.took_micros.read().counts.iter().sum::<u64>(), 4);

@@ -55,9 +55,12 @@ fn executions(text: &mut Text, app: &App) {
     closed.sample(&[("status", "cancelled")], metrics.cancelled.get());
 }
 
+/// One counter of a type.
+type Of = fn(&KindMetrics) -> &Counter;
+
 fn actions(text: &mut Text, app: &App) {
     let help = "Actions that ended since the server began, by type and how.";
-    let outcomes: [(&str, fn(&KindMetrics) -> &Counter); 4] = [
+    let outcomes: [(&str, Of); 4] = [
         ("succeeded", |kind| &kind.succeeded),
         ("dead", |kind| &kind.dead),
         ("cancelled", |kind| &kind.cancelled),

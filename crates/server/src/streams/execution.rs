@@ -1,9 +1,12 @@
 //! Following one execution: its history without a gap or a repeat, its actions as they are now, and its end.
 //!
 //! The listener is there before the history is read, so what is written meanwhile is heard. A hint only wakes: every
-//! round reads the history after the last entry that was sent, and a quiet stream looks at each heartbeat as well.
+//! round reads the history after the last entry that was sent, and a quiet stream looks at each heartbeat as well. The
+//! store may know of the end before the hints of the last commit have arrived; the stream waits for them a moment, so
+//! that its last words are not about actions that are long over.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::response::Response;
 use futures_util::stream::unfold;
@@ -22,6 +25,9 @@ use crate::problem::{Code, Problem};
 /// Entries of a history that are in memory at once for one reader.
 const PAGE: usize = 16;
 
+/// How long the last hints may take once the end is known.
+const LAST_HINTS: Duration = Duration::from_secs(1);
+
 /// A stream that follows an execution.
 pub(crate) struct Following {
     app: App,
@@ -31,6 +37,8 @@ pub(crate) struct Following {
     listener: Listener,
     /// The status that was last sent.
     shown: Option<ExecutionStatus>,
+    /// Whether all hints there will be have been heard.
+    is_over: bool,
     phase: Phase,
 }
 
@@ -51,7 +59,7 @@ impl Following {
     /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
     pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
-        let Followed { sequence, .. } = app.engine.follow(id, after, 0).await?;
+        let Followed { sequence, status, .. } = app.engine.follow(id, after, 0).await?;
         if after > sequence {
             let detail = format!("the history of `{id}` ends at {sequence}, so nobody can have seen {after}");
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
@@ -62,6 +70,7 @@ impl Following {
             after,
             listener,
             shown: None,
+            is_over: !status.is_open(),
             phase: Phase::Open,
         })
     }
@@ -102,10 +111,15 @@ impl Following {
     /// Waits for a hint, or for a heartbeat; the history is looked at after both.
     async fn wait(&mut self) -> String {
         self.phase = Phase::History;
+        let is_ending = self.shown.is_some_and(|status| !status.is_open());
         tokio::select! {
             biased;
             () = self.app.closed() => String::new(),
             () = self.listener.filled() => String::new(),
+            () = sleep(LAST_HINTS), if is_ending => {
+                self.is_over = true;
+                String::new()
+            }
             () = sleep(HEARTBEAT) => sse::HEARTBEAT.to_owned(),
         }
     }
@@ -126,10 +140,12 @@ impl Following {
             return Ok(text);
         }
         self.phase = Phase::Wait;
-        self.actions(&mut text).await?;
+        self.actions(&mut text, status).await?;
         if !status.is_open() {
-            self.phase = Phase::End;
-            sse::event(&mut text, "closed", None, &self.app.engine.execution(self.id).await?);
+            if self.is_over {
+                self.phase = Phase::End;
+                sse::event(&mut text, "closed", None, &self.app.engine.execution(self.id).await?);
+            }
         } else if self.shown != Some(status) {
             sse::event(&mut text, "execution", None, &self.app.engine.execution(self.id).await?);
         }
@@ -138,10 +154,12 @@ impl Following {
     }
 
     /// The actions that changed, as they are now; in the beginning, and when some were missed, those that are open.
-    async fn actions(&self, text: &mut String) -> Result<(), Refusal> {
+    async fn actions(&mut self, text: &mut String, status: ExecutionStatus) -> Result<(), Refusal> {
         let Pending { hints, lagged } = self.listener.take();
         if lagged {
             sse::event(text, "lagged", None, &json!({}));
+            // The last hint may be among those that were missed.
+            self.is_over |= !status.is_open();
         }
         if lagged || self.shown.is_none() {
             for view in self.app.engine.open_actions(self.id).await? {
@@ -149,8 +167,10 @@ impl Following {
             }
         }
         for hint in hints {
-            if let Hint::Action(action, _) = hint {
-                self.action(text, action).await?;
+            match hint {
+                Hint::Action(action, _) => self.action(text, action).await?,
+                Hint::Execution(_, is_closed) => self.is_over |= is_closed,
+                Hint::Machine(_) => {}
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ fn shown(pending: Pending) -> String {
 fn wire(hint: &Hint) -> Value {
     match hint {
         Hint::Machine(id) => json!({"kind": "machine", "id": &**id}),
-        Hint::Execution(id) => json!({"kind": "execution", "id": id}),
+        Hint::Execution(id, _) => json!({"kind": "execution", "id": id}),
         Hint::Action(id, execution) => json!({"kind": "action", "id": id, "executionId": execution}),
     }
 }

@@ -32,8 +32,8 @@ pub(super) enum Interest {
 pub(super) enum Hint {
     /// A machine.
     Machine(Arc<str>),
-    /// An execution.
-    Execution(ExecutionId),
+    /// An execution, and whether it is closed.
+    Execution(ExecutionId, bool),
     /// An action, and whose.
     Action(ActionId, ExecutionId),
 }
@@ -43,7 +43,7 @@ impl Hint {
     fn execution(&self) -> Option<ExecutionId> {
         match self {
             Self::Machine(_) => None,
-            Self::Execution(execution) | Self::Action(_, execution) => Some(*execution),
+            Self::Execution(execution, _) | Self::Action(_, execution) => Some(*execution),
         }
     }
 }
@@ -51,7 +51,7 @@ impl Hint {
 impl From<Change> for Hint {
     fn from(change: Change) -> Self {
         match change {
-            Change::Execution { id, .. } => Self::Execution(id),
+            Change::Execution { id, status, .. } => Self::Execution(id, !status.is_open()),
             Change::Action { id, execution } => Self::Action(id, execution),
             Change::Machine { id } => Self::Machine(id),
         }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn execution(number: u64) -> Hint {
-        Hint::Execution(ExecutionId::from_bytes(u128::from(number).to_be_bytes()))
+        Hint::Execution(ExecutionId::from_bytes(u128::from(number).to_be_bytes()), false)
     }
 
     #[test]

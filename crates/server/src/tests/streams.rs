@@ -1,5 +1,6 @@
 //! Live streams, over real sockets.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::world::{DOOMED, ORDER, Plan, SLOW, World};
 use crate::Options;
 
 /// Before a stream that says nothing counts as hung.
-const GUARD: Duration = Duration::from_secs(60);
+const GUARD: Duration = Duration::from_mins(1);
 
 /// One event, or what is between events.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,11 +30,11 @@ struct Stream {
 impl Stream {
     async fn open(world: &World, path: &str, headers: &[(&str, &str)]) -> Self {
         let mut stream = TcpStream::connect(world.address).await.unwrap();
-        let headers: String = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"))
-            .collect();
-        let head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n{headers}\r\n");
+        let mut head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n");
+        for (name, value) in headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        head.push_str("\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut opened = Self {
             reader: BufReader::new(stream),

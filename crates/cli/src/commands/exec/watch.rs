@@ -80,7 +80,7 @@ async fn again(client: &Client, path: &[&str], last: Option<u64>) -> anyhow::Res
 struct Watch {
     /// The sequence of the last history entry.
     last: Option<u64>,
-    /// What was last said about each action that is open, so that nothing is said twice.
+    /// How whatever is open stood when it was last shown, so that nothing is said twice.
     said: BTreeMap<String, String>,
     output: Output,
 }
@@ -110,21 +110,23 @@ impl Watch {
     fn sentence(&mut self, name: &str, data: &Value) -> Option<String> {
         match name {
             "history" => Some(output::happened(data)),
-            "execution" | "closed" => Some(output::stands(data)),
-            "action" => {
-                let id = data["id"].as_str().unwrap_or_default();
-                let sentence = output::acts(data);
-                let is_new = self.said.get(id) != Some(&sentence);
-                if data["waiting"]["state"] == "done" {
-                    // It changes no more by itself, so there is nothing to compare with.
-                    self.said.remove(id);
-                } else {
-                    self.said.insert(id.to_owned(), sentence.clone());
-                }
-                is_new.then_some(sentence)
-            }
+            "closed" => Some(output::stands(data)),
+            "execution" => self.is_news(data).then(|| output::stands(data)),
+            "action" => self.is_news(data).then(|| output::acts(data)),
             _ => None,
         }
+    }
+
+    /// Whether this was not said of it last. A server that is back says again what is open.
+    fn is_news(&mut self, data: &Value) -> bool {
+        let id = data["id"].as_str().unwrap_or_default();
+        // Not the sentence: it says how long ago something was, which changes by itself.
+        let stands = format!("{} {}", data["status"], data["waiting"]);
+        if data["waiting"]["state"] == "done" {
+            // It changes no more by itself, so there is nothing to compare with later.
+            return self.said.remove(id) != Some(stands);
+        }
+        self.said.insert(id.to_owned(), stands.clone()) != Some(stands)
     }
 }
 
