@@ -111,17 +111,17 @@ impl Watch {
         match name {
             "history" => Some(output::happened(data)),
             "closed" => Some(output::stands(data)),
-            "execution" => self.is_news(data).then(|| output::stands(data)),
-            "action" => self.is_news(data).then(|| output::acts(data)),
+            "execution" => self.is_news(data, "configuration").then(|| output::stands(data)),
+            "action" => self.is_news(data, "waiting").then(|| output::acts(data)),
             _ => None,
         }
     }
 
-    /// Whether this was not said of it last. A server that is back says again what is open.
-    fn is_news(&mut self, data: &Value) -> bool {
+    /// Whether this status and `field` were not said of it last. A server that is back says again what is open.
+    fn is_news(&mut self, data: &Value, field: &str) -> bool {
         let id = data["id"].as_str().unwrap_or_default();
         // Not the sentence: it says how long ago something was, which changes by itself.
-        let stands = format!("{} {}", data["status"], data["waiting"]);
+        let stands = format!("{} {}", data["status"], data[field]);
         if data["waiting"]["state"] == "done" {
             // It changes no more by itself, so there is nothing to compare with later.
             return self.said.remove(id) != Some(stands);
