@@ -73,6 +73,14 @@ impl Product {
         self.address
     }
 
+    /// Its memory in bytes, as the system counts what is resident.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kilobytes.unwrap_or_default() * 1024
+    }
+
     /// Ends it as an outage would.
     pub fn kill(mut self) {
         let _ = self.child.kill();

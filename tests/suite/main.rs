@@ -8,5 +8,6 @@ mod failpoints;
 mod jobs;
 mod life;
 mod once;
+mod streams;
 mod structure;
 mod timers;

@@ -13,9 +13,10 @@ use sprag_store::traits::Readers;
 use tokio::sync::{broadcast, watch};
 
 use crate::command::Command;
-use crate::handle::Handle;
+use crate::handle::{Handle, HandleParts};
 use crate::inbox::{Inbox, Wake};
-use crate::lane::{Change, Fatal, Lane, Parts};
+use crate::lane::{Change, Fatal, Lane, Parts, Publish};
+use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, Options};
 use crate::tasks::{Runners, SecretSource, TaskHands};
 
@@ -88,7 +89,7 @@ impl Builder {
             options,
         } = self;
         let (sender, receiver) = mpsc::channel();
-        let inbox = Inbox::new(sender);
+        let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
         let hands = TaskHands {
             runtime: tokio::runtime::Handle::current(),
@@ -98,30 +99,26 @@ impl Builder {
             tasks: std::collections::BTreeMap::new(),
         };
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        let publisher = changes.clone();
+        let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)));
         let lane = Lane::open(Parts {
             store,
             hands: Box::new(hands),
             clock: Arc::clone(&clock),
             entropy,
-            publish: Box::new(move |batch: &[Change]| {
-                for change in batch {
-                    // Nobody may be listening.
-                    let _ = publisher.send(*change);
-                }
-            }),
+            publish: publisher(changes.clone()),
             options: options.clone(),
+            metrics: Arc::clone(&metrics),
         })?;
         let board = lane.board();
         let (ended_sender, ended) = watch::channel(None);
         let (grace, grace_receiver) = watch::channel(None);
         let runtime = tokio::runtime::Handle::current();
-        let lane_clock = Arc::clone(&clock);
+        let (lane_clock, lane_metrics) = (Arc::clone(&clock), Arc::clone(&metrics));
         let thread = std::thread::Builder::new()
             .name("lane".to_owned())
             .spawn(move || {
                 let _inside = runtime.enter();
-                let end = run(lane, &receiver, lane_clock.as_ref(), &grace_receiver);
+                let end = run(lane, &receiver, (lane_clock.as_ref(), &lane_metrics), &grace_receiver);
                 if let Err(error) = &end {
                     tracing::error!(error = %error.0, "the lane stopped");
                 }
@@ -130,8 +127,17 @@ impl Builder {
             .map_err(|error| sprag_store::Error::Failed {
                 detail: format!("no thread for the lane: {error}"),
             })?;
-        let handle =
-            Handle::new(inbox.clone(), readers, changes, runners, clock, secrets, options.limits).beside(board);
+        let handle = Handle::new(HandleParts {
+            inbox: inbox.clone(),
+            readers,
+            changes,
+            runners,
+            clock,
+            secrets,
+            limits: options.limits,
+            board,
+            metrics,
+        });
         Ok(Engine {
             handle,
             inbox,
@@ -188,11 +194,24 @@ impl Engine {
     }
 }
 
+/// Tells whoever listens. A lane with nobody to tell pays nothing for it.
+fn publisher(changes: broadcast::Sender<Change>) -> Publish {
+    Box::new(move |batch: &[Change]| {
+        if changes.receiver_count() == 0 {
+            return;
+        }
+        for change in batch {
+            // The last listener may have gone just now.
+            let _ = changes.send(change.clone());
+        }
+    })
+}
+
 /// The lane's loop: gather what waits, decide it in one batch, sleep until the next thing is due.
 fn run(
     mut lane: Lane,
     receiver: &Receiver<Wake>,
-    clock: &dyn Clock,
+    (clock, metrics): (&dyn Clock, &Metrics),
     grace: &watch::Receiver<Option<Duration>>,
 ) -> Result<(), Fatal> {
     let mut until: Option<Timestamp> = None;
@@ -204,8 +223,10 @@ fn run(
         let wake = lane.next_wake().min(until.unwrap_or(Timestamp::MAX));
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
         let mut batch = Vec::new();
+        let mut oldest = None;
         let stop = match receiver.recv_timeout(sleep) {
-            Ok(Wake::Command(command)) => {
+            Ok(Wake::Command(command, at)) => {
+                oldest = Some(at);
                 batch.push(command);
                 fill(&mut batch, receiver)
             }
@@ -218,7 +239,9 @@ fn run(
             let grace = grace.borrow().unwrap_or_default();
             until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }
+        metrics.begin(clock.micros(), oldest);
         lane.tick(batch)?;
+        metrics.rest(lane.running());
     }
 }
 
@@ -233,7 +256,7 @@ enum Stop {
 fn fill(batch: &mut Vec<Command>, receiver: &Receiver<Wake>) -> Stop {
     while batch.len() < BATCH_MAX {
         match receiver.try_recv() {
-            Ok(Wake::Command(command)) => batch.push(command),
+            Ok(Wake::Command(command, _)) => batch.push(command),
             Ok(Wake::Stop) => return Stop::Asked,
             Err(_) => return Stop::NotAsked,
         }

@@ -26,6 +26,7 @@ use crate::history::{self, HistoryView};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
+use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
 use crate::once::Once;
 use crate::options::Limits;
@@ -47,6 +48,21 @@ pub struct Handle {
     pub(crate) board: Board,
     /// One backup at a time.
     pub(crate) backups: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+}
+
+/// What a handle is made of.
+pub(crate) struct HandleParts {
+    pub(crate) inbox: Inbox,
+    pub(crate) readers: Arc<dyn Readers>,
+    pub(crate) changes: broadcast::Sender<Change>,
+    pub(crate) runners: Arc<Runners>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) secrets: Arc<dyn SecretSource>,
+    pub(crate) limits: Limits,
+    /// The switches that the lane shows.
+    pub(crate) board: Board,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Compiled versions by machine and version.
@@ -56,15 +72,18 @@ type Compiled = BTreeMap<(String, u32), Arc<Machine>>;
 const MACHINES_MAX: usize = 1_000;
 
 impl Handle {
-    pub(crate) fn new(
-        inbox: Inbox,
-        readers: Arc<dyn Readers>,
-        changes: broadcast::Sender<Change>,
-        runners: Arc<Runners>,
-        clock: Arc<dyn Clock>,
-        secrets: Arc<dyn SecretSource>,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn new(parts: HandleParts) -> Self {
+        let HandleParts {
+            inbox,
+            readers,
+            changes,
+            runners,
+            clock,
+            secrets,
+            limits,
+            board,
+            metrics,
+        } = parts;
         Self {
             inbox,
             readers,
@@ -74,15 +93,10 @@ impl Handle {
             clock,
             secrets,
             limits,
-            board: Board::default(),
+            board,
             backups: Arc::new(Semaphore::new(1)),
+            metrics,
         }
-    }
-
-    /// With the switches that the lane shows.
-    pub(crate) fn beside(mut self, board: Board) -> Self {
-        self.board = board;
-        self
     }
 
     /// Where secrets come from.
@@ -95,6 +109,21 @@ impl Handle {
         let version = self.machine(name.clone(), None).await?.version;
         let handle = self.clone();
         self.read(move |reader| handle.version(reader, &name, version)).await
+    }
+
+    /// What the engine counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Microseconds since some instant: only to measure how long something took.
+    pub fn micros(&self) -> u64 {
+        self.clock.micros()
+    }
+
+    /// How many requests wait for the lane's answer.
+    pub fn requests_waiting(&self) -> usize {
+        self.inbox.waiting()
     }
 
     /// The bounds in force.
@@ -222,7 +251,7 @@ impl Handle {
                 }
                 loop {
                     match changes.recv().await {
-                        Ok(change) if change.execution == id => break,
+                        Ok(Change::Execution { id: its, .. }) if its == id => break,
                         Ok(_) => {}
                         Err(_) => break,
                     }
@@ -483,7 +512,7 @@ pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggr
 }
 
 /// Open actions that are looked at to say what an execution waits for.
-const OPEN_SHOWN: usize = 100;
+pub(crate) const OPEN_SHOWN: usize = 100;
 
 pub(crate) fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
     match reply? {

@@ -11,7 +11,7 @@ use crate::inbox::Inbox;
 use crate::view::{ActionView, ExecutionView};
 
 /// A way to a running engine for one request: with a key, it acts once however often it is sent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Once {
     pub(crate) inbox: Inbox,
     pub(crate) key: Option<Key>,

@@ -7,9 +7,11 @@
 mod app;
 mod body;
 mod cursor;
+mod deadline;
 mod etag;
 mod guard;
 mod handlers;
+mod metrics;
 mod observe;
 mod once;
 mod options;
@@ -20,6 +22,7 @@ mod reply;
 mod routes;
 mod server;
 mod shown;
+mod streams;
 
 #[cfg(test)]
 mod tests;
@@ -27,3 +30,4 @@ mod tests;
 pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
 pub use server::Server;
+pub use streams::STREAMS_MAX;

@@ -7,8 +7,8 @@ use axum::{Router, middleware};
 use crate::app::App;
 use crate::guard::guard;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, simulate, switches,
-    system,
+    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, simulate,
+    streams, switches, system,
 };
 use crate::observe::observe;
 use crate::problem::{Code, Problem};
@@ -22,6 +22,7 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
     vec![
         ("/healthz", get(system::healthy)),
         ("/readyz", get(system::ready)),
+        ("/metrics", get(metrics::show)),
         ("/errors/{code}", get(system::error_page)),
         ("/v1/system", get(system::show)),
         ("/v1/schemas/machine", get(system::machine_schema)),
@@ -36,11 +37,13 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/machines/{id}/diagram", get(compare::diagram)),
         ("/v1/machines/{id}/versions/{version}", get(machines::show_version)),
         (HOOKS, post(hooks::receive)),
+        ("/v1/stream", get(streams::hints)),
         ("/v1/messages", post(messages::send_by_key)),
         ("/v1/executions", get(executions::list).post(executions::start)),
         ("/v1/executions/{id}", get(executions::show)),
         ("/v1/executions/{id}/messages", post(messages::send)),
         ("/v1/executions/{id}/history", get(executions::history)),
+        ("/v1/executions/{id}/stream", get(streams::follow)),
         ("/v1/executions/{id}/explain", get(executions::explain)),
         ("/v1/executions/{id}/replay", post(executions::replay)),
         ("/v1/executions/{id}/cancel", post(executions::cancel)),
@@ -74,6 +77,12 @@ fn table() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/jobs/{id}/resume", post(jobs::resume)),
         ("/v1/jobs/{id}/cancel", post(jobs::cancel)),
     ]
+}
+
+/// The paths of all routes.
+#[cfg(test)]
+pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
+    table().into_iter().map(|(path, _)| path)
 }
 
 /// The whole API.

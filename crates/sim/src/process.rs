@@ -50,6 +50,7 @@ impl Simulation {
             entropy: Box::new(move || entropy.bits()),
             publish: Box::new(|_| {}),
             options: self.options.clone(),
+            metrics: Arc::default(),
         });
         self.trace.line(format_args!(
             "{} process {life} opens: {}",

@@ -8,6 +8,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
@@ -17,11 +18,13 @@ use sprag_core::time::Timestamp;
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer, TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer,
+    TimerKey,
 };
 use crate::traits::{
-    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, Found, LaneStore, Loaded, LoadedExecution,
-    Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window, first_after,
+    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
+    LoadedExecution, Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
+    first_after,
 };
 
 /// The shard that holds everything.
@@ -407,6 +410,27 @@ impl Reader for Memory {
         let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
         Ok(items.filter(|item| item.number > after).take(limit).cloned().collect())
     }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        let state = self.state();
+        let open = state.executions.values().map(|execution| execution.status);
+        Ok(counted(open.filter(|status| status.is_open())))
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        let state = self.state();
+        Ok(counted(state.open_with(&[QUEUED]).map(|action| action.line.clone())))
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        let state = self.state();
+        let dead = state.actions.values().filter(|action| action.status == DEAD);
+        Ok(u64::try_from(dead.count()).unwrap_or(u64::MAX))
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        Ok(FileBytes::default())
+    }
 }
 
 fn load(state: &State, wanted: &Wanted) -> Loaded {
@@ -503,4 +527,13 @@ fn page<T, K: Ord>(items: impl Iterator<Item = T>, key: impl Fn(&T) -> K, after:
     items.sort_unstable_by_key(|item| key(item));
     items.truncate(limit);
     items
+}
+
+/// How often each is among them, in their order.
+fn counted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(T, u64)> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item).or_default() += 1;
+    }
+    counts.into_iter().collect()
 }

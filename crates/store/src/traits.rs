@@ -389,6 +389,18 @@ pub trait Reader: Send {
 
     /// Items of a job by number, after one.
     fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error>;
+
+    /// How many executions are open, by status. A status that none has is left out.
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;
+
+    /// How many actions are queued, by line.
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error>;
+
+    /// How many dead letters wait for a person.
+    fn dead_letters(&self) -> Result<u64, Error>;
+
+    /// How large the store is on disk.
+    fn file_bytes(&self) -> Result<FileBytes, Error>;
 }
 
 /// Rows that one page of a search looks at, whether they meet the condition or not.
@@ -414,6 +426,15 @@ pub struct Found<T, I> {
     pub rows: Vec<T>,
     /// Where the search goes on, if it may find more.
     pub next: Option<I>,
+}
+
+/// The size of a store on disk, by what the bytes are. A store in memory has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileBytes {
+    /// The records.
+    pub main: u64,
+    /// What was committed and is not among the records yet.
+    pub log: u64,
 }
 
 /// Hands out readers, each for one question or a few: a bounded number at a time.

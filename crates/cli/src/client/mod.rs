@@ -4,6 +4,7 @@
 //! its code; a server that does not answer is named with what would start one.
 
 mod download;
+mod events;
 mod once;
 mod problem;
 mod tls;
@@ -14,6 +15,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
+pub(crate) use self::events::{Event, Events, NotOpened};
 pub(crate) use self::once::Once;
 use crate::failure::Failure;
 use crate::output;

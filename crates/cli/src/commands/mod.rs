@@ -27,6 +27,7 @@ Exit codes:
   0  it did what it was asked
   1  it could not
   2  it was asked wrongly: usage, or input that is not valid
+Commands with more of them say so in their own help.
 
 Start a server with `sprag up`; every command that speaks to one takes --server URL or SPRAG_SERVER.";
 

@@ -16,3 +16,4 @@ mod shutdown;
 mod simulate;
 mod store;
 mod tools;
+mod watch;

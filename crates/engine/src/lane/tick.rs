@@ -25,6 +25,7 @@ use crate::convert;
 use crate::decide::EXPIRY_EVERY_MILLIS;
 use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
+use crate::metrics::Metrics;
 use crate::options::{
     BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS,
 };
@@ -55,6 +56,8 @@ pub struct Parts {
     pub publish: Publish,
     /// Bounds.
     pub options: Options,
+    /// Where it is counted what becomes durable.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Called with the changes of a batch once they are durable.
@@ -68,6 +71,7 @@ pub struct Lane {
     entropy: Box<dyn FnMut() -> u64 + Send>,
     publish: Publish,
     pub(crate) options: Options,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) fence: Fence,
     pub(crate) now: Timestamp,
     pub(crate) mint: Mint,
@@ -102,6 +106,7 @@ impl Lane {
             mut entropy,
             publish,
             options,
+            metrics,
         } = parts;
         let shard = ShardId(0);
         let last = store.last_life()?;
@@ -125,6 +130,7 @@ impl Lane {
             pending: Vec::new(),
             store_rests_until: None,
             options,
+            metrics,
             fence,
             now,
             started_at: now,
@@ -371,8 +377,11 @@ impl Lane {
             self.life_written_at = self.now;
         }
         if !mutations.is_empty() {
+            let began = self.clock.micros();
             match self.store.commit(&[self.fence], &mutations) {
-                Ok(()) => {}
+                Ok(()) => self
+                    .metrics
+                    .committed(commands.len(), self.clock.micros().saturating_sub(began)),
                 Err(Error::Refused { detail }) if commands.len() > 1 => return self.one_by_one(commands, &detail),
                 Err(error) => return self.fail(commands, error),
             }
@@ -392,9 +401,12 @@ impl Lane {
     /// What follows once the batch is durable.
     fn act(&mut self) {
         let batch = std::mem::take(&mut self.batch);
+        self.metrics.count(&batch);
         let changes = batch.changes(|id| self.cache.get(id));
         for change in &changes {
-            self.cache.forget_over(change.execution);
+            if let Change::Execution { id, .. } = change {
+                self.cache.forget_over(*id);
+            }
         }
         self.jobs.settle(batch.bulk);
         for (at, due) in batch.due {
@@ -444,6 +456,7 @@ impl Lane {
             }
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
+        self.metrics.commits_failed.add(1);
         let is_fatal = matches!(
             error,
             Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }

@@ -11,6 +11,7 @@ mod dispatch;
 mod jobs;
 mod limits;
 mod messages;
+mod metrics;
 mod once;
 mod recovery;
 mod retention;

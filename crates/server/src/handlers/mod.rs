@@ -11,8 +11,10 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod messages;
+pub(crate) mod metrics;
 pub(crate) mod simulate;
 mod source;
+pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
 

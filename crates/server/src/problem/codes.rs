@@ -50,6 +50,8 @@ codes! {
     IdempotencyKeyInvalid = "idempotency-key-invalid", 400;
     /// The server failed: a bug.
     InternalError = "internal-error", 500;
+    /// What a reader says it has seen last is not an event of the stream.
+    LastEventIdInvalid = "last-event-id-invalid", 400;
     /// The body has a media type that the route does not take.
     MediaTypeUnsupported = "media-type-unsupported", 415;
     /// The route has no such method.
@@ -68,4 +70,6 @@ codes! {
     SignatureInvalid = "signature-invalid", 401;
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large", 422;
+    /// As many live streams are open as may be.
+    TooManyStreams = "too-many-streams", 503;
 }

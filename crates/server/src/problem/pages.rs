@@ -39,6 +39,7 @@ pages! {
     "key-in-use"
     "limit-unknown"
     "limits-full"
+    "last-event-id-invalid"
     "machine-unknown"
     "media-type-unsupported"
     "message-too-large"
@@ -64,6 +65,7 @@ pages! {
     "store-refused"
     "switch-unknown"
     "switches-full"
+    "too-many-streams"
     "variables-too-large"
     "version-unknown"
 }

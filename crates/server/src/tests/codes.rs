@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 23] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
@@ -35,6 +35,7 @@ const ELSEWHERE: [(&str, &str); 23] = [
     ("store-read-only", "faulty"),
     ("store-refused", "faulty"),
     ("switches-full", "the engine's tests of switches"),
+    ("too-many-streams", "streams"),
 ];
 
 fn small() -> Plan {
@@ -229,6 +230,17 @@ impl Scene {
             (
                 Code::HostRefused,
                 world.send("GET", "/v1/system", &[("Host", "evil.example")], b"").await,
+            ),
+            (
+                Code::LastEventIdInvalid,
+                world
+                    .send(
+                        "GET",
+                        &format!("/v1/executions/{}/stream", self.open),
+                        &[("Last-Event-ID", "x")],
+                        b"",
+                    )
+                    .await,
             ),
             (
                 Code::MediaTypeUnsupported,

@@ -6,6 +6,7 @@
 mod actions;
 mod backup;
 mod columns;
+mod counts;
 mod errors;
 mod executions;
 mod facts;

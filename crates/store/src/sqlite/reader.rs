@@ -12,9 +12,11 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use super::backup::{self, Copying};
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, facts, history, inbox, jobs, machines, search, timers};
-use crate::records::{Action, Execution, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Found, Reader, Readers, Search};
+use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
+use crate::records::{
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
+};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -171,5 +173,21 @@ impl Reader for ReadConnection {
 
     fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
         self.read(|connection| jobs::items(connection, job, after, limit))
+    }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        self.read(counts::open_executions)
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.read(counts::queued_actions)
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        self.read(counts::dead_letters)
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        self.read(|connection| Ok(counts::file_bytes(connection)))
     }
 }

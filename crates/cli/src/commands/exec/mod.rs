@@ -11,6 +11,7 @@ mod resume;
 mod send;
 mod show;
 mod start;
+mod watch;
 
 use serde_json::json;
 
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Show(show::Arguments),
     /// Show what happened to an execution
     History(history::Arguments),
+    /// Watch what happens to an execution until it is closed
+    Watch(watch::Arguments),
     /// Say why an execution is not moving, and what would free it
     Explain(One),
     /// End an execution and all its open actions
@@ -70,6 +73,7 @@ impl Command {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(arguments) => show::run(&arguments, output).await,
             Self::History(arguments) => history::run(&arguments, output).await,
+            Self::Watch(arguments) => watch::run(&arguments, output).await,
             Self::Explain(one) => explain::run(&one, output).await,
             Self::Cancel(one) => cancel::run(&one, output).await,
             Self::Pause(one) => pause::run(&one, output).await,

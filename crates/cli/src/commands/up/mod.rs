@@ -115,6 +115,7 @@ async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyh
         hosts,
         body_bytes,
         store: address.kind().to_owned(),
+        streams: sprag_server::STREAMS_MAX,
     };
     let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
     tokio::spawn(time::follow(clock));

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::super::{
-    actions, executions, facts, history, idempotency, inbox, machines, receipts, retention, shards, timers,
+    actions, counts, executions, facts, history, idempotency, inbox, machines, receipts, retention, shards, timers,
 };
 use super::File;
 use crate::records::ExecutionStatus;
@@ -112,6 +112,9 @@ fn open_work_is_found_in_the_partial_indexes_alone() {
             "COVERING INDEX action_due ((run_at,id)>(?,?) AND run_at<?)",
         ),
         (actions::RUNNING, "action_open (status=?)"),
+        (counts::OPEN_EXECUTIONS, "COVERING INDEX execution_open"),
+        (counts::QUEUED_ACTIONS, "COVERING INDEX action_ready"),
+        (counts::DEAD_LETTERS, "COVERING INDEX action_dead"),
         (
             actions::OPEN,
             "COVERING INDEX action_open (status=? AND (execution,id)>(?,?))",
