@@ -64,6 +64,9 @@ pub(crate) fn page(
 
 /// The version that decided right after an entry: what the next move or snapshot says, else the present one.
 fn version_after(reader: &dyn Reader, head: &Head, sequence: u64) -> Result<u32, Error> {
+    if !head.migrated {
+        return Ok(head.version);
+    }
     let mut after = sequence;
     while after < head.sequence {
         let rows = reader.history(head.id, after, PAGE)?;

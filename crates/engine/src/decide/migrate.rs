@@ -63,6 +63,7 @@ impl Lane {
         let old = aggregate.head.version;
         let before = std::mem::replace(&mut aggregate.execution, moved);
         aggregate.head.version = version;
+        aggregate.head.migrated = true;
         let facts = Facts {
             version,
             ..Facts::clone(&before.facts)

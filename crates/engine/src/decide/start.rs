@@ -148,6 +148,7 @@ impl Lane {
             created_at: self.now,
             updated_at: self.now,
             tags: start.tags.clone(),
+            migrated: false,
         };
         Aggregate::new(head, Execution::new(facts, variables))
     }

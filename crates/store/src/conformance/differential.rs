@@ -6,7 +6,7 @@ use super::Subject;
 use super::fixtures::{Opened, SHARD, at};
 use super::random::Random;
 use crate::records::FactKind;
-use crate::traits::{AgedPage, Error, Fence, Mutation, OpenAction};
+use crate::traits::{AgedPage, Error, Fence, LaneStore, Mutation, OpenAction};
 
 /// The most mutations in one commit.
 const MUTATIONS_MAX: u64 = 6;
@@ -115,6 +115,16 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
         place,
         &after,
     );
+    compare_chores(random, left.as_mut(), right.as_mut(), place)
+}
+
+/// What the lane asks for its work of its own.
+fn compare_chores(
+    random: &mut Random,
+    left: &mut dyn LaneStore,
+    right: &mut dyn LaneStore,
+    place: &str,
+) -> Result<(), Error> {
     for kind in FactKind::ALL {
         same(&left.facts(kind)?, &right.facts(kind)?, place, &kind);
     }

@@ -183,7 +183,7 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
         .execute_batch(
             "DROP TABLE execution_tag; DROP TABLE action_tag; DROP TABLE job; DROP TABLE job_item; \
              DROP INDEX execution_by_key; DROP INDEX action_error; DROP INDEX action_dead_machine; \
-             DROP INDEX action_dead_name; DELETE FROM schema_migration WHERE version = 3",
+             DROP INDEX action_dead_name; DROP TABLE fact; DELETE FROM schema_migration WHERE version >= 3",
         )
         .unwrap();
     drop(connection);
