@@ -1,5 +1,5 @@
 # The only commands a newcomer needs. Each does its own set-up; the second time is quick.
-#   make run     build the release binary and start the server
+#   make run     build the release binary and start the server, with the examples at work in it
 #   make test    everything that must hold on every change (what CI runs)
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
 #   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
@@ -35,7 +35,7 @@ setup:
 
 run: setup
 	cargo build --release -p sprag
-	./target/release/sprag up
+	./target/release/sprag up --demo --store sqlite:./sprag.db
 
 lint: fmt clippy
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; \
