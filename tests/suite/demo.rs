@@ -13,7 +13,12 @@ fn listed(client: &mut Client, what: &str, path: &str, wanted: impl Fn(&Value) -
     wait::until(what, GUARD, || {
         let answer = client.get(path).unwrap();
         assert_eq!(answer.status, 200, "{}", answer.body);
-        answer.body["data"].as_array().unwrap().iter().find(|item| wanted(item)).cloned()
+        answer.body["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|item| wanted(item))
+            .cloned()
     })
 }
 
@@ -26,21 +31,34 @@ fn a_demo_has_something_of_everything_to_watch_and_leaves_nothing_behind() {
     let machines = client.get("/v1/machines").unwrap();
     assert_eq!(machines.body["data"].as_array().unwrap().len(), 4, "{}", machines.body);
 
-    listed(client, "an execution that waits for a message", "/v1/executions", |view| {
-        view["waiting"]["for"] == "message"
-    });
+    listed(
+        client,
+        "an execution that waits for a message",
+        "/v1/executions",
+        |view| view["waiting"]["for"] == "message",
+    );
     listed(client, "parallel regions in progress", "/v1/executions", |view| {
         view["machine"] == "onboarding" && view["configuration"].as_array().is_some_and(|states| states.len() == 3)
     });
-    listed(client, "the schedule to wait for its minute", "/v1/executions", |view| {
-        view["machine"] == "nightly-cron" && view["waiting"]["for"] == "timer"
-    });
+    listed(
+        client,
+        "the schedule to wait for its minute",
+        "/v1/executions",
+        |view| view["machine"] == "nightly-cron" && view["waiting"]["for"] == "timer",
+    );
     let retried = listed(client, "an action that was tried again", "/v1/actions", |view| {
         view["status"] == "succeeded" && view["attempts"].as_array().is_some_and(|attempts| attempts.len() > 1)
     });
     assert_eq!(retried["attempts"][0]["outcome"], "notDone", "{retried}");
-    listed(client, "a dead letter", "/v1/dead-letters", |view| view["actionId"] == "charge");
-    listed(client, "an execution that completed", "/v1/executions?status=completed", |_| true);
+    listed(client, "a dead letter", "/v1/dead-letters", |view| {
+        view["actionId"] == "charge"
+    });
+    listed(
+        client,
+        "an execution that completed",
+        "/v1/executions?status=completed",
+        |_| true,
+    );
 
     let status = product.terminate(Duration::from_secs(30));
     assert!(status.success(), "{status:?}");

@@ -1,30 +1,30 @@
 //! A runner of one's own: a struct comes in, a struct goes out, and the engine does the rest.
 
 use serde::{Deserialize, Serialize};
+use sprag_core::action::Attempt;
 use sprag_core::action::error::kind;
 use sprag_core::action::typed::{Error, TypedRunner};
-use sprag_core::action::Attempt;
 
 /// What the machine's `config` holds.
 #[derive(Debug, Deserialize)]
-pub struct Parcel {
+pub(crate) struct Parcel {
     grams: u32,
     to: String,
 }
 
 /// What comes back to the machine, and ends up as the execution's output.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Booking {
+pub(crate) struct Booking {
     /// Where it goes.
-    pub to: String,
+    pub(crate) to: String,
     /// What it costs.
-    pub cents: u32,
+    pub(crate) cents: u32,
     /// At which attempt it went through.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
 }
 
 /// Books couriers, here without leaving the process.
-pub struct Courier;
+pub(crate) struct Courier;
 
 impl TypedRunner for Courier {
     const KIND: &'static str = "book_courier";

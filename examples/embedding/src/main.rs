@@ -1,4 +1,4 @@
-//! Sprag inside a program of one's own: an engine on an SQLite file, one runner, one machine, one parcel.
+//! Sprag inside a program of one's own: an engine on a file, one runner, one machine, one parcel.
 
 mod courier;
 

@@ -104,7 +104,7 @@ impl<R: TypedRunner> Runner for R {
         if has_template(config) {
             return Vec::new();
         }
-        read::<R>(config).err().map(problem).into_iter().collect()
+        read::<R>(config).err().as_ref().map(problem).into_iter().collect()
     }
 
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
@@ -137,7 +137,7 @@ fn read<R: TypedRunner>(config: &Value) -> Result<R::Input, serde_json::Error> {
     R::Input::deserialize(config)
 }
 
-fn problem(error: serde_json::Error) -> ConfigProblem {
+fn problem(error: &serde_json::Error) -> ConfigProblem {
     ConfigProblem {
         pointer: String::new(),
         detail: error.to_string(),

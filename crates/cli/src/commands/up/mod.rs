@@ -73,7 +73,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     };
     let given = Given {
         config: config.as_deref(),
-        store: passing.as_ref().map(|passing| passing.url.as_str()).or(store.as_deref()),
+        store: passing
+            .as_ref()
+            .map(|passing| passing.url.as_str())
+            .or(store.as_deref()),
         listen: listen.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
@@ -112,7 +115,10 @@ impl Passing {
     fn new() -> std::io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("sprag-demo-").tempdir()?;
         let url = format!("sqlite:{}", folder.path().join("sprag.db").display());
-        tracing::info!(store = url, "the demo's store goes when the server stops; --store keeps one");
+        tracing::info!(
+            store = url,
+            "the demo's store goes when the server stops; --store keeps one"
+        );
         Ok(Self { url, _folder: folder })
     }
 }
@@ -127,12 +133,7 @@ enum End {
     ServerFailed(anyhow::Error),
 }
 
-async fn serve(
-    settings: Settings,
-    store: store::Opened,
-    purpose: Purpose,
-    output: Output,
-) -> anyhow::Result<Exit> {
+async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, output: Output) -> anyhow::Result<Exit> {
     let Settings {
         store: address,
         listen,

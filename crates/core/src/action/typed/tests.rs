@@ -93,7 +93,11 @@ fn a_config_that_does_not_fit_is_refused_for_good() {
 #[test]
 fn a_config_is_judged_before_it_is_rendered_unless_a_template_stands_in_it() {
     assert!(Adder.validate("add", &json!({"left": 1, "right": 2})).is_empty());
-    assert!(Adder.validate("add", &json!({"left": "{{variables.x}}", "right": 2})).is_empty());
+    assert!(
+        Adder
+            .validate("add", &json!({"left": "{{variables.x}}", "right": 2}))
+            .is_empty()
+    );
     let problems = Adder.validate("add", &json!({"left": 1}));
     assert!(problems[0].detail.contains("right"), "{problems:?}");
 }

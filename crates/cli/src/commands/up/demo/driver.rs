@@ -51,13 +51,12 @@ pub(super) struct Driver {
 impl Driver {
     /// A driver that goes on counting where an earlier one ended.
     pub(super) async fn new(handle: Handle, versions: Versions) -> Result<Self, Refusal> {
-        let mut series = [(ORDER, "order", 1_001), (LEASE, "flat", 101), (ONBOARDING, "colleague", 1)].map(
-            |(machine, prefix, next)| Series {
-                machine,
-                prefix,
-                next,
-            },
-        );
+        let mut series = [
+            (ORDER, "order", 1_001),
+            (LEASE, "flat", 101),
+            (ONBOARDING, "colleague", 1),
+        ]
+        .map(|(machine, prefix, next)| Series { machine, prefix, next });
         for one in &mut series {
             let known = executions(&handle, one.machine, None).await?;
             let numbers = known.iter().filter_map(|view| number(view.key.as_deref()?));
@@ -80,11 +79,13 @@ impl Driver {
                 self.start_next(turn).await?;
             }
         }
-        let known = self
-            .handle
-            .execution_by_key(NIGHTLY.to_owned(), NIGHTLY_KEY.to_owned())
-            .await?;
-        match known {
+        self.nightly().await
+    }
+
+    /// The execution that is always there: started again when somebody ended it.
+    async fn nightly(&self) -> Result<ExecutionId, Refusal> {
+        let (machine, key) = (NIGHTLY.to_owned(), NIGHTLY_KEY.to_owned());
+        match self.handle.execution_by_key(machine, key).await? {
             Some(id) => Ok(id),
             None => self.start(NIGHTLY, NIGHTLY_KEY.to_owned()).await,
         }
@@ -97,7 +98,7 @@ impl Driver {
         for beat in 0_usize.. {
             beats.tick().await;
             if let Err(refusal) = self.beat(beat).await {
-                tracing::warn!(code = refusal.code.text(), "the demo was refused something: {refusal}");
+                refused(&refusal);
             }
         }
     }
@@ -106,9 +107,13 @@ impl Driver {
     async fn beat(&mut self, beat: usize) -> Result<(), Refusal> {
         for machine in [ORDER, LEASE, ONBOARDING, NIGHTLY] {
             for view in open(&self.handle, machine).await? {
-                self.attend(&view).await?;
+                // One that cannot be helped must not keep the others from their turn.
+                if let Err(refusal) = self.attend(&view).await {
+                    refused(&refusal);
+                }
             }
         }
+        self.nightly().await?;
         if beat % BEATS_PER_START == BEATS_PER_START - 1 {
             self.start_next(beat / BEATS_PER_START % self.series.len()).await?;
         }
@@ -172,6 +177,10 @@ impl Driver {
             _ => Ok(()),
         }
     }
+}
+
+fn refused(refusal: &Refusal) {
+    tracing::warn!(code = refusal.code.text(), "the demo was refused something: {refusal}");
 }
 
 fn is_ours(tags: &[String]) -> bool {

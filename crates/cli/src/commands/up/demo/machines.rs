@@ -97,7 +97,8 @@ fn changes(name: &str, world: SocketAddr) -> Vec<(&'static str, Map<String, Valu
     match name {
         ORDER => {
             let payload = json!({"amount": "{{variables.amount}}", "currency": "{{variables.currency}}"});
-            let policy = json!({"maxAttempts": 4, "backoffStrategy": "exponential", "baseDelay": "3s", "maxDelay": "20s"});
+            let policy =
+                json!({"maxAttempts": 4, "backoffStrategy": "exponential", "baseDelay": "3s", "maxDelay": "20s"});
             vec![
                 (
                     "charge",
@@ -110,13 +111,17 @@ fn changes(name: &str, world: SocketAddr) -> Vec<(&'static str, Map<String, Valu
             ]
         }
         LEASE => {
-            let payload = json!({"to": "{{variables.landlordEmail}}", "subject": "{{variables.tenantName}} gives notice"});
+            let payload =
+                json!({"to": "{{variables.landlordEmail}}", "subject": "{{variables.tenantName}} gives notice"});
             vec![("send_termination_notice", call("/mail/messages", payload, json!({})))]
         }
         ONBOARDING => {
             let payload = json!({"name": "{{variables.name}}", "by": "{{variables.startDate}}"});
             vec![
-                ("create_accounts", call("/directory/accounts", payload.clone(), json!({}))),
+                (
+                    "create_accounts",
+                    call("/directory/accounts", payload.clone(), json!({})),
+                ),
                 ("order_laptop", call("/shop/orders", payload, json!({}))),
             ]
         }

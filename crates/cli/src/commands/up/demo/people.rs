@@ -46,15 +46,35 @@ const fn habit(
 
 /// Everybody. A state nobody stands by here is one that moves by itself.
 const HABITS: [Habit; 12] = [
-    habit(ORDER, "paid", (6, 40), &["SHIPPED", "SHIPPED", "SHIPPED", "REFUND"]),
+    habit(
+        ORDER,
+        "paid",
+        (6, 40),
+        &["SHIPPED", "SHIPPED", "SHIPPED", "SHIPPED", "REFUND"],
+    ),
     habit(ORDER, "payment_failed", (30, 70), &["RETRY", "RETRY", "CANCEL"]),
     habit(LEASE, "awaiting_notice", (8, 40), &["NOTICE_RECEIVED"]),
     habit(LEASE, "contract_ready", (15, 60), &["SIGNED"]),
     habit(LEASE, "manual_review", (30, 70), &["RESOLVED"]),
-    habit(ONBOARDING, "preparing.accounts.by_hand", (20, 50), &["ACCOUNTS_CREATED"]),
+    habit(
+        ONBOARDING,
+        "preparing.accounts.by_hand",
+        (20, 50),
+        &["ACCOUNTS_CREATED"],
+    ),
     habit(ONBOARDING, "preparing.equipment.by_hand", (20, 50), &["LAPTOP_ORDERED"]),
-    habit(ONBOARDING, "preparing.paperwork.waiting", (10, 40), &["CONTRACT_SIGNED"]),
-    habit(ONBOARDING, "preparing.equipment.ordered", (15, 50), &["LAPTOP_DELIVERED"]),
+    habit(
+        ONBOARDING,
+        "preparing.paperwork.waiting",
+        (10, 40),
+        &["CONTRACT_SIGNED"],
+    ),
+    habit(
+        ONBOARDING,
+        "preparing.equipment.ordered",
+        (15, 50),
+        &["LAPTOP_DELIVERED"],
+    ),
     habit(ONBOARDING, "ready", (10, 40), &["STARTED"]),
     habit(NIGHTLY, "held", (180, 180), &["GO_ON"]),
     habit(NIGHTLY, "halted", (60, 60), &["GO_ON"]),
@@ -85,13 +105,8 @@ pub(super) fn message(
 
 fn patience(habit: &Habit, key: &str) -> Duration {
     let (least, most) = habit.patience;
-    Duration::from_secs(least + luck(key, habit.kind_of_patience()) % (most - least + 1))
-}
-
-impl Habit {
-    fn kind_of_patience(&self) -> &'static str {
-        self.sends.first().copied().unwrap_or_default()
-    }
+    let what = format!("patience in {}", habit.state);
+    Duration::from_secs(least + luck(key, &what) % (most - least + 1))
 }
 
 /// A notice of a few weeks to a few months; those under thirty days are rejected.
@@ -102,7 +117,11 @@ fn notice(key: &str, now: Timestamp) -> Value {
 
 /// The day that is so many days ahead.
 fn day(now: Timestamp, days: u64) -> String {
-    now.plus(days * DAY_MILLIS).to_string().chars().take("2026-01-01".len()).collect()
+    now.plus(days * DAY_MILLIS)
+        .to_string()
+        .chars()
+        .take("2026-01-01".len())
+        .collect()
 }
 
 const NAMES: [&str; 12] = [

@@ -1,11 +1,12 @@
 //! The demo's machines and its people, without a server.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use sprag_core::clock::Manual;
-use sprag_core::machine::{Finding, LoadOptions, load_text};
+use sprag_core::machine::{LoadOptions, load_text};
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_runners::Registry;
@@ -13,7 +14,7 @@ use sprag_runners::Registry;
 use super::machines::{self, EXAMPLES, LEASE, NIGHTLY, ONBOARDING, ORDER};
 use super::{people, world};
 
-const WORLD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7401);
+const WORLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7401);
 
 #[test]
 fn every_machine_of_the_demo_is_its_example_with_all_actions_turned_to_the_world() {
@@ -31,17 +32,16 @@ fn every_machine_of_the_demo_is_its_example_with_all_actions_turned_to_the_world
 
 #[test]
 fn every_machine_of_the_demo_lints_clean() {
-    let registry = Registry::standard(&sprag_runners::Options::default(), std::sync::Arc::new(Manual::default()));
-    let registry = registry.unwrap();
-    let options = LoadOptions {
-        runners: &registry,
-        ..LoadOptions::default()
-    };
+    let registry = Registry::standard(&sprag_runners::Options::default(), Arc::new(Manual::default())).unwrap();
+    let webhook = registry.get("webhook").unwrap();
     for (name, text) in EXAMPLES {
         let definition = machines::definition(name, text, WORLD).unwrap();
-        let loaded = load_text(&definition.to_string(), Format::Json, &options);
-        let none: Vec<Finding> = Vec::new();
-        assert_eq!(loaded.findings, none, "{name}");
+        let loaded = load_text(&definition.to_string(), Format::Json, &LoadOptions::default());
+        assert!(loaded.findings.is_empty(), "{name}: {:?}", loaded.findings);
+        for action in definition["actions"].as_array().unwrap() {
+            let problems = webhook.validate("webhook", &action["config"]);
+            assert!(problems.is_empty(), "{name}: {problems:?}");
+        }
     }
 }
 
@@ -59,9 +59,14 @@ fn the_payment_provider_says_no_now_and_then_and_is_busy_more_often() {
 
 #[test]
 fn nobody_in_the_world_thinks_longer_than_a_server_may_take_to_stop() {
-    for (path, seen) in ["/payments/charges", "/mail/messages", "/shop/orders", "/housekeeping/runs"]
-        .into_iter()
-        .flat_map(|path| (0..8).map(move |seen| (path, seen)))
+    for (path, seen) in [
+        "/payments/charges",
+        "/mail/messages",
+        "/shop/orders",
+        "/housekeeping/runs",
+    ]
+    .into_iter()
+    .flat_map(|path| (0..8).map(move |seen| (path, seen)))
     {
         for number in 0..8 {
             assert!(world::answer(path, &format!("x-{number}"), seen).after < Duration::from_secs(5));
