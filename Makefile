@@ -14,6 +14,8 @@ SHELL := /bin/bash
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
 ifeq ($(NEXTEST),yes)
 TEST := cargo nextest run
+# nextest leaves the examples in the documentation alone.
+DOCTEST = cargo test --doc -p sprag-core -p sprag-engine
 else
 TEST := cargo test
 endif
@@ -52,6 +54,7 @@ binary:
 
 test: setup fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
+	$(DOCTEST)
 
 prove: setup
 	bash tests/prove.sh
