@@ -48,9 +48,22 @@ impl Product {
             .args(["up", "--listen", "127.0.0.1:0", "--store"])
             .arg(format!("sqlite:{}", store.display()))
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
-            .envs(environment.iter().copied())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+            .envs(environment.iter().copied());
+        Self::spawn(command)
+    }
+
+    /// Starts `sprag up --demo` as it comes; its passing store lies below `folder`.
+    pub fn start_demo(folder: &Path) -> Self {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--demo", "--listen", "127.0.0.1:0"])
+            .env("TMPDIR", folder)
+            .current_dir(folder);
+        Self::spawn(command).unwrap_or_else(|line| panic!("the demo did not start: {line}"))
+    }
+
+    fn spawn(mut command: Command) -> Result<Self, String> {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let address = first_address(&mut child);
         match address {

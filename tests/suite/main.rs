@@ -4,6 +4,7 @@
 
 mod backup;
 mod crash;
+mod demo;
 mod failpoints;
 mod jobs;
 mod life;

@@ -1,12 +1,13 @@
 //! The engine as a whole: one lane on a thread, attempts as tasks, readers beside them.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sprag_core::action::Runner;
-use sprag_core::clock::Clock;
+use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use sprag_store::LaneStore;
 use sprag_store::traits::Readers;
@@ -18,7 +19,7 @@ use crate::inbox::{Inbox, Wake};
 use crate::lane::{Change, Fatal, Lane, Parts, Publish};
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, Options};
-use crate::tasks::{Runners, SecretSource, TaskHands};
+use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
@@ -45,7 +46,7 @@ pub struct Engine {
     grace: watch::Sender<Option<Duration>>,
 }
 
-/// What the engine cannot do without.
+/// What the engine cannot do without. [`Requirements::new`] needs a store only.
 pub struct Requirements {
     /// Writes, for the one lane.
     pub store: Box<dyn LaneStore>,
@@ -59,7 +60,43 @@ pub struct Requirements {
     pub secrets: Arc<dyn SecretSource>,
 }
 
+impl Requirements {
+    /// The engine on this store, with what suits a process of its own: the machine's clock, from no earlier than the
+    /// latest instant the store knows; entropy of the operating system; no secrets. That clock follows no jump of the
+    /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
+    /// [`System::adopt_wall`] now and then.
+    pub fn new(mut store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
+        // A store that cannot say fails once more when the lane opens it, and then it is an error.
+        let life = store.last_life().ok().flatten();
+        let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
+        Self {
+            store: Box::new(store),
+            readers: Arc::new(readers),
+            clock: Arc::new(System::start(latest)),
+            entropy: Box::new(system_entropy()),
+            secrets: Arc::new(NoSecrets),
+        }
+    }
+}
+
+/// Numbers nobody can guess: a keyed hash of a counter, with keys that come from the operating system.
+fn system_entropy() -> impl FnMut() -> u64 + Send {
+    let keys = RandomState::new();
+    let mut drawn: u64 = 0;
+    move || {
+        drawn = drawn.wrapping_add(1);
+        keys.hash_one(drawn)
+    }
+}
+
 impl Builder {
+    /// Asks somebody else for secrets.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
     /// Adds a runner for each of its types; a later one takes over from an earlier one.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "a builder takes what it is given")]
