@@ -1,8 +1,8 @@
 # The only commands a newcomer needs. Each does its own set-up; the second time is quick.
-#   make run     build the release binary and start the server
+#   make run     build the release binary and start the server, with the examples at work in it
 #   make test    everything that must hold on every change (what CI runs)
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
-#   make bench   speed, with the ceiling measured in the same run
+#   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
 #   make lint    format, clippy, and cargo-deny where it is installed
 
 SHELL := /bin/bash
@@ -14,6 +14,8 @@ SHELL := /bin/bash
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
 ifeq ($(NEXTEST),yes)
 TEST := cargo nextest run
+# nextest leaves the examples in the documentation alone.
+DOCTEST = cargo test --doc -p sprag-core -p sprag-engine
 else
 TEST := cargo test
 endif
@@ -49,7 +51,7 @@ target/tools/schemathesis/$(SCHEMATHESIS):
 
 run: setup
 	cargo build --release -p sprag
-	./target/release/sprag up
+	./target/release/sprag up --demo --store sqlite:./sprag.db
 
 lint: fmt clippy
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; \
@@ -66,9 +68,12 @@ binary:
 
 test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
+	$(DOCTEST)
 
 prove: setup
 	bash tests/prove.sh
 
 bench: setup
-	cargo run --release -p sprag-bench
+	bash bench/peers/install.sh
+	cargo build --release -p sprag -p sprag-bench
+	./target/release/sprag-bench all --json target/bench/results.json

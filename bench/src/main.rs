@@ -1,31 +1,134 @@
-//! Speed, measured in one run on one machine: the engine beside a bare writer thread with the same fsyncs.
+//! Speed, measured in one run on one machine: Sprag, the bare probe that is its ceiling, and the peers.
 //!
-//! `make bench` prints a table. Commit is durable in every figure, and what completed is counted in the store.
+//! `make bench` runs everything and prints a table; a single work runs with `sprag-bench w1`. Commit is durable in every
+//! figure, what completed is counted at the other side, and a count that does not agree fails the run.
 
-mod probe;
+mod bare;
+mod contender;
+mod embedded;
+mod figures;
+mod flood;
+mod goals;
+mod http;
+mod prefill;
+mod probe_server;
+mod process;
+mod report;
+mod run;
+mod samples;
 mod steps;
-mod through;
+mod stopwatch;
+mod target;
+mod work;
 
-fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap_or_else(|error| {
-            eprintln!("no runtime: {error}");
-            std::process::exit(1)
-        });
-    println!("{:<58} {:>12}", "work", "per second");
-    let bare = probe::jobs_per_second();
-    line("bare probe: one writer, two durable waits a job, 100 in flight", bare);
-    let engine = runtime.block_on(through::executions_per_second());
-    line("W1 embedded: one noop action an execution, 100 in flight", engine);
-    println!("{:<58} {:>12.2}", "  ratio to the bare probe", engine / bare);
-    line(
-        "W6: step on a two-level machine with a guard, one core",
-        steps::steps_per_second(),
-    );
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::work::{Scale, Work};
+
+/// Measures Sprag beside the bare probe and its peers.
+#[derive(Debug, Parser)]
+#[command(name = "sprag-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Where the results go as JSON
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Small counts and one round: shows that everything runs, its figures mean little
+    #[arg(long, global = true)]
+    short: bool,
+    /// Sprag and the probe only
+    #[arg(long, global = true)]
+    without_peers: bool,
+    /// How often each is measured [default: 3, or 1 with --short]
+    #[arg(long, global = true, value_name = "N")]
+    rounds: Option<usize>,
 }
 
-fn line(work: &str, rate: f64) {
-    println!("{work:<58} {rate:>12.0}");
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum Command {
+    /// Every work
+    All,
+    /// One noop action an execution, over HTTP
+    W1,
+    /// The same with the engine as a library
+    Embedded,
+    /// Five noop actions in a row through five states
+    W2,
+    /// One at a time, from request to completed
+    W3,
+    /// Many timers due within a few seconds: how late they are
+    W4,
+    /// From process start to the first completed execution; memory and size
+    W5,
+    /// The pure function alone
+    W6,
+    /// W1 with an HTTP call as its action
+    Webhook,
+    /// W1 in a file full of closed executions, and of queued actions
+    Growth,
+    /// The bare probe as a server
+    #[command(hide = true)]
+    ServeProbe,
+    /// What the webhooks call
+    #[command(hide = true)]
+    ServeTarget,
+}
+
+impl Command {
+    fn works(self) -> Vec<Work> {
+        match self {
+            Self::All => Work::ALL.to_vec(),
+            Self::W1 => vec![Work::W1],
+            Self::Embedded => vec![Work::W1, Work::Embedded],
+            Self::W2 => vec![Work::W2],
+            Self::W3 => vec![Work::W3],
+            Self::W4 => vec![Work::W4],
+            Self::W5 => vec![Work::W5],
+            Self::W6 => vec![Work::W6],
+            Self::Webhook => vec![Work::Webhook],
+            Self::Growth => vec![Work::Empty, Work::Closed, Work::Queued],
+            Self::ServeProbe | Self::ServeTarget => Vec::new(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let end = match arguments.command {
+        Command::ServeProbe => probe_server::serve(),
+        Command::ServeTarget => target::serve(),
+        command => measure(&arguments, &command.works()),
+    };
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(arguments: &Arguments, works: &[Work]) -> anyhow::Result<()> {
+    let scale = if arguments.short {
+        Scale::Short
+    } else {
+        Scale::from_environment()
+    };
+    let plan = run::Plan {
+        works: works.to_vec(),
+        scale,
+        rounds: arguments.rounds.unwrap_or(scale.rounds()),
+        peers: !arguments.without_peers,
+    };
+    let results = run::run(&plan)?;
+    report::print(&plan, &results);
+    if let Some(file) = &arguments.json {
+        report::save(&plan, &results, file)?;
+        println!("\nsaved in {}", file.display());
+    }
+    Ok(())
 }

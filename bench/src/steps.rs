@@ -3,13 +3,13 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use sprag_core::clock::{Clock, System};
+use anyhow::Context;
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_core::machine::{Cause, Execution, Facts, Input, Limits, LoadOptions, Machine, Message, load_text, step};
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 
-const STEPS: u32 = 2_000_000;
+use crate::stopwatch::Stopwatch;
 
 const MACHINE: &str = r"
 id: two-levels
@@ -23,11 +23,10 @@ states:
       y: { on: { GO: { target: x, guard: { '==': [ { var: variables.open }, true ] } } } }
 ";
 
-pub(crate) fn steps_per_second() -> f64 {
-    let Some(machine) = load_text(MACHINE, Format::Yaml, &LoadOptions::default()).machine else {
-        return 0.0;
-    };
-    let clock = System::start(Timestamp::from_millis(0));
+/// Steps per second; one that fails fails the run.
+pub(crate) fn steps_per_second(steps: u64) -> anyhow::Result<f64> {
+    let loaded = load_text(MACHINE, Format::Yaml, &LoadOptions::default());
+    let machine = loaded.machine.context("the machine does not load")?;
     let mut execution = begin(&machine);
     let message = Message {
         id: "m".into(),
@@ -39,13 +38,11 @@ pub(crate) fn steps_per_second() -> f64 {
         cause: Cause::Message(Arc::new(message)),
         limits: Limits::default(),
     };
-    let before = clock.now();
-    for _ in 0..STEPS {
-        if let Ok(taken) = step(&machine, black_box(&execution), &input) {
-            execution = taken.execution;
-        }
+    let watch = Stopwatch::start();
+    for _ in 0..steps {
+        execution = step(&machine, black_box(&execution), &input)?.execution;
     }
-    f64::from(STEPS) * 1_000.0 / u32::try_from(clock.now().since(before)).map_or(f64::MAX, f64::from)
+    Ok(watch.rate(steps))
 }
 
 fn begin(machine: &Machine) -> Execution {

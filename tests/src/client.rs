@@ -23,6 +23,8 @@ pub struct Answer {
     pub status: u16,
     /// The body, parsed; null when it is empty.
     pub body: Value,
+    /// Whether it says that it was given before, to the same idempotency key.
+    pub replayed: bool,
 }
 
 impl Client {
@@ -36,31 +38,49 @@ impl Client {
 
     /// Sends a GET.
     pub fn get(&mut self, path: &str) -> std::io::Result<Answer> {
-        self.exchange("GET", path, None)
+        self.exchange("GET", path, None, "")
     }
 
     /// Sends a POST with a JSON body.
     pub fn post(&mut self, path: &str, body: &Value) -> std::io::Result<Answer> {
-        self.exchange("POST", path, Some(("application/json", &body.to_string())))
+        self.exchange("POST", path, Some(("application/json", &body.to_string())), "")
+    }
+
+    /// Sends a POST with a JSON body that acts once under the key.
+    pub fn post_once(&mut self, path: &str, body: &Value, key: &str) -> std::io::Result<Answer> {
+        let header = format!("idempotency-key: {key}\r\n");
+        self.exchange("POST", path, Some(("application/json", &body.to_string())), &header)
     }
 
     /// Sends a POST with a body of another type.
     pub fn post_text(&mut self, path: &str, content_type: &str, body: &str) -> std::io::Result<Answer> {
-        self.exchange("POST", path, Some((content_type, body)))
+        self.exchange("POST", path, Some((content_type, body)), "")
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: Option<(&str, &str)>) -> std::io::Result<Answer> {
-        let answer = self.try_exchange(method, path, body);
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<(&str, &str)>,
+        headers: &str,
+    ) -> std::io::Result<Answer> {
+        let answer = self.try_exchange(method, path, body, headers);
         if answer.is_err() {
             self.connection = None;
         }
         answer
     }
 
-    fn try_exchange(&mut self, method: &str, path: &str, body: Option<(&str, &str)>) -> std::io::Result<Answer> {
+    fn try_exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<(&str, &str)>,
+        headers: &str,
+    ) -> std::io::Result<Answer> {
         let address = self.address;
         let mut reader = self.connection.take().map_or_else(|| connect(address), Ok)?;
-        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n");
+        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}");
         let mut text = "";
         if let Some((content_type, body)) = body {
             text = body;
@@ -90,6 +110,7 @@ fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
     let status = line.split_whitespace().nth(1).and_then(|text| text.parse().ok());
     let status = status.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "no status line"))?;
     let mut length = 0;
+    let mut replayed = false;
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
@@ -99,6 +120,7 @@ fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse().unwrap_or(0);
         }
+        replayed |= name.eq_ignore_ascii_case("idempotent-replayed");
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
@@ -107,5 +129,5 @@ fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
     } else {
         serde_json::from_slice(&body)?
     };
-    Ok(Answer { status, body })
+    Ok(Answer { status, body, replayed })
 }

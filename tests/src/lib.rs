@@ -5,8 +5,10 @@
 mod client;
 mod ledger;
 mod product;
+mod stream;
 pub mod wait;
 
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
 pub use product::{Product, binary};
+pub use stream::{Event, Stream};

@@ -48,9 +48,22 @@ impl Product {
             .args(["up", "--listen", "127.0.0.1:0", "--store"])
             .arg(format!("sqlite:{}", store.display()))
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
-            .envs(environment.iter().copied())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+            .envs(environment.iter().copied());
+        Self::spawn(command)
+    }
+
+    /// Starts `sprag up --demo` as it comes; its passing store lies below `folder`.
+    pub fn start_demo(folder: &Path) -> Self {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--demo", "--listen", "127.0.0.1:0"])
+            .env("TMPDIR", folder)
+            .current_dir(folder);
+        Self::spawn(command).unwrap_or_else(|line| panic!("the demo did not start: {line}"))
+    }
+
+    fn spawn(mut command: Command) -> Result<Self, String> {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let address = first_address(&mut child);
         match address {
@@ -71,6 +84,14 @@ impl Product {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its memory in bytes, as the system counts what is resident.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kilobytes.unwrap_or_default() * 1024
     }
 
     /// Ends it as an outage would.

@@ -4,8 +4,12 @@
 
 mod backup;
 mod crash;
+mod demo;
 mod failpoints;
+mod jobs;
 mod life;
+mod once;
 mod openapi;
+mod streams;
 mod structure;
 mod timers;

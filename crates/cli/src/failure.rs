@@ -13,6 +13,10 @@ pub(crate) enum Exit {
     Failed,
     /// It was asked wrongly: usage, or input that is not valid.
     Invalid,
+    /// It did, and what it watched failed.
+    WatchedFailed,
+    /// It did, and what it watched was cancelled.
+    WatchedCancelled,
 }
 
 impl From<Exit> for ExitCode {
@@ -28,6 +32,8 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Invalid => 2,
+            Self::WatchedFailed => 3,
+            Self::WatchedCancelled => 4,
         }
     }
 }

@@ -11,6 +11,12 @@ use crate::time::Timestamp;
 pub trait Clock: Send + Sync {
     /// The present instant; never before one already given.
     fn now(&self) -> Timestamp;
+
+    /// Microseconds since some instant, never backwards: only to measure how long something took. Decisions never see
+    /// them, so a clock that stands may leave them to its milliseconds.
+    fn micros(&self) -> u64 {
+        u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000)
+    }
 }
 
 /// A clock that stands until it is moved: for tests and the simulator.
@@ -96,6 +102,10 @@ mod system {
         fn now(&self) -> Timestamp {
             let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
             Timestamp::from_millis(self.base.load(Ordering::SeqCst).saturating_add(elapsed))
+        }
+
+        fn micros(&self) -> u64 {
+            u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
         }
     }
 

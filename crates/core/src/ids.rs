@@ -179,6 +179,11 @@ id!(
     SwitchId,
     "swi_"
 );
+id!(
+    /// One piece of bulk work.
+    JobId,
+    "job_"
+);
 
 /// Derives the ids of one decision from the entropy that came with its input.
 #[derive(Clone, Debug)]
@@ -217,6 +222,11 @@ impl Mint {
     /// The next message id in `slot`.
     pub fn message(&mut self, slot: Slot) -> MessageId {
         MessageId::compose(self.at, slot, self.draw())
+    }
+
+    /// The next job id in `slot`.
+    pub fn job(&mut self, slot: Slot) -> JobId {
+        JobId::compose(self.at, slot, self.draw())
     }
 
     /// A slot spread evenly over all of them.

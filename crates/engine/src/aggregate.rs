@@ -44,6 +44,8 @@ pub(crate) struct Head {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) tags: Vec<String>,
+    /// Whether it was ever moved to another version: then its history speaks of more than one.
+    pub(crate) migrated: bool,
 }
 
 /// Input in the inbox.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sprag_core::action::Outcome;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId};
 use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
 use crate::control;
+use crate::idempotency::Idempotency;
+use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -18,6 +20,8 @@ use crate::view::{ActionView, ExecutionView};
 pub struct Command {
     /// What is asked.
     pub request: Request,
+    /// What makes it act once, where whoever asked gave a key.
+    pub idempotency: Option<Idempotency>,
     /// Where the answer goes, once what it says is durable. The engine's own requests have nobody to answer.
     pub reply: Option<oneshot::Sender<Reply>>,
 }
@@ -50,6 +54,14 @@ pub enum Request {
     RetryDead(RetryDead),
     /// Put a dead letter away.
     Archive(ActionId),
+    /// Make a job that tries dead letters again.
+    RetryAll(RetryAll),
+    /// Hold a job.
+    PauseJob(JobId),
+    /// Let a job go on.
+    ResumeJob(JobId),
+    /// End a job.
+    CancelJob(JobId),
     /// Say why an action does not move, as the dispatcher knows it.
     Explain(ActionId),
     /// Say what waits and what runs.
@@ -91,6 +103,28 @@ pub enum Internal {
     Continue(ExecutionId),
     /// Work that follows from what operators set, or from age.
     Chore(control::Chore),
+    /// The next page of a job.
+    JobStep(JobStep),
+    /// Items of a job that is too old to be kept.
+    ForgetJob {
+        /// Whose.
+        job: JobId,
+        /// The last of them.
+        up_to: u64,
+        /// Whether the job itself goes too.
+        is_last: bool,
+    },
+}
+
+/// A page of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobStep {
+    /// Which job.
+    pub job: JobId,
+    /// The dead letters that its filter met.
+    pub letters: Vec<ActionId>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<ActionId>,
 }
 
 /// An attempt, with where to find it.
@@ -185,10 +219,14 @@ pub enum Answer {
     Queue(Vec<LineStatus>),
     /// What operators have set.
     Control(Box<control::Answer>),
+    /// The job as it is now.
+    Job(Box<JobView>),
+    /// The answer to an earlier command under the same idempotency key; this one did nothing.
+    Replayed(Box<Reply>),
 }
 
 /// A machine version that is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Applied {
     /// The machine's name.
     pub id: String,
@@ -293,14 +331,26 @@ codes! {
     ExecutionUnknown = "execution-unknown", 404;
     /// No action with that id.
     ActionUnknown = "action-unknown", 404;
+    /// No job with that id.
+    JobUnknown = "job-unknown", 404;
+    /// Too many jobs are open.
+    JobsFull = "jobs-full", 429;
+    /// The filter does not follow the grammar, or names what is not there.
+    FilterInvalid = "filter-invalid", 400;
     /// Another attempt is the action's current one.
     AttemptSuperseded = "attempt-superseded", 409;
     /// The definition has errors.
     DefinitionInvalid = "definition-invalid", 422;
     /// The start variables do not meet the machine's `input`.
     InputInvalid = "input-invalid", 422;
+    /// The machine's newest version has no such hook.
+    HookUnknown = "hook-unknown", 404;
+    /// A secret that is needed to answer cannot be had.
+    SecretUnavailable = "secret-unavailable", 503;
     /// An open execution of the machine holds the key.
     KeyInUse = "key-in-use", 409;
+    /// The idempotency key was used for something else.
+    IdempotencyKeyReused = "idempotency-key-reused", 422;
     /// The execution is closed.
     ExecutionClosed = "execution-closed", 409;
     /// The execution is not in a status that allows it.

@@ -43,6 +43,8 @@ struct ExecutionBody<'a> {
     output: Option<Cow<'a, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failure: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    migrated: bool,
 }
 
 fn is_empty<K, V>(map: &BTreeMap<K, V>) -> bool {
@@ -230,6 +232,7 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
         created_at,
         updated_at,
         tags,
+        migrated,
     } = head;
     let Execution {
         facts: _,
@@ -252,6 +255,7 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
         message: message.clone(),
         output: output.as_ref().map(Cow::Borrowed),
         failure: failure.as_deref().map(Cow::Borrowed),
+        migrated: *migrated,
     };
     records::Execution {
         id: *id,
@@ -300,6 +304,7 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
         message,
         output,
         failure,
+        migrated,
     } = body;
     let execution = Execution {
         facts: Arc::new(Facts {
@@ -327,6 +332,7 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
         created_at,
         updated_at,
         tags,
+        migrated,
     };
     Ok(Aggregate {
         output: output.map(Cow::into_owned),

@@ -1,23 +1,25 @@
 //! The engine as a whole: one lane on a thread, attempts as tasks, readers beside them.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sprag_core::action::Runner;
-use sprag_core::clock::Clock;
+use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use sprag_store::LaneStore;
 use sprag_store::traits::Readers;
 use tokio::sync::{broadcast, watch};
 
 use crate::command::Command;
-use crate::handle::Handle;
+use crate::handle::{Handle, HandleParts};
 use crate::inbox::{Inbox, Wake};
-use crate::lane::{Change, Fatal, Lane, Parts};
+use crate::lane::{Change, Fatal, Lane, Parts, Publish};
+use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, Options};
-use crate::tasks::{Runners, SecretSource, TaskHands};
+use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
@@ -44,7 +46,7 @@ pub struct Engine {
     grace: watch::Sender<Option<Duration>>,
 }
 
-/// What the engine cannot do without.
+/// What the engine cannot do without. [`Requirements::new`] needs a store only.
 pub struct Requirements {
     /// Writes, for the one lane.
     pub store: Box<dyn LaneStore>,
@@ -58,7 +60,43 @@ pub struct Requirements {
     pub secrets: Arc<dyn SecretSource>,
 }
 
+impl Requirements {
+    /// The engine on this store, with what suits a process of its own: the machine's clock, from no earlier than the
+    /// latest instant the store knows; entropy of the operating system; no secrets. That clock follows no jump of the
+    /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
+    /// [`System::adopt_wall`] now and then.
+    pub fn new(mut store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
+        // A store that cannot say fails once more when the lane opens it, and then it is an error.
+        let life = store.last_life().ok().flatten();
+        let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
+        Self {
+            store: Box::new(store),
+            readers: Arc::new(readers),
+            clock: Arc::new(System::start(latest)),
+            entropy: Box::new(system_entropy()),
+            secrets: Arc::new(NoSecrets),
+        }
+    }
+}
+
+/// Numbers nobody can guess: a keyed hash of a counter, with keys that come from the operating system.
+fn system_entropy() -> impl FnMut() -> u64 + Send {
+    let keys = RandomState::new();
+    let mut drawn: u64 = 0;
+    move || {
+        drawn = drawn.wrapping_add(1);
+        keys.hash_one(drawn)
+    }
+}
+
 impl Builder {
+    /// Asks somebody else for secrets.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
     /// Adds a runner for each of its types; a later one takes over from an earlier one.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "a builder takes what it is given")]
@@ -88,40 +126,36 @@ impl Builder {
             options,
         } = self;
         let (sender, receiver) = mpsc::channel();
-        let inbox = Inbox::new(sender);
+        let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
         let hands = TaskHands {
             runtime: tokio::runtime::Handle::current(),
             runners: Arc::clone(&runners),
-            secrets,
+            secrets: Arc::clone(&secrets),
             inbox: inbox.clone(),
             tasks: std::collections::BTreeMap::new(),
         };
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        let publisher = changes.clone();
+        let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)));
         let lane = Lane::open(Parts {
             store,
             hands: Box::new(hands),
             clock: Arc::clone(&clock),
             entropy,
-            publish: Box::new(move |batch: &[Change]| {
-                for change in batch {
-                    // Nobody may be listening.
-                    let _ = publisher.send(*change);
-                }
-            }),
+            publish: publisher(changes.clone()),
             options: options.clone(),
+            metrics: Arc::clone(&metrics),
         })?;
         let board = lane.board();
         let (ended_sender, ended) = watch::channel(None);
         let (grace, grace_receiver) = watch::channel(None);
         let runtime = tokio::runtime::Handle::current();
-        let lane_clock = Arc::clone(&clock);
+        let (lane_clock, lane_metrics) = (Arc::clone(&clock), Arc::clone(&metrics));
         let thread = std::thread::Builder::new()
             .name("lane".to_owned())
             .spawn(move || {
                 let _inside = runtime.enter();
-                let end = run(lane, &receiver, lane_clock.as_ref(), &grace_receiver);
+                let end = run(lane, &receiver, (lane_clock.as_ref(), &lane_metrics), &grace_receiver);
                 if let Err(error) = &end {
                     tracing::error!(error = %error.0, "the lane stopped");
                 }
@@ -130,7 +164,17 @@ impl Builder {
             .map_err(|error| sprag_store::Error::Failed {
                 detail: format!("no thread for the lane: {error}"),
             })?;
-        let handle = Handle::new(inbox.clone(), readers, changes, runners, clock, options.limits).beside(board);
+        let handle = Handle::new(HandleParts {
+            inbox: inbox.clone(),
+            readers,
+            changes,
+            runners,
+            clock,
+            secrets,
+            limits: options.limits,
+            board,
+            metrics,
+        });
         Ok(Engine {
             handle,
             inbox,
@@ -187,11 +231,24 @@ impl Engine {
     }
 }
 
+/// Tells whoever listens. A lane with nobody to tell pays nothing for it.
+fn publisher(changes: broadcast::Sender<Change>) -> Publish {
+    Box::new(move |batch: &[Change]| {
+        if changes.receiver_count() == 0 {
+            return;
+        }
+        for change in batch {
+            // The last listener may have gone just now.
+            let _ = changes.send(change.clone());
+        }
+    })
+}
+
 /// The lane's loop: gather what waits, decide it in one batch, sleep until the next thing is due.
 fn run(
     mut lane: Lane,
     receiver: &Receiver<Wake>,
-    clock: &dyn Clock,
+    (clock, metrics): (&dyn Clock, &Metrics),
     grace: &watch::Receiver<Option<Duration>>,
 ) -> Result<(), Fatal> {
     let mut until: Option<Timestamp> = None;
@@ -203,8 +260,10 @@ fn run(
         let wake = lane.next_wake().min(until.unwrap_or(Timestamp::MAX));
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
         let mut batch = Vec::new();
+        let mut oldest = None;
         let stop = match receiver.recv_timeout(sleep) {
-            Ok(Wake::Command(command)) => {
+            Ok(Wake::Command(command, at)) => {
+                oldest = Some(at);
                 batch.push(command);
                 fill(&mut batch, receiver)
             }
@@ -217,7 +276,9 @@ fn run(
             let grace = grace.borrow().unwrap_or_default();
             until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }
+        metrics.begin(clock.micros(), oldest);
         lane.tick(batch)?;
+        metrics.rest(lane.running());
     }
 }
 
@@ -232,7 +293,7 @@ enum Stop {
 fn fill(batch: &mut Vec<Command>, receiver: &Receiver<Wake>) -> Stop {
     while batch.len() < BATCH_MAX {
         match receiver.try_recv() {
-            Ok(Wake::Command(command)) => batch.push(command),
+            Ok(Wake::Command(command, _)) => batch.push(command),
             Ok(Wake::Stop) => return Stop::Asked,
             Err(_) => return Stop::NotAsked,
         }

@@ -21,12 +21,17 @@ use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
 use crate::control::Board;
-use crate::convert::{self, Entry};
+use crate::convert;
+use crate::history::{self, HistoryView};
+use crate::idempotency::Key;
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
+use crate::metrics::Metrics;
+use crate::migration::{self, MigrationCheck};
+use crate::once::Once;
 use crate::options::Limits;
 use crate::replay::{self, Replayed};
-use crate::tasks::Runners;
+use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
 
 /// A way to a running engine. Cheap to clone.
@@ -38,10 +43,26 @@ pub struct Handle {
     runners: Arc<Runners>,
     machines: Arc<Mutex<Compiled>>,
     clock: Arc<dyn Clock>,
+    secrets: Arc<dyn SecretSource>,
     limits: Limits,
     pub(crate) board: Board,
     /// One backup at a time.
     pub(crate) backups: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+}
+
+/// What a handle is made of.
+pub(crate) struct HandleParts {
+    pub(crate) inbox: Inbox,
+    pub(crate) readers: Arc<dyn Readers>,
+    pub(crate) changes: broadcast::Sender<Change>,
+    pub(crate) runners: Arc<Runners>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) secrets: Arc<dyn SecretSource>,
+    pub(crate) limits: Limits,
+    /// The switches that the lane shows.
+    pub(crate) board: Board,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Compiled versions by machine and version.
@@ -50,28 +71,19 @@ type Compiled = BTreeMap<(String, u32), Arc<Machine>>;
 /// How many compiled versions readers keep.
 const MACHINES_MAX: usize = 1_000;
 
-/// A history entry as callers see it.
-#[derive(Clone, Debug, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryView {
-    /// Dense, from 1.
-    pub sequence: u64,
-    /// When.
-    pub at: sprag_core::time::Timestamp,
-    /// What.
-    #[serde(flatten)]
-    pub entry: Value,
-}
-
 impl Handle {
-    pub(crate) fn new(
-        inbox: Inbox,
-        readers: Arc<dyn Readers>,
-        changes: broadcast::Sender<Change>,
-        runners: Arc<Runners>,
-        clock: Arc<dyn Clock>,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn new(parts: HandleParts) -> Self {
+        let HandleParts {
+            inbox,
+            readers,
+            changes,
+            runners,
+            clock,
+            secrets,
+            limits,
+            board,
+            metrics,
+        } = parts;
         Self {
             inbox,
             readers,
@@ -79,16 +91,39 @@ impl Handle {
             runners,
             machines: Arc::default(),
             clock,
+            secrets,
             limits,
-            board: Board::default(),
+            board,
             backups: Arc::new(Semaphore::new(1)),
+            metrics,
         }
     }
 
-    /// With the switches that the lane shows.
-    pub(crate) fn beside(mut self, board: Board) -> Self {
-        self.board = board;
-        self
+    /// Where secrets come from.
+    pub(crate) fn secrets(&self) -> &dyn SecretSource {
+        self.secrets.as_ref()
+    }
+
+    /// The newest version of a machine, compiled.
+    pub(crate) async fn newest(&self, name: String) -> Result<Arc<Machine>, Refusal> {
+        let version = self.machine(name.clone(), None).await?.version;
+        let handle = self.clone();
+        self.read(move |reader| handle.version(reader, &name, version)).await
+    }
+
+    /// What the engine counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Microseconds since some instant: only to measure how long something took.
+    pub fn micros(&self) -> u64 {
+        self.clock.micros()
+    }
+
+    /// How many requests wait for the lane's answer.
+    pub fn requests_waiting(&self) -> usize {
+        self.inbox.waiting()
     }
 
     /// The bounds in force.
@@ -116,6 +151,14 @@ impl Handle {
             .get(kind)
             .map(|runner| runner.permissions(kind, config))
             .unwrap_or_default()
+    }
+
+    /// The same engine for one request that acts once, however often it is sent under `key`.
+    pub fn once(&self, key: Option<Key>) -> Once {
+        Once {
+            inbox: self.inbox.clone(),
+            key,
+        }
     }
 
     /// Keeps a machine version.
@@ -208,7 +251,7 @@ impl Handle {
                 }
                 loop {
                     match changes.recv().await {
-                        Ok(change) if change.execution == id => break,
+                        Ok(Change::Execution { id: its, .. }) if its == id => break,
                         Ok(_) => {}
                         Err(_) => break,
                     }
@@ -277,18 +320,54 @@ impl Handle {
 
     /// A page of history, oldest first, after a sequence.
     pub async fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryView>, Refusal> {
-        self.execution(id).await?;
         let handle = self.clone();
         let limit = limit.min(self.limits.history_page);
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.execution(id)? else {
+                    return Ok(None);
+                };
+                let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
+                let versions = |version| handle.version(reader, &head.machine, version);
+                history::page(reader, &head, (after, limit), &versions).map(Some)
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+    }
+
+    /// What moving an execution to another version would do. Nothing is changed.
+    pub async fn check_migration(&self, migrate: Migrate) -> Result<MigrationCheck, Refusal> {
+        let Migrate {
+            execution: id,
+            version,
+            states,
+        } = migrate;
+        let now = self.now();
+        let handle = self.clone();
         self.read(move |reader| {
             let Some(row) = reader.execution(id)? else {
-                return Ok(Vec::new());
+                return Ok(Err(Refusal::new(
+                    Code::ExecutionUnknown,
+                    format!("there is no execution `{id}`"),
+                )));
             };
-            let machine = handle.compiled(reader, &convert::aggregate_of(row).map_err(|error| damaged(&error))?)?;
-            let rows = reader.history(id, after, limit)?;
-            rows.iter().map(|row| history_view(row, &machine)).collect()
+            let aggregate = whole(reader, row)?;
+            let name = Arc::clone(&aggregate.head.machine);
+            let Some(target) = reader.machine(&name, version)? else {
+                let detail = format!("machine `{name}` has no version {}", version.unwrap_or_default());
+                return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
+            };
+            let from = handle.compiled(reader, &aggregate)?;
+            let to = handle.version(reader, &name, target.version)?;
+            Ok(Ok(migration::check(
+                &aggregate,
+                (&from, &to),
+                target.version,
+                &states,
+                now,
+            )))
         })
-        .await
+        .await?
     }
 
     /// Steps through an execution's causes again and compares with what is stored.
@@ -334,14 +413,14 @@ impl Handle {
     }
 
     /// An execution as far as the store and the switches know.
-    fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
+    pub(crate) fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
         let mut view = ExecutionView::of(aggregate, machine);
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(aggregate.actions.values(), &self.board.switches(), self.now());
         view
     }
 
-    fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
+    pub(crate) fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
         let action = convert::action_from(row).map_err(|error| damaged(&error))?;
         let execution = reader.execution(action.origin.execution)?;
         let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
@@ -349,6 +428,11 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
         Ok(view)
+    }
+
+    /// Asks the lane.
+    pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.inbox.ask(request).await
     }
 
     /// Reads committed state off the async threads.
@@ -368,7 +452,7 @@ impl Handle {
         }
     }
 
-    fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
+    pub(crate) fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }
 
@@ -403,7 +487,7 @@ impl ConfigCheck for Handle {
 }
 
 /// An execution with its open actions and timers, for its view.
-fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
+pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Error> {
     let mut aggregate = convert::aggregate_of(row).map_err(|error| damaged(&error))?;
     if !aggregate.head.status.is_open() {
         return Ok(aggregate);
@@ -428,46 +512,16 @@ fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggregate, Erro
 }
 
 /// Open actions that are looked at to say what an execution waits for.
-const OPEN_SHOWN: usize = 100;
+pub(crate) const OPEN_SHOWN: usize = 100;
 
-/// A history entry with states named by their paths.
-fn history_view(row: &records::HistoryEntry, machine: &Machine) -> Result<HistoryView, Error> {
-    let entry = convert::entry_from(row).map_err(|error| damaged(&error))?;
-    let mut value = serde_json::to_value(&entry).map_err(|error| Error::Corrupt {
-        detail: error.to_string(),
-    })?;
-    if let Entry::Step { microsteps, .. } = &entry {
-        let named = microsteps.iter().map(|microstep| {
-            let paths = |states: &[sprag_core::machine::StateIndex]| -> Vec<&str> {
-                states
-                    .iter()
-                    .filter(|state| state.position() < machine.states.len())
-                    .map(|&state| machine.display_path(state))
-                    .collect()
-            };
-            serde_json::json!({
-                "event": microstep.event,
-                "exited": paths(&microstep.exited),
-                "entered": paths(&microstep.entered),
-            })
-        });
-        value["microsteps"] = named.collect();
-    }
-    Ok(HistoryView {
-        sequence: row.sequence,
-        at: row.at,
-        entry: value,
-    })
-}
-
-fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
+pub(crate) fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
     match reply? {
         Answer::Execution(view) => Ok(*view),
         other => Err(unexpected(&other)),
     }
 }
 
-fn action(reply: Reply) -> Result<ActionView, Refusal> {
+pub(crate) fn action(reply: Reply) -> Result<ActionView, Refusal> {
     match reply? {
         Answer::Action(view) => Ok(*view),
         other => Err(unexpected(&other)),

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
+use sprag_core::clock::Clock;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::command::{Code, Command, Refusal, Reply, Request};
+use crate::idempotency::Idempotency;
 
 /// Requests from outside that may wait for a lane.
 const ADMITTED_MAX: usize = 10_000;
@@ -16,24 +18,26 @@ const ADMITTED_MAX: usize = 10_000;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
 pub(crate) enum Wake {
-    /// Somebody asks for something.
-    Command(Command),
+    /// Somebody asks for something, since that microsecond.
+    Command(Command, u64),
     /// Start nothing more, end when nothing is under way.
     Stop,
 }
 
 /// The sending side of a lane's inbox.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Inbox {
     sender: Sender<Wake>,
+    clock: Arc<dyn Clock>,
     admission: Arc<Semaphore>,
     closing: Arc<AtomicBool>,
 }
 
 impl Inbox {
-    pub(crate) fn new(sender: Sender<Wake>) -> Self {
+    pub(crate) fn new(sender: Sender<Wake>, clock: Arc<dyn Clock>) -> Self {
         Self {
             sender,
+            clock,
             admission: Arc::new(Semaphore::new(ADMITTED_MAX)),
             closing: Arc::default(),
         }
@@ -41,17 +45,26 @@ impl Inbox {
 
     /// Puts a request of the engine's own.
     pub(crate) fn put(&self, request: Request) {
-        self.put_command(Command { request, reply: None });
+        self.put_command(Command {
+            request,
+            idempotency: None,
+            reply: None,
+        });
     }
 
     /// Puts a request of the engine's own that wants an answer.
     pub(crate) fn put_command(&self, command: Command) {
         // A lane that has ended needs nothing any more: the next process recovers from the store.
-        let _ = self.sender.send(Wake::Command(command));
+        let _ = self.sender.send(Wake::Command(command, self.clock.micros()));
     }
 
     /// Asks and waits for the answer.
     pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.ask_once(request, None).await
+    }
+
+    /// Asks for something that is done once, and waits for the answer.
+    pub(crate) async fn ask_once(&self, request: Request, idempotency: Option<Idempotency>) -> Reply {
         if self.closing.load(Ordering::SeqCst) {
             return Err(shutting_down());
         }
@@ -60,11 +73,17 @@ impl Inbox {
             return Err(Refusal::new(Code::Overloaded, detail));
         };
         let (reply, answer) = oneshot::channel();
-        let _ = self.sender.send(Wake::Command(Command {
+        self.put_command(Command {
             request,
+            idempotency,
             reply: Some(reply),
-        }));
+        });
         answer.await.unwrap_or_else(|_| Err(shutting_down()))
+    }
+
+    /// How many requests from outside wait for their answer.
+    pub(crate) fn waiting(&self) -> usize {
+        ADMITTED_MAX.saturating_sub(self.admission.available_permits())
     }
 
     /// Lets nothing more in from outside, and lets the lane end.

@@ -3,6 +3,65 @@
 //! A [`lane`] decides and remembers: commands in, one transaction per batch, answers and effects only once it is
 //! durable. The [`dispatch`]er says which queued action starts next. [`hands`] carry attempts out. [`Engine`] wires
 //! them to threads and tasks; the simulator wires the same lane to simulated ones.
+//!
+//! As a library: a store, a runner of your own, a machine, and off it goes. `examples/embedding` is the same at length.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use serde::{Deserialize, Serialize};
+//! use sprag_core::action::typed::{Error, TypedRunner};
+//! use sprag_core::action::Attempt;
+//! use sprag_core::source::Format;
+//! use sprag_engine::command::Start;
+//! use sprag_engine::{Engine, Requirements};
+//! use sprag_store::sqlite::{self, Store};
+//!
+//! #[derive(Deserialize)]
+//! struct Name { name: String }
+//!
+//! #[derive(Serialize)]
+//! struct Greeting { text: String }
+//!
+//! struct Greeter;
+//!
+//! impl TypedRunner for Greeter {
+//!     const KIND: &'static str = "greet";
+//!     type Input = Name;
+//!     type Output = Greeting;
+//!
+//!     async fn perform(&self, input: Name, _attempt: Attempt<'_>) -> Result<Greeting, Error> {
+//!         Ok(Greeting { text: format!("hello, {}", input.name) })
+//!     }
+//! }
+//!
+//! const MACHINE: &str = r#"
+//! id: greeting
+//! initial: greeting
+//! states:
+//!   greeting: { on: { done.greet: { target: greeted, assign: { text: "{{event.result.text}}" } } } }
+//!   greeted: { type: final, output: "{{variables.text}}" }
+//! actions:
+//!   - { actionId: greet, type: greet, triggerState: greeting, config: { name: world } }
+//! "#;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("sprag.db");
+//! let Store { writer, readers } = sqlite::open(&sqlite::Options { path })?;
+//! let engine = Engine::builder(Requirements::new(writer, readers)).runner(Arc::new(Greeter)).start()?;
+//! let handle = engine.handle();
+//! let loaded = handle.lint(MACHINE, Format::Yaml);
+//! handle.apply(loaded.machine.ok_or("the machine has errors")?).await?;
+//! let started = handle.start(Start { machine: "greeting".to_owned(), ..Start::default() }).await?;
+//! let closed = handle.wait_closed(started.id, Duration::from_secs(30)).await?;
+//! assert_eq!(closed.output, Some("hello, world".into()));
+//! engine.shutdown(Duration::from_secs(5)).await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod aggregate;
 pub mod command;
@@ -11,10 +70,19 @@ pub mod convert;
 mod decide;
 pub mod dispatch;
 mod engine;
+mod follow;
 mod handle;
 pub mod hands;
+mod history;
+mod hooks;
+pub mod idempotency;
 mod inbox;
+pub mod jobs;
 pub mod lane;
+mod lists;
+pub mod metrics;
+mod migration;
+mod once;
 mod operate;
 pub mod options;
 mod replay;
@@ -23,7 +91,12 @@ mod timers;
 pub mod view;
 
 pub use engine::{Builder, Engine, Requirements};
-pub use handle::{Handle, HistoryView};
+pub use follow::{Census, Followed};
+pub use handle::Handle;
+pub use history::HistoryView;
+pub use hooks::InboundHook;
+pub use migration::{MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
+pub use once::{Asked, Once};
 pub use options::{Limits, Options, Retention};
 pub use replay::{Replayed, replay_stored as replay};
 pub use tasks::SecretSource;

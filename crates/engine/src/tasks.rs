@@ -32,6 +32,15 @@ pub trait SecretSource: Send + Sync {
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 
+/// Nobody who has any.
+pub(crate) struct NoSecrets;
+
+impl SecretSource for NoSecrets {
+    fn get<'a>(&'a self, _name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
 /// The runners of this process by action type.
 pub(crate) type Runners = BTreeMap<String, Arc<dyn Runner>>;
 
@@ -130,6 +139,7 @@ impl Control for Link {
             });
             self.inbox.put_command(Command {
                 request,
+                idempotency: None,
                 reply: Some(reply),
             });
             match answer.await {

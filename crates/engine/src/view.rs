@@ -1,6 +1,6 @@
 //! Executions and actions as callers see them: the shapes scripts rely on.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::{Action, ActionError, AttemptRecord, Remark, Status, Verdict};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
@@ -11,8 +11,11 @@ use sprag_store::records::ExecutionStatus;
 use crate::aggregate::Aggregate;
 use crate::control::Switches;
 
+/// A word for a status. It has a name of its own because a plain reference would be taken for one into what is read.
+pub type Word = &'static str;
+
 /// An execution as callers see it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionView {
     /// Its id.
@@ -24,7 +27,8 @@ pub struct ExecutionView {
     /// The version it is pinned to.
     pub version: u32,
     /// Where it stands.
-    pub status: &'static str,
+    #[serde(deserialize_with = "status_word")]
+    pub status: Word,
     /// The active atomic and final states as dotted paths, sorted.
     pub configuration: Vec<String>,
     /// The variables.
@@ -40,15 +44,28 @@ pub struct ExecutionView {
     /// When it last changed.
     pub updated_at: Timestamp,
     /// What it gave, once completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     /// Why its last decision failed, while its status is `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
+/// The word for a status, read back.
+fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let words = ExecutionStatus::ALL.map(ExecutionStatus::word);
+    let known = words.into_iter().find(|word| *word == text);
+    known.ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no status")))
+}
+
+/// A value that is there, even if it is null.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
 /// An action as callers see it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionView {
     /// Its id.
@@ -100,7 +117,7 @@ pub struct ActionView {
 }
 
 /// An attempt as callers see it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
     /// Its id.
@@ -121,7 +138,7 @@ pub struct AttemptView {
 }
 
 /// Why something is not moving.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Waiting {
     /// An attempt is under way.
@@ -158,7 +175,7 @@ pub enum Waiting {
 }
 
 /// What something waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WaitingFor {
     /// A due time.

@@ -11,7 +11,9 @@ use sprag_engine::view::ExecutionView;
 use tokio::sync::{Semaphore, watch};
 
 use crate::guard::Hosts;
+use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::problem::{Code, Problem};
+use crate::streams::Streams;
 
 /// Pieces of long work at once. Store reads share the threads, and always find one.
 const APART_MAX: usize = 4;
@@ -24,6 +26,9 @@ pub(crate) struct App {
     /// Becomes true when the server goes down.
     closing: watch::Receiver<bool>,
     apart: Arc<Semaphore>,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) metrics: Arc<HttpMetrics>,
+    pub(crate) census: Arc<CensusTaker>,
 }
 
 /// What was set when the server began.
@@ -31,17 +36,33 @@ pub(crate) struct Settings {
     pub(crate) hosts: Hosts,
     pub(crate) body_bytes: usize,
     pub(crate) store: String,
+    /// Whether only this machine can reach the server.
+    pub(crate) is_loopback: bool,
+    pub(crate) streams: usize,
 }
 
 impl App {
     /// What handlers of one server share.
     pub(crate) fn new(engine: Handle, settings: Settings, closing: watch::Receiver<bool>) -> Self {
         Self {
+            streams: Arc::new(Streams::new(settings.streams)),
+            metrics: Arc::new(HttpMetrics::new(engine.now())),
+            census: Arc::default(),
             engine,
             settings: Arc::new(settings),
             closing,
             apart: Arc::new(Semaphore::new(APART_MAX)),
         }
+    }
+
+    /// Whether the server goes down.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Waits until the server goes down.
+    pub(crate) async fn closed(&self) {
+        closed(self.closing.clone()).await;
     }
 
     /// The bounds of a request body.

@@ -59,6 +59,36 @@ impl<T: FromFields> FromRequest<App> for Body<T> {
     }
 }
 
+/// A JSON body as the very bytes that arrived, for who must check a signature over them. None is null.
+pub(crate) struct Raw {
+    /// The bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl FromRequest<App> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        if body.is_end_stream() {
+            return Ok(Self { bytes: Vec::new() });
+        }
+        media::of(&parts.headers, &[Media::Json])?;
+        let bytes = collect(body, &parts.headers, app.settings.body_bytes).await?;
+        Ok(Self { bytes })
+    }
+}
+
+impl Raw {
+    /// What the bytes say.
+    pub(crate) fn json(&self, app: &App) -> Result<Value, Problem> {
+        if self.bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        parse(&self.bytes, &app.body_limits())
+    }
+}
+
 /// A machine's definition as it was sent.
 pub(crate) struct Definition {
     /// The text.
@@ -109,21 +139,25 @@ fn missing() -> Problem {
 
 /// The members of a body that must be an object.
 fn object(bytes: &[u8], limits: &Limits) -> Result<Map<String, Value>, Problem> {
-    match parse_bounded(bytes, limits) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(other) => {
+    match parse(bytes, limits)? {
+        Value::Object(members) => Ok(members),
+        other => {
             let detail = format!("the body must be an object, not {}", fields::described(&other));
             Err(Problem::new(Code::BodyInvalid, detail))
         }
-        Err(problem) => {
-            let code = match &problem {
-                json::Problem::TooDeep { .. } => Code::BodyTooDeep,
-                json::Problem::TooLarge { .. } => Code::BodyTooLarge,
-                json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => Code::BodyUnreadable,
-            };
-            Err(Problem::new(code, problem.to_string()))
-        }
     }
+}
+
+/// The value of a body.
+fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
+    parse_bounded(bytes, limits).map_err(|problem| {
+        let code = match &problem {
+            json::Problem::TooDeep { .. } => Code::BodyTooDeep,
+            json::Problem::TooLarge { .. } => Code::BodyTooLarge,
+            json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => Code::BodyUnreadable,
+        };
+        Problem::new(code, problem.to_string())
+    })
 }
 
 fn decode<T: FromFields>(members: Map<String, Value>) -> Result<T, Problem> {

@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::middleware::Next;
@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use crate::app::App;
 use crate::options::Error;
 use crate::problem::{Code, Problem};
+use crate::routes::HOOKS;
 use crate::shown::shown;
 
 /// The names a server answers to, besides `localhost` and loopback addresses.
@@ -60,13 +61,29 @@ fn is_loopback(host: &str) -> bool {
 
 /// Refuses what must not come through.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
-    match check(&app.settings.hosts, request.uri(), request.headers()) {
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let origin = if matched == Some(HOOKS) {
+        // Senders of webhooks may be anywhere: a signature says who they are.
+        Origin::Any
+    } else {
+        Origin::Own
+    };
+    match check(&app.settings.hosts, request.uri(), request.headers(), origin) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-fn check(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+/// Which origins a route is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The server's own pages.
+    Own,
+    /// Everybody.
+    Any,
+}
+
+fn check(hosts: &Hosts, uri: &Uri, headers: &HeaderMap, allowed: Origin) -> Result<(), Problem> {
     let host =
         only(headers, &header::HOST).map_err(|()| host_refused("more than one `Host`, or one that is no text"))?;
     let Some(host) = host else {
@@ -87,7 +104,7 @@ fn check(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let origin = only(headers, &header::ORIGIN)
         .map_err(|()| origin_refused("more than one `Origin`, or one that is no text"))?;
     match origin {
-        Some(origin) if !is_own_origin(origin, host) => Err(origin_refused(&format!(
+        Some(origin) if allowed == Origin::Own && !is_own_origin(origin, host) => Err(origin_refused(&format!(
             "requests from pages of `{}` are refused",
             shown(origin)
         ))),

@@ -7,10 +7,13 @@
 mod app;
 mod body;
 mod cursor;
+mod deadline;
 mod etag;
 mod guard;
 mod handlers;
+mod metrics;
 mod observe;
+mod once;
 mod openapi;
 mod options;
 mod page;
@@ -21,6 +24,7 @@ mod reply;
 mod routes;
 mod server;
 mod shown;
+mod streams;
 
 #[cfg(test)]
 mod tests;
@@ -28,3 +32,4 @@ mod tests;
 pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
 pub use server::Server;
+pub use streams::STREAMS_MAX;

@@ -14,7 +14,7 @@ use crate::problem::{Code, Problem};
 
 /// Runs a request and says what became of it. The log has the route, not the path: a path holds what people sent.
 pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
-    let began = app.engine.now();
+    let began = app.engine.micros();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
@@ -22,7 +22,9 @@ pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next
     let mut response = ran.unwrap_or_else(|panic| panicked(panic.as_ref(), route));
     harden(response.headers_mut());
     let status = response.status().as_u16();
-    let ms = app.engine.now().since(began);
+    let micros = app.engine.micros().saturating_sub(began);
+    app.metrics.answered(&method, route, status, micros);
+    let ms = micros / 1_000;
     if response.status().is_server_error() {
         tracing::warn!(%method, route, status, ms, "request failed");
     } else {

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use crate::streams::STREAMS_MAX;
+
 /// The bytes of a request body, unless somebody says otherwise.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// The port of a server that was told none.
@@ -19,6 +21,8 @@ pub struct Options {
     pub body_bytes: usize,
     /// What keeps the records, for `GET /v1/system`.
     pub store: String,
+    /// Live streams at a time.
+    pub streams: usize,
 }
 
 impl Default for Options {
@@ -28,6 +32,7 @@ impl Default for Options {
             hosts: Vec::new(),
             body_bytes: BODY_BYTES_MAX,
             store: "unknown".to_owned(),
+            streams: STREAMS_MAX,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
-use sprag_core::ids::{ActionId, ExecutionId, SwitchId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, SwitchId};
 use sprag_engine::command::{self, Refusal};
 
 use crate::app::App;
@@ -45,6 +45,10 @@ impl Named for ActionId {
 
 impl Named for SwitchId {
     const UNKNOWN: command::Code = command::Code::SwitchUnknown;
+}
+
+impl Named for JobId {
+    const UNKNOWN: command::Code = command::Code::JobUnknown;
 }
 
 impl<T: Named> FromRequestParts<App> for Id<T> {

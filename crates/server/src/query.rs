@@ -10,7 +10,10 @@ use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
 use sprag_core::duration::Millis;
+use sprag_core::filter::{self, Condition, Resource};
 use sprag_core::source::nearest;
+use sprag_engine::command::{self, Refusal};
+use sprag_store::traits::Found;
 
 use crate::app::App;
 use crate::cursor;
@@ -78,6 +81,7 @@ pub(crate) struct Params {
     given: BTreeMap<String, String>,
     errors: Vec<FieldError>,
     is_cursor_forged: bool,
+    filter_error: Option<filter::Error>,
 }
 
 impl Params {
@@ -88,6 +92,7 @@ impl Params {
             given: BTreeMap::new(),
             errors: Vec::new(),
             is_cursor_forged: false,
+            filter_error: None,
         };
         for (name, value) in pairs.0 {
             // Looking for the name that was meant takes time, so it is done only for what will be listed.
@@ -164,6 +169,19 @@ impl Params {
         })
     }
 
+    /// `filter`: what must hold of the rows of a list.
+    pub(crate) fn filter(&mut self, resource: Resource) -> Condition {
+        let given = self.given.get("filter").map(|text| filter::condition(text, resource));
+        match given {
+            None => Condition::EVERYTHING,
+            Some(Ok(condition)) => condition,
+            Some(Err(error)) => {
+                self.filter_error = Some(error);
+                Condition::EVERYTHING
+            }
+        }
+    }
+
     /// `limit` and `cursor` of a list with this name.
     pub(crate) fn page(&mut self, list: &str) -> Page {
         let most = u64::try_from(LIMIT_MAX).unwrap_or(u64::MAX);
@@ -196,6 +214,13 @@ impl Params {
             let detail = first.detail.clone();
             return Err(Problem::new(Code::QueryInvalid, detail).with_errors(self.errors));
         }
+        if let Some(error) = self.filter_error {
+            let detail = format!("the filter cannot be used: {error}");
+            return Err(Problem::from(Refusal {
+                errors: vec![("?filter".to_owned(), error.to_string())],
+                ..Refusal::new(command::Code::FilterInvalid, detail)
+            }));
+        }
         if self.is_cursor_forged {
             return Err(cursor_invalid());
         }
@@ -227,6 +252,15 @@ impl Page {
             .as_deref()
             .map(|after| after.parse().map_err(|_| cursor_invalid()))
             .transpose()
+    }
+
+    /// What a search found, with a cursor if it goes on.
+    pub(crate) fn found<T>(&self, found: Found<T, impl Display>) -> List<T> {
+        let next_cursor = found.next.map(|next| cursor::encode(&self.scope, &next.to_string()));
+        List {
+            data: found.rows,
+            next_cursor,
+        }
     }
 
     /// The rows that fit, with a cursor if there are more.

@@ -32,6 +32,12 @@ pub(crate) fn ok(body: &impl Serialize) -> Response {
     axum::Json(body).into_response()
 }
 
+/// The answer to a request for work that goes on at `location`.
+pub(crate) fn accepted(location: String, body: &impl Serialize) -> Response {
+    let headers: [(HeaderName, String); 1] = [(header::LOCATION, location)];
+    (StatusCode::ACCEPTED, headers, axum::Json(body)).into_response()
+}
+
 /// The answer to a request that made something, which is now at `location`.
 pub(crate) fn created(location: String, body: &impl Serialize) -> Response {
     let headers: [(HeaderName, String); 1] = [(header::LOCATION, location)];

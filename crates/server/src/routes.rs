@@ -6,12 +6,16 @@ use axum::{Router, middleware};
 use crate::app::App;
 use crate::guard::guard;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, limits, machines, messages, pages, simulate, switches, system,
+    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
+    simulate, streams, switches, system,
 };
 use crate::observe::observe;
 use crate::openapi::{Methods, get, operations as doc, post};
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
+
+/// The route of inbound webhooks, which are not asked for their origin.
+pub(crate) const HOOKS: &str = "/v1/hooks/{machine}/{name}";
 
 /// A path with its methods.
 pub(crate) type Route = (&'static str, Methods);
@@ -24,6 +28,7 @@ pub(crate) fn table() -> Vec<Route> {
         about_executions(),
         about_actions(),
         about_operating(),
+        about_jobs(),
     ]
     .into_iter()
     .flatten()
@@ -37,6 +42,8 @@ fn about_the_server() -> Vec<Route> {
         ("/v1/openapi.json", get(pages::openapi, doc::system::openapi())),
         ("/healthz", get(system::healthy, doc::system::healthy())),
         ("/readyz", get(system::ready, doc::system::ready())),
+        ("/metrics", get(metrics::show, doc::system::metrics())),
+        ("/v1/stream", get(streams::hints, doc::system::hints())),
         ("/errors/{code}", get(system::error_page, doc::system::error_page())),
         ("/v1/system", get(system::show, doc::system::show())),
         (
@@ -54,12 +61,21 @@ fn about_machines() -> Vec<Route> {
             "/v1/machines",
             get(machines::list, doc::machines::list()).post(machines::apply, doc::machines::apply()),
         ),
-        ("/v1/machines/lint", post(machines::lint, doc::machines::lint())),
+        (
+            "/v1/machines/lint",
+            post(machines::lint, doc::machines::lint())
+                .get(machines::show_verb, doc::machines::show_verb("showMachineLint")),
+        ),
         (
             "/v1/machines/simulate",
-            post(simulate::simulate, doc::machines::simulate()),
+            post(simulate::simulate, doc::machines::simulate())
+                .get(machines::show_verb, doc::machines::show_verb("showMachineSimulate")),
         ),
-        ("/v1/machines/diff", post(compare::diff, doc::machines::diff())),
+        (
+            "/v1/machines/diff",
+            post(compare::diff, doc::machines::diff())
+                .get(machines::show_verb, doc::machines::show_verb("showMachineDiff")),
+        ),
         ("/v1/machines/{id}", get(machines::show, doc::machines::show())),
         (
             "/v1/machines/{id}/diagram",
@@ -74,6 +90,7 @@ fn about_machines() -> Vec<Route> {
 
 fn about_executions() -> Vec<Route> {
     vec![
+        (HOOKS, post(hooks::receive, doc::executions::hook())),
         (
             "/v1/messages",
             post(messages::send_by_key, doc::executions::send_by_key()),
@@ -90,6 +107,10 @@ fn about_executions() -> Vec<Route> {
         (
             "/v1/executions/{id}/history",
             get(executions::history, doc::executions::history()),
+        ),
+        (
+            "/v1/executions/{id}/stream",
+            get(streams::follow, doc::executions::follow()),
         ),
         (
             "/v1/executions/{id}/explain",
@@ -130,6 +151,10 @@ fn about_actions() -> Vec<Route> {
         ("/v1/actions/{id}/cancel", post(actions::cancel, doc::actions::cancel())),
         ("/v1/dead-letters", get(dead_letters::list, doc::dead_letters::list())),
         (
+            "/v1/dead-letters/retry",
+            post(dead_letters::retry_all, doc::jobs::retry_all()),
+        ),
+        (
             "/v1/dead-letters/{id}",
             get(dead_letters::show, doc::dead_letters::show()),
         ),
@@ -162,6 +187,23 @@ fn about_operating() -> Vec<Route> {
                 .put(limits::set, doc::limits::set())
                 .delete(limits::clear, doc::limits::clear()),
         ),
+    ]
+}
+
+/// The paths of all routes.
+#[cfg(test)]
+pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
+    table().into_iter().map(|(path, _)| path)
+}
+
+fn about_jobs() -> Vec<Route> {
+    vec![
+        ("/v1/jobs", get(jobs::list, doc::jobs::list())),
+        ("/v1/jobs/{id}", get(jobs::show, doc::jobs::show())),
+        ("/v1/jobs/{id}/items", get(jobs::items, doc::jobs::items())),
+        ("/v1/jobs/{id}/pause", post(jobs::pause, doc::jobs::pause())),
+        ("/v1/jobs/{id}/resume", post(jobs::resume, doc::jobs::resume())),
+        ("/v1/jobs/{id}/cancel", post(jobs::cancel, doc::jobs::cancel())),
     ]
 }
 

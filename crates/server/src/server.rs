@@ -6,6 +6,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,13 +14,15 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use sprag_engine::Handle;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::app::{App, Settings, closed};
+use crate::deadline::Deadline;
 use crate::guard::Hosts;
+use crate::metrics::HttpMetrics;
 use crate::options::{Error, Options};
 use crate::routes;
 
@@ -29,6 +32,12 @@ const CONNECTIONS_MAX: usize = 4_096;
 const HEAD_MAX: Duration = Duration::from_mins(1);
 /// How long requests under way have to end once the server goes down.
 const GRACE: Duration = Duration::from_secs(5);
+/// What is kept of an answer, or of a request's head, before it is on its way.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// What the system keeps of answers that a peer has not taken yet.
+const SEND_BYTES_MAX: u32 = 256 * 1024;
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
 /// How long to wait when the system has no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -38,6 +47,7 @@ pub struct Server {
     address: SocketAddr,
     router: Router,
     closing: watch::Sender<bool>,
+    metrics: Arc<HttpMetrics>,
 }
 
 /// What the loop wakes up for.
@@ -52,12 +62,14 @@ enum Wake {
 
 impl Server {
     /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
+    #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
         let Options {
             listen,
             hosts,
             body_bytes,
             store,
+            streams,
         } = options;
         if !listen.ip().is_loopback() {
             return Err(Error::NotLoopback { address: listen });
@@ -67,19 +79,22 @@ impl Server {
             address: listen,
             source,
         };
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let listener = listener(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (closing, is_closing) = watch::channel(false);
         let settings = Settings {
             hosts,
             body_bytes,
             store,
+            is_loopback: address.ip().is_loopback(),
+            streams,
         };
-        let router = routes::router(App::new(engine, settings, is_closing));
+        let app = App::new(engine, settings, is_closing);
         Ok(Self {
             listener,
             address,
-            router,
+            metrics: Arc::clone(&app.metrics),
+            router: routes::router(app),
             closing,
         })
     }
@@ -95,6 +110,7 @@ impl Server {
             listener,
             router,
             closing,
+            metrics,
             ..
         } = self;
         let mut shutdown = pin!(shutdown);
@@ -111,6 +127,9 @@ impl Server {
                 Wake::Shutdown => break Ok(()),
                 Wake::Ended => {}
                 Wake::Accepted(Ok((stream, _))) => {
+                    // Answers are small: waiting to fill a packet would only delay them. Without it they come all the same.
+                    let _ = stream.set_nodelay(true);
+                    let stream = Deadline::new(stream, Arc::clone(&metrics));
                     connections.spawn(serve(stream, router.clone(), closing.subscribe()));
                 }
                 Wake::Accepted(Err(error)) => {
@@ -127,6 +146,19 @@ impl Server {
     }
 }
 
+/// A socket that listens. Connections inherit how much the system keeps for a peer that does not read.
+fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BYTES_MAX)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// A connection that could not be accepted: nearly always the peer's affair, or a lack that passes.
 async fn bear(error: io::Error) -> Result<(), Error> {
     match error.kind() {
@@ -141,11 +173,10 @@ async fn bear(error: io::Error) -> Result<(), Error> {
 }
 
 /// Serves one connection until it ends, or until it is idle and the server goes down.
-async fn serve(stream: TcpStream, router: Router, closing: watch::Receiver<bool>) {
-    // Answers are small: waiting to fill a packet would only delay them. Without it they come all the same.
-    let _ = stream.set_nodelay(true);
+async fn serve(stream: Deadline, router: Router, closing: watch::Receiver<bool>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
+    builder.max_buf_size(BUFFER_BYTES_MAX);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     let ended = tokio::select! {
         biased;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::command::{AttemptRef, Migrate, Request, RetryDead, SendMessage, Sent, Start, Target};
+use sprag_engine::idempotency::{Idempotency, Key};
 use sprag_store::records::ExecutionStatus;
 
 use crate::machines::Fixture;
@@ -33,6 +34,8 @@ pub(crate) enum Purpose {
     Apply,
     /// An execution starts.
     Start,
+    /// An execution starts, under the idempotency key with that number.
+    StartOnce(u64),
     /// The message with that number.
     Send(u64),
     /// Something is done to an execution.
@@ -52,12 +55,20 @@ struct Letter {
     answer: Option<Sent>,
 }
 
+/// A start under an idempotency key, perhaps sent more than once.
+#[derive(Clone, Debug)]
+struct OneStart {
+    start: Start,
+    answer: Option<String>,
+}
+
 /// The clients.
 #[derive(Debug)]
 pub(crate) struct Clients {
     random: Random,
     fixtures: Vec<&'static Fixture>,
     letters: BTreeMap<u64, Letter>,
+    starts: BTreeMap<u64, OneStart>,
 }
 
 impl Clients {
@@ -67,6 +78,7 @@ impl Clients {
             random,
             fixtures,
             letters: BTreeMap::new(),
+            starts: BTreeMap::new(),
         }
     }
 
@@ -83,7 +95,9 @@ impl Clients {
     /// What somebody asks next.
     pub(crate) fn ask(&mut self, model: &mut Model) -> Option<Ask> {
         match self.random.below(100) {
-            0..=23 => self.start(model),
+            0..=17 => self.start(model),
+            18..=20 => self.start_once(model),
+            21..=23 => self.start_again(),
             24..=52 => self.send(model),
             53..=60 => self.send_again(),
             61..=80 => self.control(model),
@@ -129,6 +143,53 @@ impl Clients {
             request: Request::Start(start),
             purpose: Purpose::Start,
         })
+    }
+
+    /// A start under an idempotency key. The tag tells whether the key ever started a second execution.
+    fn start_once(&mut self, model: &Model) -> Option<Ask> {
+        let Request::Start(start) = self.start(model)?.request else {
+            return None;
+        };
+        let number = u64::try_from(self.starts.len()).unwrap_or(u64::MAX) + 1;
+        let start = Start {
+            tags: vec![once_tag(number)],
+            ..start
+        };
+        let one = OneStart {
+            start: start.clone(),
+            answer: None,
+        };
+        self.starts.insert(number, one);
+        Some(Ask {
+            request: Request::Start(start),
+            purpose: Purpose::StartOnce(number),
+        })
+    }
+
+    /// The same start again, under its key: because no answer came, or for no reason at all.
+    fn start_again(&mut self) -> Option<Ask> {
+        let known: Vec<u64> = self.starts.keys().copied().collect();
+        let recent = known.len().saturating_sub(4);
+        let number = *self.random.pick(known.get(recent..)?)?;
+        Some(Ask {
+            request: Request::Start(self.starts.get(&number)?.start.clone()),
+            purpose: Purpose::StartOnce(number),
+        })
+    }
+
+    /// What makes a request act once, where its client gave a key.
+    pub(crate) fn idempotency(ask: &Ask) -> Option<Idempotency> {
+        let Purpose::StartOnce(number) = &ask.purpose else {
+            return None;
+        };
+        let key = Key::new("client", &once_tag(*number)).ok()?;
+        Idempotency::of(&key, &ask.request)
+    }
+
+    /// The first answer that came under a key.
+    pub(crate) fn first_answer(&mut self, number: u64, answer: String) -> Option<String> {
+        let one = self.starts.get_mut(&number)?;
+        Some(one.answer.get_or_insert(answer).clone())
     }
 
     fn send(&mut self, model: &Model) -> Option<Ask> {
@@ -308,4 +369,9 @@ impl Clients {
             purpose: Purpose::Action(id),
         })
     }
+}
+
+/// What only executions under this key are tagged with.
+fn once_tag(number: u64) -> String {
+    format!("once-{number}")
 }

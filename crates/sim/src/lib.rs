@@ -18,6 +18,7 @@
 //! - [`Mutant::EndNotStored`]: the end of an action is fed but not stored, so it comes again.
 //! - [`Mutant::TriggersForgotten`]: a lane that reads an execution back does not know which triggers came later.
 //! - [`Mutant::ReceiptNotStored`]: the answer to a message with an id is not stored, so the message is taken again.
+//! - [`Mutant::AnswerNotKept`]: the answer under an idempotency key is not stored, so the request acts again.
 //! - [`Mutant::RetryCounterLost`]: a retrying action is stored with a fresh budget of attempts.
 //! - [`Mutant::AttemptDropped`]: a retrying action is stored without its last attempt.
 //! - [`Mutant::FalseNotDone`]: hands say "not done" although the effect happened.

@@ -52,6 +52,8 @@ mutants! {
     TriggersForgotten => [ExactlyOnce, Replay];
     /// The answer to a message with an id is not stored, so the message is taken again.
     ReceiptNotStored => [ExactlyOnce];
+    /// The answer under an idempotency key is not stored, so the request acts again.
+    AnswerNotKept => [ExactlyOnce];
     /// A retrying action is stored with a fresh budget of attempts.
     RetryCounterLost => [RetryPolicy];
     /// A retrying action is stored without its last attempt.
@@ -108,6 +110,7 @@ impl Mutant {
         let kept = match (self, &mut mutation) {
             (Self::TimerNotStored, Mutation::PutTimer(_))
             | (Self::ReceiptNotStored, Mutation::InsertReceipt(_))
+            | (Self::AnswerNotKept, Mutation::PutIdempotency(_))
             | (Self::InboxNotStored, Mutation::InsertInbox(_)) => false,
             (Self::TimerEarly, Mutation::PutTimer(timer)) if timer.schedule.is_none() => {
                 timer.due_at = Timestamp::from_millis(timer.due_at.as_millis() - EARLY_MILLIS);

@@ -8,7 +8,7 @@ use sprag_engine::command::{Command, Reply};
 use sprag_engine::lane::{Lane, Parts};
 use tokio::sync::oneshot::{self, Receiver};
 
-use crate::clients::{Ask, Purpose};
+use crate::clients::{Ask, Clients, Purpose};
 use crate::describe;
 use crate::hands::SimulatedHands;
 use crate::model::Circumstances;
@@ -50,6 +50,7 @@ impl Simulation {
             entropy: Box::new(move || entropy.bits()),
             publish: Box::new(|_| {}),
             options: self.options.clone(),
+            metrics: Arc::default(),
         });
         self.trace.line(format_args!(
             "{} process {life} opens: {}",
@@ -206,6 +207,7 @@ impl Simulation {
             let reply = (!is_own).then_some(sender);
             commands.push(Command {
                 request: ask.request.clone(),
+                idempotency: Clients::idempotency(&ask),
                 reply,
             });
             if !is_own {

@@ -13,10 +13,42 @@ impl Simulation {
     /// Takes an answer for what it is: a promise.
     pub(crate) fn take_reply(&mut self, ask: &Ask, reply: &Reply) -> Checked {
         self.trace.line(format_args!("  answer {}", describe::reply(reply)));
+        self.check_once(ask, reply)?;
         match reply {
+            // A refusal was honest when it was first given; an execution must be there still.
+            Ok(Answer::Replayed(first)) => match first.as_ref() {
+                Ok(answer) => self.take_answer(ask, answer),
+                Err(_) => Ok(()),
+            },
             Ok(answer) => self.take_answer(ask, answer),
             Err(refusal) => self.take_refusal(ask, refusal),
         }
+    }
+
+    /// Whatever was decided under a key is what everybody is told who asks under it.
+    fn check_once(&mut self, ask: &Ask, reply: &Reply) -> Checked {
+        let Purpose::StartOnce(number) = &ask.purpose else {
+            return Ok(());
+        };
+        let decided = match reply {
+            Ok(Answer::Replayed(first)) => first.as_ref(),
+            other => other,
+        };
+        if !matches!(
+            decided,
+            Ok(_)
+                | Err(Refusal {
+                    code: Code::KeyInUse,
+                    ..
+                })
+        ) {
+            return Ok(());
+        }
+        let answer = format!("{decided:?}");
+        let first = self.clients.first_answer(*number, answer.clone());
+        ensure(first.as_ref() == Some(&answer), Invariant::ExactlyOnce, || {
+            format!("{answer} and {first:?} answer the same idempotency key")
+        })
     }
 
     fn take_answer(&mut self, ask: &Ask, answer: &Answer) -> Checked {
@@ -39,7 +71,7 @@ impl Simulation {
                 ensure(is_so, Invariant::AcknowledgedKept, || {
                     format!("{view:?} was answered, stored is {stored:?}")
                 })?;
-                if *purpose == Purpose::Start {
+                if matches!(purpose, Purpose::Start | Purpose::StartOnce(_)) {
                     self.acknowledged.starts.push(view.id);
                 }
                 Ok(())

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
-use sprag_store::traits::{Aged, AgedPage, DueAction, Loaded, OpenAction, ReadyKey, ReadyRef, Window};
+use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use sprag_store::traits::{Aged, AgedPage, DueAction, Found, Loaded, OpenAction, ReadyKey, ReadyRef, Search, Window};
 use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
 
 use crate::describe;
@@ -366,5 +366,21 @@ impl LaneStore for FaultyStore {
 
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
         self.read(|memory| memory.aged(shard, page))
+    }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.read(|memory| LaneStore::find_actions(memory, search))
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.read(|memory| memory.open_jobs(shard))
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        self.read(|memory| memory.job_beyond(shard, kept))
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.read(|memory| memory.first_to_expire(shard, limit))
     }
 }

@@ -7,7 +7,8 @@ use std::fmt;
 pub enum Invariant {
     /// Whatever was acknowledged is in the store and in the history, also after crashes.
     AcknowledgedKept,
-    /// A message is taken once; an action's end is fed once, and only while no later trigger supersedes it.
+    /// A message is taken once; an idempotency key acts once and has one answer; an action's end is fed once, and only
+    /// while no later trigger supersedes it.
     ExactlyOnce,
     /// `step` over the stored causes gives the stored state, every effect of a step was carried out with it, and input
     /// is taken in the order it arrived.

@@ -2,7 +2,9 @@
 //!
 //! Numbers are stored as `i64`, and `PostgreSQL` has no NUL in its texts.
 
-use crate::records::{Action, Execution, Fact, HistoryEntry, InboxEntry, MachineVersion, Receipt, Timer, TimerKey};
+use crate::records::{
+    Action, Execution, Fact, HistoryEntry, InboxEntry, Job, JobItem, MachineVersion, Receipt, Timer, TimerKey,
+};
 use crate::traits::{Error, Mutation};
 
 /// Refuses a mutation that some backend could not store.
@@ -25,8 +27,22 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
         Mutation::InsertReceipt(Receipt { message, .. }) | Mutation::DeleteReceipt { message, .. } => {
             text("message", message)
         }
-        Mutation::PutLife(_) | Mutation::DeleteExecution(_) => Ok(()),
+        Mutation::PutIdempotency(_)
+        | Mutation::DeleteIdempotency(_)
+        | Mutation::PutLife(_)
+        | Mutation::DeleteExecution(_)
+        | Mutation::DeleteJob(_) => Ok(()),
         Mutation::PutFact(Fact { key, .. }) | Mutation::DeleteFact { key, .. } => text("key", key),
+        Mutation::PutJob(Job { kind, .. }) => text("kind", kind),
+        Mutation::InsertJobItem(JobItem {
+            number: position,
+            detail,
+            ..
+        }) => {
+            number("number", *position)?;
+            detail.iter().try_for_each(|detail| text("detail", detail))
+        }
+        Mutation::DeleteJobItems { up_to, .. } => number("number", *up_to),
     }
 }
 

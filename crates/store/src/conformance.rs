@@ -3,9 +3,12 @@
 //! A backend implements [`Subject`] and runs the groups of checks, each on a store of its own, and the differential
 //! test against [`crate::Memory`]. A check fails by panicking or by returning the store's error.
 
+mod conditions;
 mod control;
 mod differential;
 pub(crate) mod fixtures;
+mod idempotency;
+mod jobs;
 mod lane;
 mod queues;
 mod random;
@@ -14,6 +17,8 @@ mod values;
 
 pub use control::CONTROL;
 pub use differential::differential;
+pub use idempotency::IDEMPOTENCY;
+pub use jobs::JOBS;
 pub use lane::LANE;
 pub use queues::QUEUES;
 pub use reader::READER;

@@ -7,11 +7,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
-use crate::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, DueAction, Error, Fence, LaneStore, Loaded, Mutation, OpenAction, ReadyKey, ReadyRef, ShardId,
-    Wanted, Window,
+    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, Mutation, OpenAction, ReadyKey, ReadyRef,
+    Search, ShardId, Wanted, Window,
 };
 
 /// The calls that can be chosen, by name.
@@ -213,13 +214,27 @@ impl<S: LaneStore> LaneStore for Failing<S> {
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
         self.store.aged(shard, page)
     }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.store.find_actions(search)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.store.open_jobs(shard)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        self.store.job_beyond(shard, kept)
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.store.first_to_expire(shard, limit)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    use sprag_core::time::Timestamp;
 
     use super::*;
     use crate::Memory;

@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod failpoint;
 pub mod memory;
 pub mod records;
+mod rows;
 pub mod sqlite;
 pub mod traits;
 

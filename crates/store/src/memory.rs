@@ -3,22 +3,28 @@
 //! It refuses and orders as the backends on disk do. A clone is another handle to the same records: dropping the lane
 //! and opening another on a clone is what a crash looks like, because a commit is all or nothing.
 
+mod search;
 mod state;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
-use crate::records::{Action, Execution, Fact, FactKind, HistoryEntry, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer,
+    TimerKey,
+};
 use crate::traits::{
-    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, LaneStore, Loaded, LoadedExecution, Mutation,
-    OpenAction, Reader, Readers, ReadyKey, ReadyRef, ShardId, Wanted, Window, first_after,
+    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
+    LoadedExecution, Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
+    first_after,
 };
 
 /// The shard that holds everything.
@@ -217,6 +223,37 @@ impl LaneStore for Memory {
                 .collect()
         }))
     }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        Reader::find_actions(self, search)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let open = state.jobs.values().filter(|job| job.status.is_open());
+            open.cloned().collect()
+        }))
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        let beyond = self.read_shard(shard, |state| {
+            let over = state.jobs.values().rev().filter(|job| !job.status.is_open());
+            over.skip(kept).take(1).cloned().collect()
+        });
+        Ok(beyond.into_iter().next())
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        Ok(self.read_shard(shard, |state| {
+            let kept = state.idempotency.values();
+            page(
+                kept.map(|record| (record.expires_at, record.scope)),
+                |expiry| *expiry,
+                None,
+                limit,
+            )
+        }))
+    }
 }
 
 /// Whether an old execution may be deleted.
@@ -346,6 +383,54 @@ impl Reader for Memory {
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
         Ok(self.state().facts.get(&(kind, key.to_owned())).cloned())
     }
+
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+        let state = self.state();
+        Ok(search::newest(state.executions.iter().rev(), search))
+    }
+
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        let state = self.state();
+        Ok(search::newest(state.actions.iter().rev(), search))
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, Error> {
+        Ok(self.state().jobs.get(&id).cloned())
+    }
+
+    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
+        let state = self.state();
+        let jobs = state.jobs.values().rev();
+        let older = jobs.filter(|job| before.is_none_or(|before| job.id < before));
+        Ok(older.take(limit).cloned().collect())
+    }
+
+    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
+        let state = self.state();
+        let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
+        Ok(items.filter(|item| item.number > after).take(limit).cloned().collect())
+    }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        let state = self.state();
+        let open = state.executions.values().map(|execution| execution.status);
+        Ok(counted(open.filter(|status| status.is_open())))
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        let state = self.state();
+        Ok(counted(state.open_with(&[QUEUED]).map(|action| action.line.clone())))
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        let state = self.state();
+        let dead = state.actions.values().filter(|action| action.status == DEAD);
+        Ok(u64::try_from(dead.count()).unwrap_or(u64::MAX))
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        Ok(FileBytes::default())
+    }
 }
 
 fn load(state: &State, wanted: &Wanted) -> Loaded {
@@ -355,6 +440,7 @@ fn load(state: &State, wanted: &Wanted) -> Loaded {
         actions,
         receipts,
         newest: machines,
+        idempotency,
     } = wanted;
     Loaded {
         executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
@@ -370,6 +456,10 @@ fn load(state: &State, wanted: &Wanted) -> Loaded {
         newest: machines
             .iter()
             .filter_map(|machine| Some((machine.clone(), newest(state, machine)?.version)))
+            .collect(),
+        idempotency: idempotency
+            .iter()
+            .filter_map(|scope| state.idempotency.get(scope).cloned())
             .collect(),
     }
 }
@@ -437,4 +527,13 @@ fn page<T, K: Ord>(items: impl Iterator<Item = T>, key: impl Fn(&T) -> K, after:
     items.sort_unstable_by_key(|item| key(item));
     items.truncate(limit);
     items
+}
+
+/// How often each is among them, in their order.
+fn counted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(T, u64)> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item).or_default() += 1;
+    }
+    counts.into_iter().collect()
 }

@@ -3,7 +3,7 @@
 //! Searchable fields are fields of the record; everything else is a body of JSON bytes exactly as it was serialised.
 //! What the bodies mean is the engine's business: the store never parses them.
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
 /// JSON as it was serialised.
@@ -82,7 +82,7 @@ pub struct Execution {
     pub status: ExecutionStatus,
     /// The sequence of its newest history entry.
     pub sequence: u64,
-    /// When it started.
+    /// When it started: the instant of its id.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
@@ -90,7 +90,7 @@ pub struct Execution {
     pub body: Json,
     /// The variables.
     pub variables: Json,
-    /// For filters.
+    /// For filters. They never change.
     pub tags: Vec<String>,
 }
 
@@ -128,13 +128,13 @@ pub struct Action {
     pub priority: u8,
     /// When it is due, or was last made ready.
     pub run_at: Timestamp,
-    /// When it was triggered.
+    /// When it was triggered: the instant of its id.
     pub created_at: Timestamp,
     /// The type of the last error.
     pub error_kind: Option<String>,
     /// Everything else.
     pub body: Json,
-    /// For filters.
+    /// For filters. They never change.
     pub tags: Vec<String>,
 }
 
@@ -187,6 +187,40 @@ pub struct Receipt {
     pub answer: Json,
 }
 
+/// What an `Idempotency-Key` counts for: who asks what of whom under which key. The first 16 bits are the slot of the
+/// target, so the shard that decides is known without a look-up; the rest is a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scope(pub [u8; 32]);
+
+impl Scope {
+    /// A scope in this slot. The digest's first 16 bits give way to it.
+    pub fn new(slot: Slot, digest: [u8; 32]) -> Self {
+        let mut bytes = digest;
+        let [high, low] = slot.0.to_be_bytes();
+        (bytes[0], bytes[1]) = (high, low);
+        Self(bytes)
+    }
+
+    /// The slot that decides which shard owns it.
+    pub fn slot(self) -> Slot {
+        let Self([high, low, ..]) = self;
+        Slot(u16::from_be_bytes([high, low]))
+    }
+}
+
+/// The answer given to a request with an `Idempotency-Key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// What the key counts for.
+    pub scope: Scope,
+    /// Of what was asked: another one under the same scope is refused.
+    pub digest: [u8; 32],
+    /// What was answered.
+    pub answer: Json,
+    /// From then on the key may be used again.
+    pub expires_at: Timestamp,
+}
+
 /// One life of a process on this store: what tells a crash loop from a long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
@@ -224,4 +258,87 @@ pub struct Fact {
     pub key: String,
     /// What it says.
     pub body: Json,
+}
+
+/// Where a job stands. The numbers are stored: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum JobStatus {
+    /// Goes on by itself.
+    Running = 0,
+    /// Waits until somebody resumes it.
+    Paused = 1,
+    /// Nothing is left to do.
+    Completed = 2,
+    /// Somebody ended it.
+    Cancelled = 3,
+}
+
+impl JobStatus {
+    /// All of them, by number.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Paused, Self::Completed, Self::Cancelled];
+
+    /// Whether something may still be done.
+    pub fn is_open(self) -> bool {
+        self <= Self::Paused
+    }
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One piece of bulk work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// What it does to each of its items.
+    pub kind: String,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When it last got on.
+    pub updated_at: Timestamp,
+    /// Filter, counts, how far it is.
+    pub body: Json,
+}
+
+/// What a job did to one of its items. The numbers are stored: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum JobResult {
+    /// What the job is for.
+    Done = 0,
+    /// Nothing, because there was no need any more.
+    Skipped = 1,
+    /// Nothing, because it could not.
+    Failed = 2,
+}
+
+impl JobResult {
+    /// All of them, by number.
+    pub const ALL: [Self; 3] = [Self::Done, Self::Skipped, Self::Failed];
+}
+
+/// One item of a job, once it was dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobItem {
+    /// Whose.
+    pub job: JobId,
+    /// From 1, in the order of work.
+    pub number: u64,
+    /// The action it is about.
+    pub action: ActionId,
+    /// What became of it.
+    pub result: JobResult,
+    /// Why, unless it was done.
+    pub detail: Option<String>,
 }

@@ -3,12 +3,13 @@
 //! Written for backends with many shards and many writers: every commit carries the fences of the shards it touches,
 //! and a backend that finds a fence broken commits nothing.
 
-use sprag_core::ids::{ActionId, ExecutionId, Slot};
+use sprag_core::filter::Condition;
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer,
-    TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life,
+    MachineVersion, Receipt, Scope, Timer, TimerKey,
 };
 
 /// A range of slots with one owner.
@@ -66,6 +67,10 @@ pub enum Mutation {
         /// The sender's id.
         message: String,
     },
+    /// The answer to a request with an `Idempotency-Key`; takes the place of one that expired.
+    PutIdempotency(Idempotency),
+    /// The key may be used again.
+    DeleteIdempotency(Scope),
     /// This process is alive.
     PutLife(Life),
     /// A fact of the control shard, new or changed.
@@ -79,6 +84,19 @@ pub enum Mutation {
     },
     /// A closed execution goes, with everything that belongs to it.
     DeleteExecution(ExecutionId),
+    /// A job that is new or changed.
+    PutJob(Job),
+    /// One more item of a job.
+    InsertJobItem(JobItem),
+    /// Items of a job are forgotten, up to and including a number.
+    DeleteJobItems {
+        /// Whose.
+        job: JobId,
+        /// The last of them.
+        up_to: u64,
+    },
+    /// A job is forgotten. Its items go before it.
+    DeleteJob(JobId),
 }
 
 /// Whether an update writes the variables.
@@ -103,6 +121,8 @@ pub struct Wanted {
     pub receipts: Vec<(ExecutionId, String)>,
     /// Machines whose newest version is asked for.
     pub newest: Vec<String>,
+    /// Answers to requests with an `Idempotency-Key`.
+    pub idempotency: Vec<Scope>,
 }
 
 /// What was found of it.
@@ -118,6 +138,8 @@ pub struct Loaded {
     pub receipts: Vec<Receipt>,
     /// The newest version of each machine that exists.
     pub newest: Vec<(String, u32)>,
+    /// The answers to keys found, expired ones included.
+    pub idempotency: Vec<Idempotency>,
 }
 
 /// An execution with all that is open about it.
@@ -231,6 +253,18 @@ pub trait LaneStore: Send {
     /// Executions that started up to and including `before`, oldest first, each with whether it may be deleted: it
     /// closed up to then too, and none of its actions is open or dead.
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error>;
+
+    /// Actions that meet a condition, newest first, as of the last commit.
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
+
+    /// The jobs that are not over, oldest first.
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error>;
+
+    /// The newest job that is over and has at least `kept` newer ones that are over too.
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error>;
+
+    /// The answers to keys that expire first, earliest first.
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error>;
 }
 
 /// An open action, by where it stands among those of its status.
@@ -340,6 +374,67 @@ pub trait Reader: Send {
 
     /// One fact of the control shard.
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
+
+    /// Executions that meet a condition, newest first.
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error>;
+
+    /// Actions that meet a condition, newest first.
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
+
+    /// One job.
+    fn job(&self, id: JobId) -> Result<Option<Job>, Error>;
+
+    /// Jobs, newest first.
+    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error>;
+
+    /// Items of a job by number, after one.
+    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error>;
+
+    /// How many executions are open, by status. A status that none has is left out.
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;
+
+    /// How many actions are queued, by line.
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error>;
+
+    /// How many dead letters wait for a person.
+    fn dead_letters(&self) -> Result<u64, Error>;
+
+    /// How large the store is on disk.
+    fn file_bytes(&self) -> Result<FileBytes, Error>;
+}
+
+/// Rows that one page of a search looks at, whether they meet the condition or not.
+pub const SCAN_MAX: usize = 10_000;
+
+/// A page of what meets a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search<I> {
+    /// What must hold.
+    pub condition: Condition,
+    /// Older than this one.
+    pub before: Option<I>,
+    /// At most so many are found.
+    pub limit: usize,
+    /// At most so many are looked at: [`SCAN_MAX`], fewer in tests.
+    pub scan: usize,
+}
+
+/// What a search found. A page may be short, or empty, and still not be the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found<T, I> {
+    /// Newest first.
+    pub rows: Vec<T>,
+    /// Where the search goes on, if it may find more.
+    pub next: Option<I>,
+}
+
+/// The size of a store on disk, by what the bytes are. A store in memory has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileBytes {
+    /// The records.
+    pub main: u64,
+    /// What was committed and is not among the records yet.
+    pub log: u64,
 }
 
 /// Hands out readers, each for one question or a few: a bounded number at a time.

@@ -4,6 +4,8 @@
 //! its code; a server that does not answer is named with what would start one.
 
 mod download;
+mod events;
+mod once;
 mod problem;
 mod tls;
 
@@ -13,7 +15,10 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
+pub(crate) use self::events::{Event, Events, NotOpened};
+pub(crate) use self::once::Once;
 use crate::failure::Failure;
+use crate::output;
 
 /// Where a server is when nobody says otherwise.
 const ADDRESS: &str = "http://127.0.0.1:7400";
@@ -78,6 +83,7 @@ pub(crate) struct Request<'c> {
     body: Option<(&'static str, Vec<u8>)>,
     revision: Option<u64>,
     wait: Duration,
+    key: Option<String>,
 }
 
 /// What a server answered.
@@ -132,6 +138,7 @@ impl Client {
             body: None,
             revision: None,
             wait: Duration::ZERO,
+            key: None,
         }
     }
 }
@@ -173,6 +180,13 @@ impl Request<'_> {
         self
     }
 
+    /// Under a key that makes it act once, if one is given.
+    #[must_use]
+    pub(crate) fn once(mut self, once: &Once) -> Self {
+        self.key.clone_from(&once.idempotency_key);
+        self
+    }
+
     /// Sends it and reads what it brings; a refusal is a failure.
     pub(crate) async fn send(self) -> Result<Value, Failure> {
         let client = self.client;
@@ -188,6 +202,7 @@ impl Request<'_> {
             body,
             revision,
             wait,
+            key,
         } = self;
         let mut request = client
             .http
@@ -200,6 +215,9 @@ impl Request<'_> {
         if let Some((media_type, body)) = body {
             request = request.header(CONTENT_TYPE, media_type).body(body);
         }
+        if let Some(key) = key {
+            request = request.header(once::HEADER, key);
+        }
         if let Some(token) = &client.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -208,6 +226,9 @@ impl Request<'_> {
             .await
             .map_err(|error| problem::unreachable(&client.base, &error))?;
         let status = response.status().as_u16();
+        if response.headers().contains_key(once::REPLAYED) {
+            output::note("answered before under this idempotency key: nothing was done now");
+        }
         let body = read(response, &client.base).await?;
         match serde_json::from_slice(&body) {
             Ok(document) => Ok(Answer { status, document }),

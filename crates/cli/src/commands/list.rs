@@ -32,8 +32,11 @@ impl Page {
 pub(crate) fn show(output: Output, document: &Value, text: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
     output.show(document, text)?;
     if output == Output::Text {
-        if document["data"].as_array().is_some_and(Vec::is_empty) {
+        let is_empty = document["data"].as_array().is_some_and(Vec::is_empty);
+        if is_empty && document["nextCursor"].is_null() {
             output::note("nothing found");
+        } else if is_empty {
+            output::note("nothing found so far");
         }
         if let Some(cursor) = document["nextCursor"].as_str() {
             output::note(&format!("there is more: --cursor {cursor}"));

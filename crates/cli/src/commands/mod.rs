@@ -7,6 +7,7 @@ mod config;
 mod dlq;
 mod exec;
 mod explain;
+mod job;
 mod limit;
 mod list;
 mod machine;
@@ -26,6 +27,7 @@ Exit codes:
   0  it did what it was asked
   1  it could not
   2  it was asked wrongly: usage, or input that is not valid
+Commands with more of them say so in their own help.
 
 Start a server with `sprag up`; every command that speaks to one takes --server URL or SPRAG_SERVER.";
 
@@ -73,6 +75,9 @@ enum Command {
     Backup(backup::Arguments),
     /// Put a backup in the place of a stopped server's store
     Restore(restore::Arguments),
+    /// See and steer bulk jobs
+    #[command(subcommand)]
+    Job(job::Command),
     /// Say why an execution or an action is not moving, and what would free it
     Explain(explain::Arguments),
     /// Show what a server is and how it runs
@@ -106,6 +111,7 @@ impl Sprag {
             Command::Limit(command) => complete(command.run(output)),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),
             Command::Restore(arguments) => restore::run(&arguments, output),
+            Command::Job(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(),

@@ -1,5 +1,8 @@
 //! What commands show: data to stdout, as JSON or as text for people.
 
+mod jobs;
+mod live;
+mod migration;
 mod sentences;
 mod table;
 mod views;
@@ -9,6 +12,9 @@ use std::io::{self, Write as _};
 
 use serde_json::Value;
 
+pub(crate) use jobs::{job, job_counts, job_items, jobs};
+pub(crate) use live::{acts, happened, stands};
+pub(crate) use migration::migration;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, plain};
 pub(crate) use views::{action, actions, execution, executions, history, lines, machine, machines};
@@ -48,6 +54,25 @@ pub(crate) fn data(text: &str) -> anyhow::Result<()> {
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
+    }
+}
+
+/// Whether somebody still reads what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Somebody does.
+    There,
+    /// Nobody does.
+    Gone,
+}
+
+/// Writes a line of data that others follow, at once.
+pub(crate) fn line(text: &str) -> anyhow::Result<Reader> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::table::Table;
 use super::when::{When, now};
 
 /// A field as text; a dash where there is nothing.
-fn field(document: &Value, name: &str) -> String {
+pub(super) fn field(document: &Value, name: &str) -> String {
     match &document[name] {
         Value::Null => "-".to_owned(),
         Value::String(text) if text.is_empty() => "-".to_owned(),
@@ -25,7 +25,8 @@ fn field(document: &Value, name: &str) -> String {
     }
 }
 
-fn instant(document: &Value, name: &str) -> String {
+/// An instant, short; a dash where there is none.
+pub(super) fn instant(document: &Value, name: &str) -> String {
     let text = field(document, name);
     When::parse(&text).map_or(text, When::short)
 }
@@ -39,7 +40,7 @@ fn rows(document: &Value) -> &[Value] {
 }
 
 /// Whatever a list holds, or that it holds nothing.
-fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>) -> String {
+pub(super) fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>) -> String {
     let mut table = Table::new(headings);
     for item in rows(document) {
         table.row(row(item));
@@ -143,7 +144,7 @@ pub(crate) fn action(document: &Value) -> String {
 }
 
 /// `type: message`.
-fn error(error: &Value) -> String {
+pub(super) fn error(error: &Value) -> String {
     format!("{}: {}", field(error, "type"), field(error, "message"))
 }
 
@@ -202,40 +203,40 @@ pub(crate) fn history(document: &Value) -> String {
         document,
         &["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"],
         |item| {
-            let states = |name: &str| {
-                let microsteps = item["microsteps"].as_array().into_iter().flatten();
-                let names = microsteps.flat_map(|step| step[name].as_array().into_iter().flatten());
-                let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+            let joined = |names: Vec<&str>| {
                 if names.is_empty() {
                     "-".to_owned()
                 } else {
                     names.join(", ")
                 }
             };
-            let changed: Vec<&str> = item["variables"]
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name.as_str())
-                .collect();
             vec![
                 field(item, "sequence"),
                 instant(item, "at"),
                 what(item),
-                states("exited"),
-                states("entered"),
-                if changed.is_empty() {
-                    "-".to_owned()
-                } else {
-                    changed.join(", ")
-                },
+                joined(states(item, "exited")),
+                joined(states(item, "entered")),
+                joined(changed(item)),
             ]
         },
     )
 }
 
+/// The states that a history entry left (`exited`) or entered.
+pub(super) fn states<'a>(item: &'a Value, name: &str) -> Vec<&'a str> {
+    let microsteps = item["microsteps"].as_array().into_iter().flatten();
+    let names = microsteps.flat_map(|step| step[name].as_array().into_iter().flatten());
+    names.filter_map(Value::as_str).collect()
+}
+
+/// The variables that a history entry changed.
+pub(super) fn changed(item: &Value) -> Vec<&str> {
+    let variables = item["variables"].as_object().into_iter().flatten();
+    variables.map(|(name, _)| name.as_str()).collect()
+}
+
 /// What a history entry is about.
-fn what(item: &Value) -> String {
+pub(super) fn what(item: &Value) -> String {
     let cause = &item["cause"];
     let name = match cause["cause"].as_str() {
         Some("start") => "start".to_owned(),

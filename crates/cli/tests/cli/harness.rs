@@ -98,11 +98,16 @@ impl Place {
 
     /// Starts a server here, with these variables, and waits until it listens.
     pub(crate) fn up(&self, variables: &[(&str, &str)]) -> Server<'_> {
+        self.up_at("127.0.0.1:0", variables)
+    }
+
+    /// The same, listening there.
+    pub(crate) fn up_at(&self, listen: &str, variables: &[(&str, &str)]) -> Server<'_> {
         let log = self.path(&format!(
             "log-{}",
             std::fs::read_dir(self.directory.path()).unwrap().count()
         ));
-        let mut command = self.command(&["up", "--listen", "127.0.0.1:0"]);
+        let mut command = self.command(&["up", "--listen", listen]);
         command.envs(variables.iter().copied());
         command.stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         let mut child = command.spawn().unwrap();

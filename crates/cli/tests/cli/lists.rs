@@ -1,6 +1,6 @@
 //! Lists: filters, pages, and what they look like.
 
-use crate::harness::Place;
+use crate::harness::{Place, Server, eventually};
 
 const DOOR: &str = "id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut, BURN: ash } }\n  \
      ash: { type: final }\n";
@@ -58,4 +58,73 @@ fn lists_are_filtered_by_their_flags() {
         .fails(2, "error[query-invalid]");
     let empty = server.run(&["action", "list"]).ok();
     assert_eq!((empty.stdout.as_str(), empty.stderr.as_str()), ("", "nothing found\n"));
+}
+
+const DOOMED: &str = "id: doomed\ninitial: trying\nstates: { trying: {} }\nactions:\n  - { actionId: act, type: fail, \
+     triggerState: trying, config: { type: not_found, message: gone }, retryPolicy: { maxAttempts: 1 } }\n";
+
+#[test]
+fn every_list_takes_a_filter_and_says_what_is_wrong_with_one() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(DOOR);
+    for key in ["a", "b"] {
+        server.run(&["exec", "start", "door", "--key", key]).ok();
+    }
+    let listed = server.json(&["exec", "list", "--filter", "key > \"a\" AND status = \"running\""]);
+    assert_eq!(listed["data"][0]["key"], "b");
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1);
+    for list in ["exec", "action", "dlq", "job"] {
+        server
+            .run(&[list, "list", "--filter", "createdAt > \"2020-01-01\""])
+            .ok();
+        server
+            .run(&[list, "list", "--filter", "createdat > \"2020-01-01\""])
+            .fails(2, "did you mean `createdAt`?");
+    }
+}
+
+fn await_letters(server: &Server<'_>, count: usize) {
+    eventually("the dead letters", || {
+        let listed = server.json(&["dlq", "list"]);
+        (listed["data"].as_array().unwrap().len() == count).then_some(())
+    });
+}
+
+#[test]
+fn retry_all_waits_for_its_job_with_plain_lines_off_a_terminal() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(DOOMED);
+    for _ in 0..3 {
+        server.run(&["exec", "start", "doomed"]).ok();
+    }
+    await_letters(&server, 3);
+    let filter = "errorType = \"not_found\"";
+    let waited = server.run(&["dlq", "retry-all", "--filter", filter, "--wait"]).ok();
+    assert!(
+        waited.stdout.contains("3 matched: 3 retried, 0 skipped, 0 failed"),
+        "{waited:?}"
+    );
+    assert!(
+        !waited.stderr.contains('\u{1b}') && !waited.stderr.contains('\r'),
+        "{waited:?}"
+    );
+    let jobs = server.json(&["job", "list", "--status", "completed"]);
+    let id = jobs["data"][0]["id"].as_str().unwrap();
+    assert_eq!(server.json(&["job", "show", id])["counts"]["done"], 3);
+    let items = server.json(&["job", "show", id, "--items"]);
+    assert_eq!(items["data"][2]["result"], "retried");
+    server.run(&["job", "pause", id]).fails(1, "status-conflict");
+    let wrong = [
+        "dlq",
+        "retry-all",
+        "--filter",
+        "machine = \"doomed\"",
+        "--version",
+        "9",
+        "--wait",
+    ];
+    await_letters(&server, 3);
+    server.run(&wrong).fails(1, "");
 }

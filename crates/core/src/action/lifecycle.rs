@@ -67,7 +67,7 @@ impl Status {
     }
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
             Self::Queued => "queued",

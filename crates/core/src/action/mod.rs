@@ -7,6 +7,7 @@ pub mod outcome;
 pub mod progress;
 pub mod retry;
 pub mod runner;
+pub mod typed;
 
 pub use definition::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
 pub use error::ActionError;
@@ -14,3 +15,4 @@ pub use lifecycle::{IllegalMove, Status};
 pub use outcome::{Done, Failure, Outcome, Probe, ResultEvent, Verdict};
 pub use progress::{Action, AttemptRecord, Body, CancelledBy, LimitUse, Next, Origin, Remark};
 pub use runner::{Attempt, BoxFuture, ConfigProblem, Control, Permission, Runner, Superseded};
+pub use typed::TypedRunner;

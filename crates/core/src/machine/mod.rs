@@ -7,6 +7,7 @@ mod digest;
 mod event;
 mod execution;
 mod findings;
+mod hook;
 mod lint;
 mod load;
 mod model;
@@ -34,6 +35,7 @@ pub use execution::{
     TimerKey, Trigger, Visit,
 };
 pub use findings::{Finding, Findings, Place, Severity};
+pub use hook::{Hook, HookError, HookMessage, Verify};
 pub use load::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_node, load_stored, load_text,
 };

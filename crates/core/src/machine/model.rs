@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::hook::Hook;
 use super::state_set::StateSet;
 use crate::action::Definition;
 use crate::expression::logic::Logic;
@@ -64,6 +65,8 @@ pub struct Machine {
     pub results_named: Vec<String>,
     /// The ids of actions whose `skipped.` event some transition names.
     pub skips_named: Vec<String>,
+    /// The inbound webhooks, in the order of the file.
+    pub hooks: Vec<Hook>,
     /// Mail templates by name.
     pub templates: Map<String, Value>,
     /// Every dotted path, for look-up by name.

@@ -17,6 +17,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Refusal, Reply};
 use crate::hands::{Job, Task};
 use crate::lane::{Lane, Write};
+use crate::metrics::Note;
 use crate::timers::Due;
 
 impl Lane {
@@ -62,6 +63,7 @@ impl Lane {
             self.dispatcher.release(attempt);
             return Ok(());
         }
+        self.note_begun(&action);
         self.batch.jobs.push(self.job(&action, &machine, attempt, Task::Run));
         self.batch
             .put_action(Write::Update(Variables::Unchanged), action.clone());
@@ -138,6 +140,7 @@ impl Lane {
             tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
             return Ok(());
         };
+        self.note_settled(&action, next == Next::Again);
         // Whatever this batch was to find out about the attempt is known now.
         self.batch.jobs.retain(|job| job.attempt != at);
         if !crashed {
@@ -251,11 +254,32 @@ impl Lane {
         let machine = self.machine_of_action(&action)?;
         match settle_by(&mut action, &machine, at.attempt, Outcome::Unknown(failure), self.now) {
             Ok(next) => {
+                self.note_settled(&action, false);
                 let own = self.machine_of(aggregate)?;
                 self.end_action(aggregate, &own, action, next);
                 Ok(())
             }
             Err(_) => Ok(()),
+        }
+    }
+
+    fn note_begun(&mut self, action: &Action) {
+        self.batch.notes.push(Note::Begun {
+            kind: self.metrics.kinds.index(&action.kind),
+            waited_millis: self.now.since(action.run_at),
+        });
+    }
+
+    fn note_settled(&mut self, action: &Action, again: bool) {
+        if let Some(attempt) = action.body.attempts.last()
+            && let Some(outcome) = attempt.outcome
+        {
+            self.batch.notes.push(Note::Settled {
+                kind: self.metrics.kinds.index(&action.kind),
+                outcome,
+                took_millis: self.now.since(attempt.start_time),
+                again,
+            });
         }
     }
 }

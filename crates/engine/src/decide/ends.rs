@@ -12,6 +12,7 @@ use super::feed::is_superseded;
 use crate::aggregate::Aggregate;
 use crate::command::AttemptRef;
 use crate::lane::{Lane, Write};
+use crate::metrics::Note;
 use crate::options::CANCEL_GRACE_MILLIS;
 use crate::timers::Due;
 
@@ -103,6 +104,7 @@ impl Lane {
     /// The execution is closed: nothing of it fires any more.
     pub(super) fn close(&mut self, aggregate: &mut Aggregate, status: ExecutionStatus) {
         self.set_status(aggregate, status);
+        self.batch.notes.push(Note::Closed(status));
         aggregate.failure = None;
         for (_, timer) in std::mem::take(&mut aggregate.timers) {
             self.batch.delete_timer(timer.key);

@@ -11,13 +11,16 @@ mod control;
 mod ends;
 mod executions;
 mod feed;
+mod jobs;
 mod messages;
 mod migrate;
+mod once;
 mod start;
 mod timers;
 mod triggers;
 
-use sprag_core::ids::ExecutionId;
+pub(crate) use once::EXPIRY_EVERY_MILLIS;
+use sprag_core::ids::{ExecutionId, Slot};
 use sprag_store::Error;
 
 use crate::aggregate::Aggregate;
@@ -28,11 +31,11 @@ use crate::lane::Lane;
 pub(crate) type Decision<T> = Result<Result<T, Refusal>, Error>;
 
 impl Lane {
-    /// Decides on one request.
-    pub(crate) fn decide(&mut self, request: &Request) -> Result<Reply, Error> {
+    /// Decides on one request. `slot` is where an execution without a key of its own starts, if that is not free.
+    pub(crate) fn decide(&mut self, request: &Request, slot: Option<Slot>) -> Result<Reply, Error> {
         match request {
             Request::Apply(machine) => self.apply(machine),
-            Request::Start(start) => self.start(start),
+            Request::Start(start) => self.start(start, slot),
             Request::Send(send) => self.send(send),
             Request::Pause(id) => self.pause(*id),
             Request::Resume(id) => self.resume(*id),
@@ -42,6 +45,10 @@ impl Lane {
             Request::CancelAction(action) => self.cancel_action(*action),
             Request::RetryDead(retry) => self.retry_dead(retry),
             Request::Archive(action) => self.archive(*action),
+            Request::RetryAll(retry) => Ok(self.retry_all(retry)),
+            Request::PauseJob(id) => Ok(self.pause_job(*id)),
+            Request::ResumeJob(id) => Ok(self.resume_job(*id)),
+            Request::CancelJob(id) => Ok(self.cancel_job(*id)),
             Request::Explain(action) => self.explain(*action),
             Request::Queue => {
                 let lines = self.dispatcher.status(&self.control.switches, self.now);
@@ -63,6 +70,8 @@ impl Lane {
             Internal::Overdue(attempt) => self.overdue(*attempt)?,
             Internal::Continue(execution) => self.go_on(*execution)?,
             Internal::Chore(chore) => self.do_chore(chore)?,
+            Internal::JobStep(step) => self.step_job(step)?,
+            Internal::ForgetJob { job, up_to, is_last } => self.forget_job(*job, *up_to, *is_last),
         }
         Ok(Ok(Answer::Checkpointed))
     }

@@ -20,7 +20,7 @@ const TAGS_MAX: usize = 64;
 
 impl Lane {
     /// Starts an execution: its first macrostep, or nothing at all.
-    pub(super) fn start(&mut self, start: &Start) -> Result<Reply, Error> {
+    pub(super) fn start(&mut self, start: &Start, slot: Option<Slot>) -> Result<Reply, Error> {
         if let Err(refusal) = check_names(start) {
             return Ok(Err(refusal));
         }
@@ -36,7 +36,7 @@ impl Lane {
         if let Err(refusal) = self.check_input(&machine, version, &variables) {
             return Ok(Err(refusal));
         }
-        let mut aggregate = self.new_execution(start, version, variables);
+        let mut aggregate = self.new_execution(start, version, variables, slot);
         match self.step(&mut aggregate, &machine, Cause::Start) {
             Err(error) => Ok(Err(start_failed(&error))),
             Ok(stepped) => {
@@ -120,11 +120,17 @@ impl Lane {
         }
     }
 
-    fn new_execution(&mut self, start: &Start, version: u32, variables: Map<String, Value>) -> Aggregate {
-        let slot = start
-            .key
-            .as_ref()
-            .map_or_else(|| self.mint.slot(), |key| Slot::of_key(&start.machine, key));
+    fn new_execution(
+        &mut self,
+        start: &Start,
+        version: u32,
+        variables: Map<String, Value>,
+        slot: Option<Slot>,
+    ) -> Aggregate {
+        let slot = match &start.key {
+            Some(key) => Slot::of_key(&start.machine, key),
+            None => slot.unwrap_or_else(|| self.mint.slot()),
+        };
         let id = self.mint.execution(slot);
         let facts = Facts {
             id,
@@ -142,6 +148,7 @@ impl Lane {
             created_at: self.now,
             updated_at: self.now,
             tags: start.tags.clone(),
+            migrated: false,
         };
         Aggregate::new(head, Execution::new(facts, variables))
     }

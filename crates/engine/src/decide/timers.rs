@@ -11,6 +11,7 @@ use sprag_store::{Error, records};
 
 use crate::aggregate::Aggregate;
 use crate::lane::{Lane, Write};
+use crate::metrics::Note;
 use crate::options::FOLLOW_UPS_MAX;
 use crate::timers::Due;
 
@@ -37,6 +38,9 @@ impl Lane {
             let Some(timer) = aggregate.due_timer(self.now) else {
                 return;
             };
+            self.batch.notes.push(Note::Fired {
+                late_millis: self.now.since(timer.due_at),
+            });
             match &timer.schedule {
                 Some(action_id) => self.fire_schedule(aggregate, machine, &timer, action_id),
                 None => self.fire_timer(aggregate, machine, &timer),

@@ -105,6 +105,11 @@ impl Dispatcher {
         self.alone.clear();
     }
 
+    /// Whether nothing more is let start.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Lets nothing more start.
     pub(crate) fn close(&mut self) {
         self.closed = true;

@@ -3,29 +3,47 @@
 //! Writes to one execution or action within a batch coalesce: the last state wins, and is serialised once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::action::{Action, Status};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
-use sprag_store::records::{ExecutionStatus, Timer, TimerKey};
+use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
 
 use crate::aggregate::Aggregate;
 use crate::command::{AttemptRef, Request, Sent};
 use crate::convert;
 use crate::hands::Job;
+use crate::jobs;
+use crate::metrics::Note;
 use crate::timers::Due;
 
-/// Something changed about an execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Which.
-    pub execution: ExecutionId,
-    /// The sequence of its newest history entry.
-    pub sequence: u64,
-    /// Where it stands.
-    pub status: ExecutionStatus,
+/// Something that changed: a hint to look, not what there is to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// An execution.
+    Execution {
+        /// Which.
+        id: ExecutionId,
+        /// The sequence of its newest history entry.
+        sequence: u64,
+        /// Where it stands.
+        status: ExecutionStatus,
+    },
+    /// An action.
+    Action {
+        /// Which.
+        id: ActionId,
+        /// Whose.
+        execution: ExecutionId,
+    },
+    /// A machine has a new version.
+    Machine {
+        /// Its name.
+        id: Arc<str>,
+    },
 }
 
 /// How a record is to be written.
@@ -58,6 +76,8 @@ pub(crate) struct Batch {
     timers: BTreeMap<TimerKey, Option<Timer>>,
     /// Queued actions that stand in no line, because a switch holds them.
     aside: BTreeSet<ActionId>,
+    /// Bulk jobs as this batch left them.
+    pub(crate) bulk: BTreeMap<JobId, jobs::Job>,
     /// To start once durable.
     pub(crate) jobs: Vec<Job>,
     /// To ask to stop once durable.
@@ -72,8 +92,14 @@ pub(crate) struct Batch {
     pub(crate) keys: BTreeMap<(String, String), Option<ExecutionId>>,
     /// Answers to messages, as of this batch.
     pub(crate) receipts: BTreeMap<(ExecutionId, String), Sent>,
+    /// What was decided under which idempotency key: of what was asked, and whose place in the batch has the answer.
+    pub(crate) answered: BTreeMap<Scope, ([u8; 32], usize)>,
     /// The newest version of machines, as of this batch.
     pub(crate) newest: BTreeMap<String, u32>,
+    /// What is to be counted once it is durable.
+    pub(crate) notes: Vec<Note>,
+    /// Actions that ended in this batch, in order.
+    ended: Vec<(ActionId, Status)>,
 }
 
 impl Batch {
@@ -87,7 +113,11 @@ impl Batch {
 
     /// The action changed; `action` is how it stands now.
     pub(crate) fn put_action(&mut self, write: Write, action: Action) {
-        let write = self.actions.get(&action.id).map_or(write, |(known, _)| *known);
+        let before = self.actions.get(&action.id);
+        if !action.status.is_open() && before.is_none_or(|(_, before)| before.status.is_open()) {
+            self.ended.push((action.id, action.status));
+        }
+        let write = before.map_or(write, |(known, _)| *known);
         self.actions.insert(action.id, (write, action));
     }
 
@@ -149,6 +179,7 @@ impl Batch {
                 Write::Update(_) => Mutation::UpdateAction(row),
             });
         }
+        mutations.extend(self.bulk.values().map(|job| Mutation::PutJob(job.row())));
         for (&key, timer) in &self.timers {
             mutations.push(match timer {
                 Some(timer) => Mutation::PutTimer(timer.clone()),
@@ -158,16 +189,38 @@ impl Batch {
         mutations
     }
 
-    /// What listeners hear.
+    /// What listeners hear: of executions last, so that whoever hears that one is closed has heard of all its actions.
     pub(crate) fn changes<'a>(&self, aggregate: impl Fn(ExecutionId) -> Option<&'a Aggregate>) -> Vec<Change> {
-        let change = |&id: &ExecutionId| {
+        let machine = |name: &String| Change::Machine {
+            id: Arc::from(name.as_str()),
+        };
+        let execution = |&id: &ExecutionId| {
             let head = &aggregate(id)?.head;
-            Some(Change {
-                execution: id,
+            Some(Change::Execution {
+                id,
                 sequence: head.sequence,
                 status: head.status,
             })
         };
-        self.executions.keys().filter_map(change).collect()
+        let action = |(_, action): &(Write, Action)| Change::Action {
+            id: action.id,
+            execution: action.origin.execution,
+        };
+        let machines = self.newest.keys().map(machine);
+        let executions = self.executions.keys().filter_map(execution);
+        let actions = self.actions.values().map(action);
+        machines.chain(actions).chain(executions).collect()
+    }
+
+    /// How many executions began in this batch.
+    pub(crate) fn started(&self) -> u64 {
+        let began = self.executions.values().filter(|write| **write == Write::Insert);
+        u64::try_from(began.count()).unwrap_or(u64::MAX)
+    }
+
+    /// The type of every action that ended in this batch, with how.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (&str, Status)> {
+        let ended = self.ended.iter();
+        ended.filter_map(|(id, status)| Some((self.actions.get(id)?.1.kind.as_str(), *status)))
     }
 }

@@ -64,6 +64,7 @@ impl Lane {
         self.expire_some(&mut chores)?;
         commands.extend(chores.into_iter().map(|chore| Command {
             request: Request::Internal(Internal::Chore(chore)),
+            idempotency: None,
             reply: None,
         }));
         Ok(())

@@ -3,11 +3,13 @@
 mod batch;
 mod cache;
 mod chores;
+mod jobs;
 mod machines;
 mod tick;
+mod wants;
 
 pub use batch::Change;
-pub(crate) use batch::Write;
+pub(crate) use batch::{Batch, Write};
 pub(crate) use machines::compile;
 pub(crate) use tick::damaged;
 pub use tick::{Fatal, Lane, Parts, Publish};

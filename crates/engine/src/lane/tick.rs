@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use sprag_core::clock::Clock;
-use sprag_core::ids::{ActionId, ExecutionId, Mint};
+use sprag_core::ids::{ActionId, Mint};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::records::Life;
@@ -15,14 +15,17 @@ use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 
 use super::batch::{Batch, Change};
 use super::cache::Cache;
-use super::chores;
+use super::jobs::Jobs;
 use super::machines::Machines;
+use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
-use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Target};
+use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
+use crate::decide::EXPIRY_EVERY_MILLIS;
 use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
+use crate::metrics::Metrics;
 use crate::options::{
     BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS,
 };
@@ -53,6 +56,8 @@ pub struct Parts {
     pub publish: Publish,
     /// Bounds.
     pub options: Options,
+    /// Where it is counted what becomes durable.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Called with the changes of a batch once they are durable.
@@ -66,7 +71,8 @@ pub struct Lane {
     entropy: Box<dyn FnMut() -> u64 + Send>,
     publish: Publish,
     pub(crate) options: Options,
-    pub(super) fence: Fence,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) fence: Fence,
     pub(crate) now: Timestamp,
     pub(crate) mint: Mint,
     pub(crate) cache: Cache,
@@ -74,6 +80,7 @@ pub struct Lane {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) timers: Timers,
     pub(crate) control: Control,
+    pub(crate) jobs: Jobs,
     pub(crate) batch: Batch,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
@@ -83,6 +90,8 @@ pub struct Lane {
     store_rests_until: Option<Timestamp>,
     started_at: Timestamp,
     life_written_at: Timestamp,
+    /// When to look for answers that are kept no longer.
+    pub(crate) expiry_due: Timestamp,
     /// Whether the process before this one lived only briefly.
     pub(crate) after_short_life: bool,
 }
@@ -97,6 +106,7 @@ impl Lane {
             mut entropy,
             publish,
             options,
+            metrics,
         } = parts;
         let shard = ShardId(0);
         let last = store.last_life()?;
@@ -114,15 +124,18 @@ impl Lane {
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits),
             timers: Timers::new(),
             control: Control::default(),
+            jobs: Jobs::new(),
             batch: Batch::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
             store_rests_until: None,
             options,
+            metrics,
             fence,
             now,
             started_at: now,
             life_written_at: now,
+            expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
             after_short_life: last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS),
         };
         lane.store.commit(
@@ -139,6 +152,7 @@ impl Lane {
     /// What an earlier process left.
     fn gather(&mut self) -> Result<(), Error> {
         self.read_control()?;
+        self.gather_jobs()?;
         let lost = self.all_running()?.into_iter();
         self.pending
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
@@ -177,7 +191,7 @@ impl Lane {
         if let Some(until) = self.store_rests_until {
             return until;
         }
-        if !self.pending.is_empty() || self.dispatcher.is_hungry() {
+        if !self.pending.is_empty() || self.dispatcher.is_hungry() || self.jobs_have_work() {
             return self.now;
         }
         let wakes = [
@@ -185,6 +199,7 @@ impl Lane {
             self.next_sign_of_life(),
             self.dispatcher.next_wake(),
             self.next_chore(),
+            Some(self.expiry_due),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
     }
@@ -233,7 +248,11 @@ impl Lane {
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
         }
-        let own = |request| Command { request, reply: None };
+        let own = |request| Command {
+            request,
+            idempotency: None,
+            reply: None,
+        };
         let room = self.pending.len().min(BATCH_MAX);
         commands.extend(self.pending.drain(..room).map(own));
         let due = self.timers.take_due(self.now, BATCH_MAX);
@@ -245,6 +264,7 @@ impl Lane {
             }))
         }));
         self.chores(&mut commands)?;
+        commands.extend(self.job_step(commands.len())?.map(own));
         Ok(commands)
     }
 
@@ -262,12 +282,15 @@ impl Lane {
 
     fn decide_all(&mut self, commands: &[Command]) -> Result<Vec<Reply>, Error> {
         self.load(commands)?;
+        self.delete_expired()?;
         let mut replies = Vec::with_capacity(commands.len());
         for command in commands {
-            replies.push(self.decide(&command.request)?);
+            let reply = self.decide_once(command, &replies)?;
+            replies.push(reply);
         }
         self.begin_ready()?;
         self.look_again(&mut replies);
+        self.keep_answers(commands, &mut replies);
         Ok(replies)
     }
 
@@ -305,6 +328,7 @@ impl Lane {
         let mut wanted = Wanted::default();
         for command in commands {
             want(&command.request, &mut wanted);
+            wanted.idempotency.extend(command.idempotency.map(|once| once.scope));
         }
         // A thousand starts of one machine ask once for its newest version.
         wanted.newest.sort_unstable();
@@ -314,6 +338,7 @@ impl Lane {
             actions: std::mem::take(&mut wanted.actions),
             receipts: std::mem::take(&mut wanted.receipts),
             newest: std::mem::take(&mut wanted.newest),
+            idempotency: std::mem::take(&mut wanted.idempotency),
             executions: Vec::new(),
         };
         let by_key = if first == Wanted::default() {
@@ -352,8 +377,11 @@ impl Lane {
             self.life_written_at = self.now;
         }
         if !mutations.is_empty() {
+            let began = self.clock.micros();
             match self.store.commit(&[self.fence], &mutations) {
-                Ok(()) => {}
+                Ok(()) => self
+                    .metrics
+                    .committed(commands.len(), self.clock.micros().saturating_sub(began)),
                 Err(Error::Refused { detail }) if commands.len() > 1 => return self.one_by_one(commands, &detail),
                 Err(error) => return self.fail(commands, error),
             }
@@ -373,10 +401,14 @@ impl Lane {
     /// What follows once the batch is durable.
     fn act(&mut self) {
         let batch = std::mem::take(&mut self.batch);
+        self.metrics.count(&batch);
         let changes = batch.changes(|id| self.cache.get(id));
         for change in &changes {
-            self.cache.forget_over(change.execution);
+            if let Change::Execution { id, .. } = change {
+                self.cache.forget_over(*id);
+            }
         }
+        self.jobs.settle(batch.bulk);
         for (at, due) in batch.due {
             self.timers.add(at, due);
         }
@@ -424,12 +456,13 @@ impl Lane {
             }
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
+        self.metrics.commits_failed.add(1);
         let is_fatal = matches!(
             error,
             Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
         );
         let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
-        for Command { request, reply } in commands {
+        for Command { request, reply, .. } in commands {
             match reply {
                 Some(sender) => {
                     let _ = sender.send(Err(Refusal::new(code, error.to_string())));
@@ -495,6 +528,10 @@ impl Lane {
         Ok(())
     }
 
+    pub(super) fn shard(&self) -> ShardId {
+        self.fence.shard
+    }
+
     pub(crate) fn hands(&self) -> &dyn Hands {
         self.hands.as_ref()
     }
@@ -524,64 +561,5 @@ fn is_kept(request: &Request) -> bool {
 pub(crate) fn damaged(error: &convert::Unreadable) -> Error {
     Error::Corrupt {
         detail: error.to_string(),
-    }
-}
-
-/// Answers to look for once it is known who holds the keys that messages were addressed to.
-fn receipts_by_key(commands: &[Command], loaded: &Loaded) -> Vec<(ExecutionId, String)> {
-    let by_key = commands.iter().filter_map(|command| match &command.request {
-        Request::Send(SendMessage {
-            to: Target::Key { machine, key },
-            id: Some(message),
-            ..
-        }) => {
-            let holder = loaded
-                .keys
-                .iter()
-                .find(|((of, held), _)| of == machine && held == key)?;
-            Some((holder.1, message.clone()))
-        }
-        _ => None,
-    });
-    by_key.collect()
-}
-
-/// What a request needs to be loaded.
-fn want(request: &Request, wanted: &mut Wanted) {
-    match request {
-        Request::Apply(machine) => wanted.newest.push(machine.id.clone()),
-        Request::Start(start) => {
-            wanted.newest.push(start.machine.clone());
-            if let Some(key) = &start.key {
-                wanted.keys.push((start.machine.clone(), key.clone()));
-            }
-        }
-        Request::Send(send) => match &send.to {
-            Target::Id(id) => {
-                wanted.executions.push(*id);
-                wanted.receipts.extend(send.id.clone().map(|message| (*id, message)));
-            }
-            Target::Key { machine, key } => wanted.keys.push((machine.clone(), key.clone())),
-        },
-        Request::Pause(id) | Request::Resume(id) | Request::Cancel(id) => wanted.executions.push(*id),
-        Request::Migrate(migrate) => wanted.executions.push(migrate.execution),
-        Request::RetryNow(action)
-        | Request::CancelAction(action)
-        | Request::Archive(action)
-        | Request::Explain(action) => wanted.actions.push(*action),
-        Request::RetryDead(retry) => wanted.actions.push(retry.action),
-        Request::Queue => {}
-        Request::Control(request) => chores::want_control(request, wanted),
-        Request::Internal(internal) => wanted.executions.push(match internal {
-            Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt) => {
-                attempt.execution
-            }
-            Internal::Timer(key) => key.execution,
-            Internal::Due(execution, _)
-            | Internal::Begin(execution, _)
-            | Internal::Lost(execution, _)
-            | Internal::Continue(execution) => *execution,
-            Internal::Chore(chore) => return chores::want(chore, wanted),
-        }),
     }
 }

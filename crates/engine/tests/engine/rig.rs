@@ -17,6 +17,7 @@ use sprag_engine::command::{
 use sprag_engine::convert::{Entry, action_from, entry_from};
 use sprag_engine::hands::{Hands, Job, Task};
 use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::metrics::Metrics;
 use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_store::Memory;
 use sprag_store::records::{Execution, ExecutionStatus};
@@ -65,6 +66,7 @@ pub(crate) struct Rig {
     pub(crate) clock: Arc<Manual>,
     pub(crate) script: Arc<Mutex<Script>>,
     pub(crate) options: Options,
+    pub(crate) metrics: Arc<Metrics>,
     lane: Option<Lane>,
     lives: u64,
 }
@@ -88,6 +90,7 @@ impl Rig {
             clock: Arc::new(Manual::new(Timestamp::from_millis(START))),
             script: Arc::default(),
             options,
+            metrics: Arc::new(Metrics::new(["webhook"].into_iter())),
             lane: None,
             lives: 0,
         };
@@ -111,6 +114,7 @@ impl Rig {
                 }),
                 publish: Box::new(|_| ()),
                 options: self.options.clone(),
+                metrics: Arc::clone(&self.metrics),
             })
             .unwrap(),
         );
@@ -134,6 +138,7 @@ impl Rig {
         let (reply, mut answer) = oneshot::channel();
         self.tick(vec![Command {
             request,
+            idempotency: None,
             reply: Some(reply),
         }]);
         self.run();
@@ -149,6 +154,7 @@ impl Rig {
         });
         self.tick(vec![Command {
             request,
+            idempotency: None,
             reply: Some(reply),
         }]);
         match answer.try_recv().expect("an answer") {
@@ -275,7 +281,11 @@ impl Rig {
 
     pub(crate) fn finish_attempt(&mut self, attempt: AttemptRef, outcome: Outcome) {
         let request = Request::Internal(Internal::Outcome { attempt, outcome });
-        self.tick(vec![Command { request, reply: None }]);
+        self.tick(vec![Command {
+            request,
+            idempotency: None,
+            reply: None,
+        }]);
         self.run();
     }
 

@@ -4,10 +4,10 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
+use sprag_core::signature::Secret;
 use url::Url;
 
 use super::lookup::{self, Lookup};
-use super::signature::Secret;
 use crate::config::{Object, Reader, Stage, list, scalar, shown};
 use crate::http::{self, METHODS};
 

@@ -6,7 +6,6 @@
 
 mod config;
 mod lookup;
-mod signature;
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +13,7 @@ mod tests;
 use serde_json::{Map, Value, json};
 use sprag_core::action::outcome::{Done, Outcome, Probe, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
+use sprag_core::signature;
 use url::Url;
 
 use crate::config::{Stage, refused};

@@ -84,6 +84,14 @@ impl Fields {
         version.or_else(|| self.wrong(name, &value, "a version, which is a whole number from 1"))
     }
 
+    /// A field that is true or false.
+    pub(crate) fn flag(&mut self, name: &str) -> Option<bool> {
+        match self.take(name)? {
+            Value::Bool(flag) => Some(flag),
+            other => self.wrong(name, &other, "`true` or `false`"),
+        }
+    }
+
     /// A field that is an object.
     pub(crate) fn object(&mut self, name: &str) -> Option<Map<String, Value>> {
         match self.take(name)? {

@@ -2,22 +2,19 @@
 
 use axum::extract::State;
 use sprag_core::action::Status;
+use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_store::traits::ActionQuery;
 
 use super::explain::explained;
 use crate::app::App;
 use crate::body::{Body, NoFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok, whole};
 
 pub(crate) struct ListParams {
-    execution: Option<ExecutionId>,
-    machine: Option<String>,
-    action_id: Option<String>,
-    kind: Option<String>,
-    status: Option<Status>,
+    condition: Condition,
     page: Page,
 }
 
@@ -28,17 +25,28 @@ impl FromParams for ListParams {
         "actionId",
         "type",
         "status",
+        "filter",
         "limit",
         "cursor",
     ];
 
     fn read(params: &mut Params) -> Self {
+        let execution: Option<ExecutionId> = params.id("executionId");
+        let status = params.word("status", &Status::ALL, Status::word);
+        let given = [
+            execution.map(|id| Condition::id(Field::ExecutionId, id.to_bytes())),
+            params
+                .text("machine")
+                .map(|machine| Condition::text(Field::Machine, machine)),
+            params
+                .text("actionId")
+                .map(|name| Condition::text(Field::ActionId, name)),
+            params.text("type").map(|kind| Condition::text(Field::Type, kind)),
+            status.map(|status| Condition::number(Field::Status, status.number())),
+        ];
+        let filter = params.filter(Resource::Actions);
         Self {
-            execution: params.id("executionId"),
-            machine: params.text("machine"),
-            action_id: params.text("actionId"),
-            kind: params.text("type"),
-            status: params.word("status", &Status::ALL, Status::word),
+            condition: given.into_iter().flatten().fold(filter, Condition::and),
             page: params.page("actions"),
         }
     }
@@ -46,26 +54,9 @@ impl FromParams for ListParams {
 
 /// `GET /v1/actions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams {
-        execution,
-        machine,
-        action_id,
-        kind,
-        status,
-        page,
-    } = params;
-    let query = ActionQuery {
-        execution,
-        machine,
-        action_id,
-        kind,
-        status: status.map(Status::number),
-        error_kind: None,
-        before: page.after()?,
-        limit: page.wanted(),
-    };
-    let views = app.engine.actions(query).await?;
-    Ok(ok(&page.list(views, |view| view.id.to_string())))
+    let ListParams { condition, page } = params;
+    let found = app.engine.find_actions(condition, page.after()?, page.limit()).await?;
+    Ok(ok(&page.found(found)))
 }
 
 /// `GET /v1/actions/{id}`
@@ -81,20 +72,20 @@ pub(crate) async fn queue(State(app): State<App>, Query(Nothing): Query<Nothing>
 
 /// `POST /v1/actions/{id}/retry-now`
 pub(crate) async fn retry_now(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.retry_now(id).await?))
+    Ok(answered(once.retry_now(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/actions/{id}/cancel`
 pub(crate) async fn cancel(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.cancel_action(id).await?))
+    Ok(answered(once.cancel_action(id).await, |view| ok(&view)))
 }

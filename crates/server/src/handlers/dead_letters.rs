@@ -3,32 +3,41 @@
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
+use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ActionId;
 use sprag_engine::command::RetryDead;
-use sprag_store::traits::ActionQuery;
+use sprag_engine::jobs::RetryAll;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query};
-use crate::reply::{Answer, ok};
+use crate::reply::{Answer, accepted, ok};
 
 pub(crate) struct ListParams {
-    kind: Option<String>,
-    machine: Option<String>,
-    error: Option<String>,
+    condition: Condition,
     page: Page,
 }
 
 impl FromParams for ListParams {
-    const KNOWN: &'static [&'static str] = &["type", "machine", "error", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &["type", "machine", "error", "filter", "limit", "cursor"];
 
     fn read(params: &mut Params) -> Self {
+        let given = [
+            Some(Condition::number(Field::Status, Status::Dead.number())),
+            params.text("type").map(|kind| Condition::text(Field::Type, kind)),
+            params
+                .text("machine")
+                .map(|machine| Condition::text(Field::Machine, machine)),
+            params
+                .text("error")
+                .map(|error| Condition::text(Field::ErrorType, error)),
+        ];
+        let filter = params.filter(Resource::DeadLetters);
         Self {
-            kind: params.text("type"),
-            machine: params.text("machine"),
-            error: params.text("error"),
+            condition: given.into_iter().flatten().fold(filter, Condition::and),
             page: params.page("dead-letters"),
         }
     }
@@ -36,23 +45,9 @@ impl FromParams for ListParams {
 
 /// `GET /v1/dead-letters`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams {
-        kind,
-        machine,
-        error,
-        page,
-    } = params;
-    let query = ActionQuery {
-        kind,
-        machine,
-        error_kind: error,
-        status: Some(Status::Dead.number()),
-        before: page.after()?,
-        limit: page.wanted(),
-        ..ActionQuery::default()
-    };
-    let views = app.engine.actions(query).await?;
-    Ok(ok(&page.list(views, |view| view.id.to_string())))
+    let ListParams { condition, page } = params;
+    let found = app.engine.find_actions(condition, page.after()?, page.limit()).await?;
+    Ok(ok(&page.found(found)))
 }
 
 /// `GET /v1/dead-letters/{id}`
@@ -85,27 +80,49 @@ impl FromFields for Retry {
 
 /// `POST /v1/dead-letters/{id}/retry`: as it is, with another configuration, or on another version.
 pub(crate) async fn retry(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(Retry { config, version }): Body<Retry>,
 ) -> Answer {
-    Ok(ok(&app
-        .engine
-        .retry_dead(RetryDead {
-            action: id,
-            config,
-            version,
-        })
-        .await?))
+    let retry = RetryDead {
+        action: id,
+        config,
+        version,
+    };
+    Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
+}
+
+impl FromFields for RetryAll {
+    const KNOWN: &'static [&'static str] = &["filter", "config", "version", "reason"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            filter: fields.required_text("filter"),
+            config: fields.object("config").map(Value::Object),
+            version: fields.version("version"),
+            reason: fields.text("reason"),
+        }
+    }
+}
+
+/// `POST /v1/dead-letters/retry`: makes a job that tries all again that meet a filter.
+pub(crate) async fn retry_all(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(retry): Body<RetryAll>,
+) -> Answer {
+    let view = app.engine.retry_all(retry).await?;
+    Ok(accepted(format!("/v1/jobs/{}", view.id), &view))
 }
 
 /// `POST /v1/dead-letters/{id}/archive`
 pub(crate) async fn archive(
-    State(app): State<App>,
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.archive(id).await?))
+    Ok(answered(once.archive(id).await, |view| ok(&view)))
 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::HistoryView;
 use sprag_engine::command::{Migrate, Start};
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::ExecutionQuery;
 
 use super::explain;
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Wait};
 use crate::reply::{Answer, created, ok};
@@ -32,31 +33,45 @@ impl FromFields for Start {
 }
 
 /// `POST /v1/executions`, with `?wait=30s` until it is closed.
-pub(crate) async fn start(State(app): State<App>, Query(Wait(wait)): Query<Wait>, Body(start): Body<Start>) -> Answer {
-    let mut view = app.engine.start(start).await?;
-    let location = format!("/v1/executions/{}", view.id);
-    if wait.is_some() {
+pub(crate) async fn start(
+    State(app): State<App>,
+    Query(Wait(wait)): Query<Wait>,
+    Once(once): Once,
+    Body(start): Body<Start>,
+) -> Answer {
+    let mut asked = once.start(start).await;
+    if let Ok(view) = &mut asked.answer
+        && wait.is_some()
         // It is started, whatever becomes of the waiting: an error here would make the client start another one.
-        view = app.execution(view.id, wait).await.unwrap_or(view);
+        && let Ok(later) = app.execution(view.id, wait).await
+    {
+        *view = later;
     }
-    Ok(created(location, &view))
+    Ok(answered(asked, |view| {
+        created(format!("/v1/executions/{}", view.id), &view)
+    }))
 }
 
 pub(crate) struct ListParams {
-    machine: Option<String>,
-    status: Option<ExecutionStatus>,
-    key: Option<String>,
+    condition: Condition,
     page: Page,
 }
 
 impl FromParams for ListParams {
-    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "filter", "limit", "cursor"];
 
     fn read(params: &mut Params) -> Self {
+        let status = params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word);
+        let given = [
+            params
+                .text("machine")
+                .map(|machine| Condition::text(Field::Machine, machine)),
+            status.map(|status| Condition::number(Field::Status, status as u8)),
+            params.text("key").map(|key| Condition::text(Field::Key, key)),
+        ];
+        let filter = params.filter(Resource::Executions);
         Self {
-            machine: params.text("machine"),
-            status: params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word),
-            key: params.text("key"),
+            condition: given.into_iter().flatten().fold(filter, Condition::and),
             page: params.page("executions"),
         }
     }
@@ -64,21 +79,12 @@ impl FromParams for ListParams {
 
 /// `GET /v1/executions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams {
-        machine,
-        status,
-        key,
-        page,
-    } = params;
-    let query = ExecutionQuery {
-        machine,
-        status,
-        key,
-        before: page.after()?,
-        limit: page.wanted(),
-    };
-    let views = app.engine.executions(query).await?;
-    Ok(ok(&page.list(views, |view| view.id.to_string())))
+    let ListParams { condition, page } = params;
+    let found = app
+        .engine
+        .find_executions(condition, page.after()?, page.limit())
+        .await?;
+    Ok(ok(&page.found(found)))
 }
 
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
@@ -134,65 +140,69 @@ pub(crate) async fn replay(
 
 /// `POST /v1/executions/{id}/cancel`
 pub(crate) async fn cancel(
-    State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.cancel(id).await?))
+    Ok(answered(once.cancel(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/pause`
 pub(crate) async fn pause(
-    State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.pause(id).await?))
+    Ok(answered(once.pause(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/resume`
 pub(crate) async fn resume(
-    State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.resume(id).await?))
+    Ok(answered(once.resume(id).await, |view| ok(&view)))
 }
 
-/// To which version, and which states become which.
+/// To which version, and which states become which; or only what that would do.
 pub(crate) struct Destination {
     version: Option<u32>,
     states: BTreeMap<String, String>,
+    check: bool,
 }
 
 impl FromFields for Destination {
-    const KNOWN: &'static [&'static str] = &["version", "states"];
+    const KNOWN: &'static [&'static str] = &["version", "states", "check"];
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
         Self {
             version: fields.version("version"),
             states: fields.text_map("states"),
+            check: fields.flag("check").unwrap_or(false),
         }
     }
 }
 
-/// `POST /v1/executions/{id}/migrate`: to the newest version unless one is named.
+/// `POST /v1/executions/{id}/migrate`: to the newest version unless one is named; with `check` nothing is changed.
 pub(crate) async fn migrate(
     State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Body(Destination { version, states }): Body<Destination>,
+    Once(once): Once,
+    Body(Destination { version, states, check }): Body<Destination>,
 ) -> Answer {
-    Ok(ok(&app
-        .engine
-        .migrate(Migrate {
-            execution: id,
-            version,
-            states,
-        })
-        .await?))
+    let migrate = Migrate {
+        execution: id,
+        version,
+        states,
+    };
+    if check {
+        return Ok(ok(&app.engine.check_migration(migrate).await?));
+    }
+    Ok(answered(once.migrate(migrate).await, |view| ok(&view)))
 }

@@ -1,6 +1,7 @@
 //! Machines: apply, lint, show.
 
 use axum::extract::State;
+use axum::http::Uri;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use sprag_store::records::MachineVersion;
 
 use crate::app::App;
 use crate::body::Definition;
+use crate::once::{Once, answered};
 use crate::path::Path;
 use crate::problem::{LISTED_MAX, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query};
@@ -105,19 +107,28 @@ pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Que
 }
 
 /// `POST /v1/machines`: keeps a new version, unless a version with the same digest is there already.
-pub(crate) async fn apply(State(app): State<App>, Query(Nothing): Query<Nothing>, definition: Definition) -> Answer {
+pub(crate) async fn apply(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Once(once): Once,
+    definition: Definition,
+) -> Answer {
     let loaded = load(&app, definition).await?;
     let Some(machine) = loaded.machine else {
         return Err(Problem::of_findings(loaded.findings));
     };
+    Ok(answered(once.apply(machine).await, applied))
+}
+
+fn applied(applied: Applied) -> Response {
     let Applied {
         id,
         version,
         created: is_new,
-    } = app.engine.apply(machine).await?;
+    } = applied;
     let location = format!("/v1/machines/{id}/versions/{version}");
     let view = AppliedView { id, version };
-    Ok(if is_new { created(location, &view) } else { ok(&view) })
+    if is_new { created(location, &view) } else { ok(&view) }
 }
 
 /// `POST /v1/machines/lint`: everything wrong or doubtful; nothing is kept.
@@ -155,6 +166,12 @@ fn parse(row: &MachineVersion) -> Result<Value, Problem> {
 /// `GET /v1/machines/{id}`: the newest version.
 pub(crate) async fn show(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
     whole(app.engine.machine(id, None).await?)
+}
+
+/// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
+pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, Query(Nothing): Query<Nothing>) -> Answer {
+    let id = uri.path().rsplit('/').next().unwrap_or_default();
+    whole(app.engine.machine(id.to_owned(), None).await?)
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`

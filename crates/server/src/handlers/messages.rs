@@ -1,6 +1,5 @@
 //! Messages to executions, addressed by id or by machine and key.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -8,8 +7,8 @@ use serde_json::Value;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::command::{SendMessage, Sent, Target};
 
-use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, ok};
@@ -73,26 +72,29 @@ struct SentView {
 
 /// `POST /v1/executions/{id}/messages`
 pub(crate) async fn send(
-    State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(message): Body<Message>,
 ) -> Answer {
-    Ok(sent(app.engine.send(message.to(Target::Id(id))).await?))
+    Ok(answered(once.send(message.to(Target::Id(id))).await, sent))
 }
 
 /// `POST /v1/messages`
 pub(crate) async fn send_by_key(
-    State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(addressed): Body<Addressed>,
 ) -> Answer {
     let Addressed { machine, key, message } = addressed;
-    Ok(sent(app.engine.send(message.to(Target::Key { machine, key })).await?))
+    Ok(answered(
+        once.send(message.to(Target::Key { machine, key })).await,
+        sent,
+    ))
 }
 
 /// A message that waits in the inbox is accepted; nothing can be said yet about what it does.
-fn sent(sent: Sent) -> Response {
+pub(super) fn sent(sent: Sent) -> Response {
     let Sent {
         execution: _,
         handled,

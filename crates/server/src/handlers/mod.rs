@@ -6,12 +6,16 @@ pub(crate) mod compare;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
 mod explain;
+pub(crate) mod hooks;
+pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod messages;
+pub(crate) mod metrics;
 pub(crate) mod pages;
 pub(crate) mod simulate;
 mod source;
+pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
 

@@ -31,6 +31,16 @@ pub(crate) fn post<H: Handler<T, App>, T: 'static>(handler: H, operation: Operat
 }
 
 impl Methods {
+    /// The same route, which can also be read.
+    pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {
+        let Self { router, operations } = self;
+        Self {
+            router: router.get(handler),
+            operations,
+        }
+        .with("get", operation)
+    }
+
     /// The same route, which also does something.
     pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {
         let Self { router, operations } = self;

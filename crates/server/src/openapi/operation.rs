@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use sprag_engine::command;
+use sprag_engine::idempotency::KEY_BYTES_MAX;
 
 use super::schemas::{reference, text, whole};
 use crate::problem::Code;
@@ -208,6 +209,28 @@ impl Operation {
         .refuses([command::Code::PreconditionFailed])
     }
 
+    /// A list that can be narrowed by a condition.
+    pub(crate) fn filtered(self) -> Self {
+        self.query(
+            "filter",
+            text(),
+            "Only what meets this condition, such as `createdAt > \"2026-01-01\" AND tag = \"eu\"`.",
+        )
+        .refuses([command::Code::FilterInvalid])
+    }
+
+    /// A request that acts once under its key, however often it is sent.
+    pub(crate) fn once(self) -> Self {
+        let key = json!({ "type": "string", "minLength": 1, "maxLength": KEY_BYTES_MAX, "pattern": "^[!-~]+$" });
+        self.header(
+            "Idempotency-Key",
+            key,
+            "Sent again with the same key and body within a day, the request is answered as the first time.",
+        )
+        .refuses([Code::IdempotencyKeyInvalid])
+        .refuses([command::Code::IdempotencyKeyReused])
+    }
+
     /// Waits for an execution to close.
     pub(crate) fn waits(self) -> Self {
         self.query(
@@ -226,6 +249,12 @@ impl Operation {
     /// With a JSON body that may be left out, which means `{}`.
     pub(crate) fn optional_body(self, schema: Value) -> Self {
         self.takes(false, vec![("application/json", schema)])
+            .refuses([Code::BodyInvalid, Code::BodyTooDeep])
+    }
+
+    /// With a body of its sender's own shape.
+    pub(crate) fn raw_body(self) -> Self {
+        self.takes(true, vec![("application/json", json!({}))])
             .refuses([Code::BodyInvalid, Code::BodyTooDeep])
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
-use super::operations::{actions, dead_letters, executions, limits, machines, switches, system};
+use super::operations::{actions, dead_letters, executions, jobs, limits, machines, switches, system};
 
 /// A group of routes.
 pub(crate) struct Resource {
@@ -95,6 +95,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
             method: "GET",
             path: "/v1/dead-letters",
             body: None,
+        },
+    },
+    Resource {
+        name: jobs::RESOURCE,
+        about: "Bulk work that goes on by itself, survives a crash, and says what became of each item.",
+        example: Example {
+            about: "Try everything again that failed because a service was not there.",
+            method: "POST",
+            path: "/v1/dead-letters/retry",
+            body: Some((JSON, r#"{"filter": "errorType = \"service_unavailable\""}"#)),
         },
     },
     Resource {

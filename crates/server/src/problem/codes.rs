@@ -40,10 +40,18 @@ codes! {
     CursorInvalid = "cursor-invalid", 400;
     /// The action is not a dead letter.
     DeadLetterUnknown = "dead-letter-unknown", 404;
+    /// No message can be made of the call of a hook.
+    HookUnmapped = "hook-unmapped", 422;
+    /// The hook checks no signature, and others than this machine can reach it.
+    HookUnverified = "hook-unverified", 403;
     /// The server is not addressed by a name of its own.
     HostRefused = "host-refused", 421;
+    /// The header `Idempotency-Key` holds no key.
+    IdempotencyKeyInvalid = "idempotency-key-invalid", 400;
     /// The server failed: a bug.
     InternalError = "internal-error", 500;
+    /// What a reader says it has seen last is not an event of the stream.
+    LastEventIdInvalid = "last-event-id-invalid", 400;
     /// The body has a media type that the route does not take.
     MediaTypeUnsupported = "media-type-unsupported", 415;
     /// The route has no such method.
@@ -58,6 +66,10 @@ codes! {
     QueryInvalid = "query-invalid", 400;
     /// There is no such route.
     RouteUnknown = "route-unknown", 404;
+    /// The call of a hook has no signature that is right.
+    SignatureInvalid = "signature-invalid", 401;
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large", 422;
+    /// As many live streams are open as may be.
+    TooManyStreams = "too-many-streams", 503;
 }

@@ -11,22 +11,31 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
+    ("hook-unknown", "hooks"),
+    ("hook-unmapped", "hooks"),
+    ("hook-unverified", "handlers::hooks"),
+    ("idempotency-key-invalid", "once"),
+    ("idempotency-key-reused", "once"),
     ("internal-error", "edges"),
     ("limits-full", "the engine's tests of limits"),
+    ("jobs-full", "jobs"),
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
+    ("secret-unavailable", "hooks"),
     ("shutting-down", "edges"),
+    ("signature-invalid", "hooks"),
     ("simulation-too-large", "tools"),
     ("store-failed", "faulty"),
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),
     ("store-refused", "faulty"),
     ("switches-full", "the engine's tests of switches"),
+    ("too-many-streams", "streams"),
 ];
 
 fn small() -> Plan {
@@ -126,6 +135,8 @@ impl Scene {
                 Code::ActionUnknown,
                 world.get(&format!("/v1/actions/act_{nothing}")).await,
             ),
+            (Code::JobUnknown, world.get(&format!("/v1/jobs/job_{nothing}")).await),
+            (Code::FilterInvalid, world.get("/v1/executions?filter=x").await),
             (Code::DefinitionInvalid, world.apply("id: x").await),
             (Code::InputInvalid, self.start(json!({"machine": "order"})).await),
             (Code::KeyInUse, self.start(order(json!({"key": "K"}))).await),
@@ -219,6 +230,17 @@ impl Scene {
             (
                 Code::HostRefused,
                 world.send("GET", "/v1/system", &[("Host", "evil.example")], b"").await,
+            ),
+            (
+                Code::LastEventIdInvalid,
+                world
+                    .send(
+                        "GET",
+                        &format!("/v1/executions/{}/stream", self.open),
+                        &[("Last-Event-ID", "x")],
+                        b"",
+                    )
+                    .await,
             ),
             (
                 Code::MediaTypeUnsupported,

@@ -134,6 +134,8 @@ async fn panicking(world: &World) -> std::net::SocketAddr {
         hosts: Hosts::default(),
         body_bytes: 1_000,
         store: String::new(),
+        is_loopback: true,
+        streams: 1,
     };
     let (_, closing) = watch::channel(false);
     let app = App::new(world.handle.clone(), settings, closing);

@@ -5,10 +5,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use futures_util::FutureExt;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
-use sprag_store::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use sprag_store::traits::{
-    Aged, AgedPage, DueAction, LaneStore, Loaded, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Window,
+    Aged, AgedPage, DueAction, Found, LaneStore, Loaded, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search,
+    Window,
 };
 use sprag_store::{Error, Fence, Memory, Mutation, ShardId, Wanted};
 
@@ -137,6 +139,22 @@ impl LaneStore for Faulty {
 
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
         self.inner.aged(shard, page)
+    }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        LaneStore::find_actions(&mut self.inner, search)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.inner.open_jobs(shard)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        self.inner.job_beyond(shard, kept)
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.inner.first_to_expire(shard, limit)
     }
 }
 

@@ -6,7 +6,7 @@ use super::Subject;
 use super::fixtures::{Opened, SHARD, at};
 use super::random::Random;
 use crate::records::FactKind;
-use crate::traits::{AgedPage, Error, Fence, Mutation, OpenAction};
+use crate::traits::{AgedPage, Error, Fence, LaneStore, Mutation, OpenAction};
 
 /// The most mutations in one commit.
 const MUTATIONS_MAX: u64 = 6;
@@ -115,6 +115,16 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
         place,
         &after,
     );
+    compare_chores(random, left.as_mut(), right.as_mut(), place)
+}
+
+/// What the lane asks for its work of its own.
+fn compare_chores(
+    random: &mut Random,
+    left: &mut dyn LaneStore,
+    right: &mut dyn LaneStore,
+    place: &str,
+) -> Result<(), Error> {
     for kind in FactKind::ALL {
         same(&left.facts(kind)?, &right.facts(kind)?, place, &kind);
     }
@@ -135,6 +145,13 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
         limit,
     };
     same(&left.aged(SHARD, &page)?, &right.aged(SHARD, &page)?, place, &page);
+    let limit = random.limit();
+    same(
+        &left.first_to_expire(SHARD, limit)?,
+        &right.first_to_expire(SHARD, limit)?,
+        place,
+        &limit,
+    );
     Ok(())
 }
 
@@ -145,6 +162,12 @@ fn compare_readers(random: &mut Random, left: &Opened, right: &Opened, place: &s
     same(&left.executions(&query)?, &right.executions(&query)?, place, &query);
     let query = random.action_query();
     same(&left.actions(&query)?, &right.actions(&query)?, place, &query);
+    let search = random.execution_search();
+    let found = (left.find_executions(&search)?, right.find_executions(&search)?);
+    same(&found.0, &found.1, place, &search);
+    let search = random.action_search();
+    let found = (left.find_actions(&search)?, right.find_actions(&search)?);
+    same(&found.0, &found.1, place, &search);
 
     let (id, after, limit) = (random.execution_id(), random.below(10), random.limit());
     same(&left.execution(id)?, &right.execution(id)?, place, &id);

@@ -6,7 +6,8 @@ use sprag_core::time::Timestamp;
 
 use super::Subject;
 use crate::records::{
-    Action, Execution, ExecutionStatus, HistoryEntry, InboxEntry, MachineVersion, Receipt, Timer, TimerKey,
+    Action, Execution, ExecutionStatus, HistoryEntry, Idempotency, InboxEntry, MachineVersion, Receipt, Scope, Timer,
+    TimerKey,
 };
 use crate::traits::{Error, Fence, LaneStore, Loaded, Mutation, Reader, ShardId, Wanted};
 
@@ -143,6 +144,18 @@ pub(crate) fn input(execution: &Execution, position: u64) -> InboxEntry {
         execution: execution.id,
         position,
         body: format!("{{\"input\":{position}}}").into_bytes(),
+    }
+}
+
+/// The answer under the scope with this number, kept until the instant with that one.
+pub(crate) fn idempotency(number: u64, expiry: u64) -> Idempotency {
+    let mut digest = [0; 32];
+    digest[..8].copy_from_slice(&scatter(number).to_be_bytes());
+    Idempotency {
+        scope: Scope::new(Slot(u16::try_from(number & 0xffff).unwrap_or(0)), digest),
+        digest: [u8::try_from(number & 0xff).unwrap_or(0); 32],
+        answer: format!("{{\"number\":{number}}}").into_bytes(),
+        expires_at: at(expiry),
     }
 }
 

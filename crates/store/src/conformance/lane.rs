@@ -1,7 +1,7 @@
 //! What commits promise: all or nothing, fenced, constrained.
 
 use super::fixtures::{
-    DEAD, Opened, SHARD, action, at, entry, execution, input, inserts, keyed, receipt, timer, version,
+    DEAD, Opened, SHARD, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
 };
 use super::{Check, Subject, checks};
 use crate::records::{Action, Execution, ExecutionStatus, Life, TimerKey};
@@ -95,11 +95,12 @@ fn what_is_not_there_is_left_out(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&gone, 3).id],
         receipts: vec![(here.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        idempotency: vec![idempotency(1, 5).scope],
     };
     let loaded = store.lane.load(&wanted)?;
     assert_eq!(loaded.executions.len(), 1);
     assert!(loaded.keys.is_empty() && loaded.actions.is_empty());
-    assert!(loaded.receipts.is_empty() && loaded.newest.is_empty());
+    assert!(loaded.receipts.is_empty() && loaded.newest.is_empty() && loaded.idempotency.is_empty());
     assert_eq!(store.lane.machine_version("order", 1)?, None);
     Ok(())
 }

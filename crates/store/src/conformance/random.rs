@@ -3,17 +3,25 @@
 
 use sprag_core::ids::scatter;
 
-use super::fixtures::{action, at, entry, execution, input, receipt, timer, version};
+use super::fixtures::{action, at, entry, execution, idempotency, input, receipt, timer, version};
 use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Variables, Wanted, Window};
+use crate::traits::{
+    ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted, Window,
+};
 
 const EXECUTIONS: u64 = 24;
 const ACTIONS: u64 = 60;
+const SCOPES: u64 = 8;
 const MACHINES: [&str; 2] = ["order", "refund"];
 const KEYS: [&str; 3] = ["a", "b", "c"];
 const LINES: [&str; 3] = ["email", "webhook", "webhook:x"];
 const MESSAGES: [&str; 3] = ["m1", "m2", "m3"];
 const ERRORS: [&str; 2] = ["timeout", "crashed"];
+
+/// The number decides the tags too: they never change.
+fn tags(number: u64) -> Vec<String> {
+    (0..number % 3).map(|tag| format!("tag{tag}")).collect()
+}
 
 /// A stream of numbers that a seed determines.
 pub(super) struct Random {
@@ -76,6 +84,7 @@ impl Random {
         Execution {
             machine,
             key,
+            tags: tags(number),
             ..execution(number)
         }
     }
@@ -83,7 +92,10 @@ impl Random {
     /// One of the few actions, as it is when it is new: the number decides its execution.
     fn new_action(&mut self) -> Action {
         let number = self.below(ACTIONS);
-        action(&execution(number % EXECUTIONS), 1_000 + number)
+        Action {
+            tags: tags(number),
+            ..action(&execution(number % EXECUTIONS), 1_000 + number)
+        }
     }
 
     fn alter_execution(&mut self, execution: &mut Execution) {
@@ -93,7 +105,9 @@ impl Random {
         execution.updated_at = at(self.below(1_000));
         execution.body = vec![self.byte(255); self.size(300)];
         execution.variables = vec![self.byte(255); self.size(4_000)];
-        execution.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
+        if self.once_in(20) {
+            execution.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
+        }
     }
 
     fn alter_action(&mut self, action: &mut Action) {
@@ -104,7 +118,6 @@ impl Random {
         action.run_at = at(self.below(20));
         action.error_kind = self.maybe(|random| random.text(&ERRORS));
         action.body = vec![self.byte(255); self.size(300)];
-        action.tags = (0..self.below(3)).map(|tag| format!("tag{tag}")).collect();
     }
 
     fn timer(&mut self) -> Timer {
@@ -118,7 +131,7 @@ impl Random {
 
     /// A mutation that the records which `reader` sees mostly allow.
     pub(super) fn mutation(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
-        Ok(match self.below(16) {
+        Ok(match self.below(17) {
             0 => Mutation::InsertMachineVersion(version(&self.text(&MACHINES), u32::from(self.byte(40)))),
             1..=3 => self.write_execution(reader)?,
             4..=5 => self.append(reader)?,
@@ -129,6 +142,7 @@ impl Random {
             12 => self.receipt_or_delete(),
             13 => self.fact_or_delete(),
             14 => Mutation::DeleteExecution(self.new_execution().id),
+            15 => self.idempotency_or_delete(),
             _ => Mutation::PutLife(Life {
                 started_at: at(self.below(9)),
                 seen_at: at(self.below(99)),
@@ -209,6 +223,15 @@ impl Random {
         }
     }
 
+    fn idempotency_or_delete(&mut self) -> Mutation {
+        let record = idempotency(self.below(SCOPES), self.below(20));
+        if self.once_in(3) {
+            Mutation::DeleteIdempotency(record.scope)
+        } else {
+            Mutation::PutIdempotency(record)
+        }
+    }
+
     /// All that can be loaded.
     pub(super) fn everything() -> Wanted {
         let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
@@ -227,6 +250,7 @@ impl Random {
                 .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
                 .collect(),
             newest: MACHINES.map(str::to_owned).to_vec(),
+            idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
             executions,
         }
     }
@@ -276,6 +300,24 @@ impl Random {
             key: self.maybe(|random| random.text(&KEYS)),
             before: self.maybe(Self::execution_id),
             limit: self.limit(),
+        }
+    }
+
+    pub(super) fn execution_search(&mut self) -> Search<sprag_core::ids::ExecutionId> {
+        Search {
+            condition: self.execution_condition(),
+            before: self.maybe(Self::execution_id),
+            limit: self.limit(),
+            scan: crate::traits::SCAN_MAX,
+        }
+    }
+
+    pub(super) fn action_search(&mut self) -> Search<sprag_core::ids::ActionId> {
+        Search {
+            condition: self.action_condition(),
+            before: self.maybe(Self::action_id),
+            limit: self.limit(),
+            scan: crate::traits::SCAN_MAX,
         }
     }
 

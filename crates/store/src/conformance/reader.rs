@@ -17,6 +17,7 @@ pub const READER: &[Check] = checks![
     a_history_is_read_in_pages,
     what_belongs_to_an_execution_is_read_by_its_id,
     a_reader_sees_every_commit_and_nothing_else,
+    open_work_is_counted,
 ];
 
 const ALL: usize = 1_000;
@@ -288,5 +289,40 @@ fn a_reader_sees_every_commit_and_nothing_else(subject: &dyn Subject) -> Result<
         ]);
         assert_eq!(store.reader.execution(one.id)?, Some(one.clone()));
     }
+    Ok(())
+}
+
+fn open_work_is_counted(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    assert_eq!(store.reader.open_executions()?, []);
+    assert_eq!(store.reader.queued_actions()?, []);
+    assert_eq!(store.reader.dead_letters()?, 0);
+    let executions = many_executions(&mut store)?;
+    let of = |number, status, line: &str| Action {
+        status,
+        line: line.to_owned(),
+        ..action(&executions[0], number)
+    };
+    let actions = [
+        of(101, QUEUED, "webhook"),
+        of(102, QUEUED, "webhook\u{1f}one"),
+        of(103, QUEUED, "webhook"),
+        of(104, RUNNING, "webhook"),
+        of(105, SUCCEEDED, "webhook"),
+        of(106, DEAD, "webhook"),
+        of(107, DEAD, "exec"),
+    ];
+    store.commit(&actions.map(Mutation::InsertAction))?;
+    let [running, paused, failed, ..] = ExecutionStatus::ALL;
+    assert_eq!(
+        store.reader.open_executions()?,
+        [(running, 6), (paused, 6), (failed, 6)],
+        "closed ones are not open"
+    );
+    assert_eq!(
+        store.reader.queued_actions()?,
+        [("webhook".to_owned(), 2), ("webhook\u{1f}one".to_owned(), 1)]
+    );
+    assert_eq!(store.reader.dead_letters()?, 2);
     Ok(())
 }

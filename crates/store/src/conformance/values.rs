@@ -1,6 +1,8 @@
 //! What was written is read back, value for value.
 
-use super::fixtures::{DEAD, Opened, action, at, entry, execution, input, inserts, keyed, receipt, timer, version};
+use super::fixtures::{
+    DEAD, Opened, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
+};
 use super::{Check, Subject, checks};
 use crate::records::{Execution, ExecutionStatus, Life, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation, Variables, Wanted};
@@ -25,7 +27,13 @@ pub const VALUES: &[Check] = checks![
 fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let mut one = keyed(1, "k");
+    one.tags = vec![
+        "red".to_owned(),
+        "\"quoted\", [and] \u{1f980}".to_owned(),
+        String::new(),
+    ];
     let mut send = action(&one, 2);
+    send.tags = vec!["blue".to_owned()];
     store.commit(&[
         Mutation::InsertExecution(one.clone()),
         Mutation::InsertAction(send.clone()),
@@ -36,11 +44,6 @@ fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error>
     one.updated_at = at(9);
     one.body = b"changed".to_vec();
     one.variables = b"changed too".to_vec();
-    one.tags = vec![
-        "red".to_owned(),
-        "\"quoted\", [and] \u{1f980}".to_owned(),
-        String::new(),
-    ];
     "email".clone_into(&mut send.kind);
     send.status = DEAD;
     "email:x".clone_into(&mut send.line);
@@ -48,7 +51,6 @@ fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error>
     send.run_at = at(10);
     send.error_kind = Some("timeout".to_owned());
     send.body = b"changed".to_vec();
-    send.tags = vec!["blue".to_owned()];
     store.commit(&[
         Mutation::UpdateExecution {
             execution: one.clone(),
@@ -58,9 +60,7 @@ fn an_update_writes_the_whole_record(subject: &dyn Subject) -> Result<(), Error>
     ])?;
     assert_eq!(store.reader.execution(one.id)?, Some(one.clone()));
     assert_eq!(store.reader.action(send.id)?, Some(send.clone()));
-    one.tags.clear();
     send.error_kind = None;
-    send.tags.clear();
     store.commit(&[
         Mutation::UpdateExecution {
             execution: one.clone(),
@@ -461,6 +461,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         Mutation::PutTimer(timer(&one, 1, 0, 5)),
         Mutation::InsertInbox(input(&one, 1)),
         Mutation::InsertReceipt(receipt(&one, "m")),
+        Mutation::PutIdempotency(idempotency(1, 5)),
         Mutation::PutLife(Life {
             started_at: at(1),
             seen_at: at(2),
@@ -472,6 +473,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&one, 2).id],
         receipts: vec![(one.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        idempotency: vec![idempotency(1, 5).scope],
     };
     let before = store.lane.load(&wanted)?;
     let mut store = store.reopen(subject)?;
@@ -480,6 +482,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         before.executions.len() + before.keys.len() + before.actions.len() + before.receipts.len(),
         4
     );
+    assert_eq!(before.idempotency, [idempotency(1, 5)]);
     assert_eq!(store.reader.history(one.id, 0, 9)?, [entry(&one, 1)]);
     assert_eq!(
         store.lane.last_life()?,

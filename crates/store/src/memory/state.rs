@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use sprag_core::action::Status;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, InboxEntry, Life, MachineVersion, Receipt, Timer, TimerKey,
+    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life, MachineVersion,
+    Receipt, Scope, Timer, TimerKey,
 };
 use crate::traits::{Error, Mutation, Variables};
 
@@ -33,8 +34,11 @@ pub(super) struct State {
     pub(super) timers: BTreeMap<TimerKey, Timer>,
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
+    pub(super) idempotency: BTreeMap<Scope, Idempotency>,
     pub(super) lives: BTreeMap<Timestamp, Life>,
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
+    pub(super) jobs: BTreeMap<JobId, Job>,
+    pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
 }
 
 /// The record that is to stand under a key; none to have none.
@@ -46,10 +50,15 @@ pub(super) enum Change {
     Timer(TimerKey, Option<Timer>),
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
+    Idempotency(Scope, Option<Idempotency>),
     Life(Timestamp, Option<Life>),
     Fact((FactKind, String), Option<Fact>),
     /// Several, in this order.
     All(Vec<Change>),
+    Job(JobId, Option<Job>),
+    JobItem((JobId, u64), Option<JobItem>),
+    /// Several at once; the last is put in place first when they are taken back.
+    Several(Vec<Self>),
 }
 
 /// All keys that begin with an execution, second part a number.
@@ -101,10 +110,23 @@ impl State {
                 Ok(Change::Receipt(key, Some(record.clone())))
             }
             Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
+            Mutation::PutIdempotency(record) => Ok(Change::Idempotency(record.scope, Some(record.clone()))),
+            Mutation::DeleteIdempotency(scope) => Ok(Change::Idempotency(*scope, None)),
             Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
             Mutation::PutFact(record) => Ok(Change::Fact((record.kind, record.key.clone()), Some(record.clone()))),
             Mutation::DeleteFact { kind, key } => Ok(Change::Fact((*kind, key.clone()), None)),
             Mutation::DeleteExecution(id) => self.delete_execution(*id),
+            Mutation::PutJob(record) => Ok(Change::Job(record.id, Some(record.clone()))),
+            Mutation::InsertJobItem(record) => {
+                let key = (record.job, record.number);
+                absent(&self.job_items, &key)?;
+                Ok(Change::JobItem(key, Some(record.clone())))
+            }
+            Mutation::DeleteJobItems { job, up_to } => {
+                let keys = self.job_items.range((*job, 0)..=(*job, *up_to)).map(|(key, _)| *key);
+                Ok(Change::Several(keys.map(|key| Change::JobItem(key, None)).collect()))
+            }
+            Mutation::DeleteJob(id) => Ok(Change::Job(*id, None)),
         }
     }
 
@@ -116,7 +138,8 @@ impl State {
 
     fn update_execution(&self, record: &Execution, variables: Variables) -> Result<Change, Error> {
         let old = self.executions.get(&record.id).filter(|old| {
-            (&old.machine, &old.key, old.created_at) == (&record.machine, &record.key, record.created_at)
+            (&old.machine, &old.key, &old.tags, old.created_at)
+                == (&record.machine, &record.key, &record.tags, record.created_at)
         });
         let Some(old) = old else {
             return Err(refused("an execution that must be there is not"));
@@ -154,8 +177,14 @@ impl State {
 
     fn update_action(&self, record: &Action) -> Result<Change, Error> {
         let old = self.actions.get(&record.id).filter(|old| {
-            (old.execution, &old.machine, &old.action_id, old.created_at)
-                == (record.execution, &record.machine, &record.action_id, record.created_at)
+            (old.execution, &old.machine, &old.action_id, &old.tags, old.created_at)
+                == (
+                    record.execution,
+                    &record.machine,
+                    &record.action_id,
+                    &record.tags,
+                    record.created_at,
+                )
         });
         match old {
             Some(_) => Ok(Change::Action(record.id, Some(record.clone()))),
@@ -192,12 +221,20 @@ impl State {
             Change::Timer(key, new) => Change::Timer(key, swap(&mut self.timers, key, new)),
             Change::Inbox(key, new) => Change::Inbox(key, swap(&mut self.inbox, key, new)),
             Change::Receipt(key, new) => Change::Receipt(key.clone(), swap(&mut self.receipts, key, new)),
+            Change::Idempotency(scope, new) => Change::Idempotency(scope, swap(&mut self.idempotency, scope, new)),
             Change::Life(key, new) => Change::Life(key, swap(&mut self.lives, key, new)),
             Change::Fact(key, new) => Change::Fact(key.clone(), swap(&mut self.facts, key, new)),
             Change::All(changes) => {
                 let mut undo: Vec<Change> = changes.into_iter().map(|change| self.put(change)).collect();
                 undo.reverse();
                 Change::All(undo)
+            }
+            Change::Job(id, new) => Change::Job(id, swap(&mut self.jobs, id, new)),
+            Change::JobItem(key, new) => Change::JobItem(key, swap(&mut self.job_items, key, new)),
+            Change::Several(changes) => {
+                let mut undo: Vec<Change> = changes.into_iter().map(|change| self.put(change)).collect();
+                undo.reverse();
+                Change::Several(undo)
             }
         }
     }

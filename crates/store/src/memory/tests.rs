@@ -21,6 +21,11 @@ fn it_keeps_values() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
+    conformance::run(conformance::IDEMPOTENCY, Memory::default)
+}
+
+#[test]
 fn it_serves_queues() -> Result<(), Error> {
     conformance::run(conformance::QUEUES, Memory::default)
 }
@@ -28,6 +33,11 @@ fn it_serves_queues() -> Result<(), Error> {
 #[test]
 fn it_keeps_facts_and_lets_old_executions_go() -> Result<(), Error> {
     conformance::run(conformance::CONTROL, Memory::default)
+}
+
+#[test]
+fn it_serves_jobs_and_searches() -> Result<(), Error> {
+    conformance::run(conformance::JOBS, Memory::default)
 }
 
 #[test]

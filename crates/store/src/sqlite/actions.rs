@@ -1,6 +1,6 @@
 //! Actions: the table is the queue.
 //!
-//! Execution, machine, action id and time of creation never change: an update that names others finds no row. The
+//! Execution, machine, action id, tags and time of creation never change: an update that names others finds no row. The
 //! numbers in the statements are those of `sprag_core::action::Status`; they are written out, because only then does
 //! the planner see that a partial index holds them.
 
@@ -23,9 +23,12 @@ pub(super) const INSERT: &str = "\
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 pub(super) const UPDATE: &str = "\
-    UPDATE action SET kind = ?6, status = ?7, line = ?8, priority = ?9, run_at = ?10, error_kind = ?11, tags = ?12, \
+    UPDATE action SET kind = ?6, status = ?7, line = ?8, priority = ?9, run_at = ?10, error_kind = ?11, \
     body = ?13 \
-    WHERE id = ?1 AND execution = ?2 AND machine = ?3 AND action_id = ?4 AND created_at = ?5";
+    WHERE id = ?1 AND execution = ?2 AND machine = ?3 AND action_id = ?4 AND created_at = ?5 \
+    AND tags IS ?12";
+
+pub(super) const PUT_TAG: &str = "INSERT OR IGNORE INTO action_tag (tag, action) VALUES (?1, ?2)";
 
 macro_rules! select {
     ($rest:literal) => {
@@ -101,7 +104,13 @@ pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Resu
         Column(tags.as_slice()),
         body,
     ];
-    one_row(connection.prepare_cached(INSERT)?.execute(params)?)
+    one_row(connection.prepare_cached(INSERT)?.execute(params)?)?;
+    for tag in tags {
+        connection
+            .prepare_cached(PUT_TAG)?
+            .execute(params![tag, id.to_bytes()])?;
+    }
+    Ok(())
 }
 
 /// Writes an action as it is now.

@@ -4,10 +4,10 @@
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
-use crate::records::ExecutionStatus;
+use crate::records::{ExecutionStatus, JobResult, JobStatus};
 
 /// A value in the form of its column.
 pub(super) struct Column<T>(pub(super) T);
@@ -36,15 +36,38 @@ impl FromSql for Column<ActionId> {
     }
 }
 
+impl FromSql for Column<JobId> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Self(JobId::from_bytes(FromSql::column_result(value)?)))
+    }
+}
+
 impl FromSql for Column<ExecutionStatus> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let number = i64::column_result(value)?;
-        usize::try_from(number)
-            .ok()
-            .and_then(|index| ExecutionStatus::ALL.get(index).copied())
-            .map(Self)
-            .ok_or(FromSqlError::OutOfRange(number))
+        numbered(value, &ExecutionStatus::ALL)
     }
+}
+
+impl FromSql for Column<JobStatus> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        numbered(value, &JobStatus::ALL)
+    }
+}
+
+impl FromSql for Column<JobResult> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        numbered(value, &JobResult::ALL)
+    }
+}
+
+/// The one of `all` that is stored by its number.
+fn numbered<T: Copy>(value: ValueRef<'_>, all: &[T]) -> FromSqlResult<Column<T>> {
+    let number = i64::column_result(value)?;
+    usize::try_from(number)
+        .ok()
+        .and_then(|index| all.get(index).copied())
+        .map(Column)
+        .ok_or(FromSqlError::OutOfRange(number))
 }
 
 /// Tags as a JSON array. None is null, so that rows without tags, which are most, do not pay for them.

@@ -1,6 +1,6 @@
 //! Executions, and their variables once these outgrow the row.
 //!
-//! Machine, key and time of creation never change: an update that names others finds no row.
+//! Machine, key, tags and time of creation never change: an update that names others finds no row.
 
 use rusqlite::{Connection, Row, params};
 use sprag_core::ids::ExecutionId;
@@ -20,9 +20,11 @@ pub(super) const INSERT: &str = "\
 
 /// `SQLite` rewrites the whole row in any case; unchanged variables are copied there, not sent again.
 pub(super) const UPDATE: &str = "\
-    UPDATE execution SET version = ?5, status = ?6, sequence = ?7, updated_at = ?8, tags = ?9, body = ?10, \
+    UPDATE execution SET version = ?5, status = ?6, sequence = ?7, updated_at = ?8, body = ?10, \
     variables = iif(?11, ?12, variables) \
-    WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4";
+    WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4 AND tags IS ?9";
+
+pub(super) const PUT_TAG: &str = "INSERT OR IGNORE INTO execution_tag (tag, execution) VALUES (?1, ?2)";
 
 pub(super) const PUT_LARGE_VARIABLES: &str = "\
     INSERT INTO execution_variables (execution, variables) VALUES (?1, ?2) \
@@ -80,6 +82,11 @@ pub(super) fn insert(connection: &Connection, record: &Execution) -> rusqlite::R
         small(variables),
     ];
     one_row(connection.prepare_cached(INSERT)?.execute(params)?)?;
+    for tag in tags {
+        connection
+            .prepare_cached(PUT_TAG)?
+            .execute(params![tag, id.to_bytes()])?;
+    }
     if small(variables).is_none() {
         put_large_variables(connection, *id, variables)?;
     }

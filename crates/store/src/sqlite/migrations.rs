@@ -22,6 +22,16 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("migrations/0001_heart.sql"),
     },
     Migration {
+        version: 2,
+        name: "idempotency",
+        sql: include_str!("migrations/0002_idempotency.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "jobs",
+        sql: include_str!("migrations/0003_jobs.sql"),
+    },
+    Migration {
         version: 4,
         name: "control",
         sql: include_str!("migrations/0004_control.sql"),

@@ -1,20 +1,22 @@
 //! Readers: a few connections that see committed state and never wait for the writer.
 //!
-//! Every question is one statement, so what it answers is of one instant.
+//! Every question is one statement or one transaction, so what it answers is of one instant.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
 
 use super::backup::{self, Copying};
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, facts, history, inbox, machines, timers};
-use crate::records::{Action, Execution, Fact, FactKind, HistoryEntry, MachineVersion, Timer};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Reader, Readers};
+use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
+use crate::records::{
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
+};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -151,5 +153,41 @@ impl Reader for ReadConnection {
 
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
         self.read(|connection| facts::get(connection, kind, key))
+    }
+
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+        self.read(|connection| search::executions(connection, search))
+    }
+
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.read(|connection| search::actions(connection, search))
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, Error> {
+        self.read(|connection| jobs::get(connection, id))
+    }
+
+    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
+        self.read(|connection| jobs::list(connection, before, limit))
+    }
+
+    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
+        self.read(|connection| jobs::items(connection, job, after, limit))
+    }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        self.read(counts::open_executions)
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.read(counts::queued_actions)
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        self.read(counts::dead_letters)
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        self.read(|connection| Ok(counts::file_bytes(connection)))
     }
 }

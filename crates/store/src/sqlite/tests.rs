@@ -5,6 +5,7 @@ mod files;
 mod plans;
 mod processes;
 mod readers;
+mod search;
 
 use std::path::PathBuf;
 
@@ -50,6 +51,16 @@ fn it_serves_lanes() -> Result<(), Error> {
 #[test]
 fn it_keeps_values() -> Result<(), Error> {
     conformance::run(conformance::VALUES, File::new)
+}
+
+#[test]
+fn it_serves_jobs_and_searches() -> Result<(), Error> {
+    conformance::run(conformance::JOBS, File::new)
+}
+
+#[test]
+fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
+    conformance::run(conformance::IDEMPOTENCY, File::new)
 }
 
 #[test]

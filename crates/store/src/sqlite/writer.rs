@@ -11,16 +11,20 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
 
 use super::backup::Copying;
 use super::errors::classify;
 use super::lock::Lock;
-use super::{actions, executions, facts, history, inbox, lives, machines, receipts, retention, shards, timers};
+use super::{
+    actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, search,
+    shards, timers,
+};
 use crate::checks;
-use crate::records::{Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, DueAction, Error, Fence, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
-    ReadyRef, ShardId, Wanted, Window,
+    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
+    ReadyRef, Search, ShardId, Wanted, Window,
 };
 
 /// A log of this many pages (16 MiB) is copied back into the file, as far as readers allow.
@@ -192,6 +196,25 @@ impl LaneStore for Writer {
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
         self.read_shard(shard, |connection| retention::aged(connection, page))
     }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.read(|connection| search::actions(connection, search))
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        self.read_shard(shard, jobs::open)
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        let found = self.read_shard(shard, |connection| {
+            Ok(jobs::beyond(connection, kept)?.into_iter().collect())
+        })?;
+        Ok(found.into_iter().next())
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.read_shard(shard, |connection| idempotency::first_to_expire(connection, limit))
+    }
 }
 
 fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
@@ -201,6 +224,7 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
         actions,
         receipts,
         newest,
+        idempotency,
     } = wanted;
     let mut loaded = Loaded::default();
     for &id in executions {
@@ -221,6 +245,9 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
     for machine in newest {
         let version = machines::newest(connection, machine)?;
         loaded.newest.extend(version.map(|version| (machine.clone(), version)));
+    }
+    for &scope in idempotency {
+        loaded.idempotency.extend(idempotency::get(connection, scope)?);
     }
     Ok(loaded)
 }
@@ -251,10 +278,16 @@ fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
         Mutation::DeleteInbox { execution, position } => inbox::delete(connection, *execution, *position),
         Mutation::InsertReceipt(record) => receipts::insert(connection, record),
         Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
+        Mutation::PutIdempotency(record) => idempotency::put(connection, record),
+        Mutation::DeleteIdempotency(scope) => idempotency::delete(connection, *scope),
         Mutation::PutLife(record) => lives::put(connection, record),
         Mutation::PutFact(record) => facts::put(connection, record),
         Mutation::DeleteFact { kind, key } => facts::delete(connection, *kind, key),
         Mutation::DeleteExecution(id) => retention::delete(connection, *id),
+        Mutation::PutJob(record) => jobs::put(connection, record),
+        Mutation::InsertJobItem(record) => jobs::insert_item(connection, record),
+        Mutation::DeleteJobItems { job, up_to } => jobs::delete_items(connection, *job, *up_to),
+        Mutation::DeleteJob(id) => jobs::delete(connection, *id),
     }
 }
 

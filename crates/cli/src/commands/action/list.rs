@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Only in this status: scheduled, queued, running, retrying, succeeded, dead, cancelled, skipped, archived
     #[arg(long)]
     status: Option<String>,
+    /// Only what meets this, as in 'type = "webhook" AND errorType = "timeout"'
+    #[arg(long)]
+    filter: Option<String>,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -36,6 +39,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         action,
         kind,
         status,
+        filter,
         page,
         remote,
     } = arguments;
@@ -46,6 +50,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("actionId", action),
         ("type", kind),
         ("status", status),
+        ("filter", filter),
     ];
     let document = page.of(client.get(&["actions"]), &conditions).send().await?;
     list::show(output, &document, output::actions)?;

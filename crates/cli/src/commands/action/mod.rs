@@ -8,7 +8,7 @@ mod show;
 
 use serde_json::json;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -19,9 +19,9 @@ pub(crate) enum Command {
     /// Show one action with its attempts
     Show(One),
     /// Make a scheduled or retrying action due now
-    RetryNow(One),
+    RetryNow(Changed),
     /// End an action
-    Cancel(One),
+    Cancel(Changed),
     /// Show what waits and what runs
     Queue(queue::Arguments),
 }
@@ -33,6 +33,15 @@ pub(crate) struct One {
     id: String,
     #[command(flatten)]
     remote: Remote,
+}
+
+/// One action at a server, to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
 }
 
 impl Command {
@@ -47,13 +56,15 @@ impl Command {
     }
 }
 
-impl One {
+impl Changed {
     /// Asks for a verb without anything to say about it, and shows the action as it is then.
     async fn ask(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
-        let client = self.remote.client()?;
+        let Self { one, once } = self;
+        let client = one.remote.client()?;
         let action = client
-            .post(&["actions", &self.id, verb])
+            .post(&["actions", &one.id, verb])
             .json(&json!({}))
+            .once(once)
             .send()
             .await?;
         output.show(&action, output::action)?;

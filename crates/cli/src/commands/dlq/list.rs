@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Only those whose last error was of this type
     #[arg(long, value_name = "TYPE")]
     error: Option<String>,
+    /// Only what meets this, as in 'machine = "order" AND errorType = "timeout"'
+    #[arg(long)]
+    filter: Option<String>,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -28,11 +31,17 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         machine,
         kind,
         error,
+        filter,
         page,
         remote,
     } = arguments;
     let client = remote.client()?;
-    let conditions = [("machine", machine), ("type", kind), ("error", error)];
+    let conditions = [
+        ("machine", machine),
+        ("type", kind),
+        ("error", error),
+        ("filter", filter),
+    ];
     let document = page.of(client.get(&["dead-letters"]), &conditions).send().await?;
     list::show(output, &document, output::actions)?;
     Ok(Exit::Done)

@@ -3,9 +3,10 @@
 mod archive;
 mod list;
 mod retry;
+mod retry_all;
 mod show;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::Output;
 
@@ -17,8 +18,10 @@ pub(crate) enum Command {
     Show(One),
     /// Try a dead letter again, with a fresh budget of attempts
     Retry(retry::Arguments),
+    /// Try all dead letters again that meet a filter, as a job
+    RetryAll(retry_all::Arguments),
     /// Put a dead letter away
-    Archive(One),
+    Archive(Changed),
 }
 
 /// One dead letter at a server.
@@ -30,12 +33,22 @@ pub(crate) struct One {
     remote: Remote,
 }
 
+/// One dead letter at a server, to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
+}
+
 impl Command {
     pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(one) => show::run(&one, output).await,
             Self::Retry(arguments) => retry::run(&arguments, output).await,
+            Self::RetryAll(arguments) => retry_all::run(&arguments, output).await,
             Self::Archive(one) => archive::run(&one, output).await,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::input;
 use crate::output::{self, Output};
@@ -18,6 +18,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     version: Option<u32>,
     #[command(flatten)]
+    once: Once,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -27,6 +29,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         id,
         config,
         version,
+        once,
         remote,
     } = arguments;
     let client = remote.client()?;
@@ -40,6 +43,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let action = client
         .post(&["dead-letters", id, "retry"])
         .json(&Value::Object(body))
+        .once(once)
         .send()
         .await?;
     output.show(&action, output::action)?;

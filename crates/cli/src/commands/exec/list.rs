@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Only with this key
     #[arg(long)]
     key: Option<String>,
+    /// Only what meets this, as in 'status = "running" AND createdAt > "2026-01-01"'
+    #[arg(long)]
+    filter: Option<String>,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -28,11 +31,17 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         machine,
         status,
         key,
+        filter,
         page,
         remote,
     } = arguments;
     let client = remote.client()?;
-    let conditions = [("machine", machine), ("status", status), ("key", key)];
+    let conditions = [
+        ("machine", machine),
+        ("status", status),
+        ("key", key),
+        ("filter", filter),
+    ];
     let document = page.of(client.get(&["executions"]), &conditions).send().await?;
     list::show(output, &document, output::executions)?;
     Ok(Exit::Done)

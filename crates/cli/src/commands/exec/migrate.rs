@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
@@ -16,16 +16,23 @@ pub(crate) struct Arguments {
     /// Where a state is called otherwise in that version; repeat it for more
     #[arg(long = "state", value_name = "OLD=NEW")]
     states: Vec<String>,
+    /// Only say what would happen; nothing is changed
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    once: Once,
     #[command(flatten)]
     remote: Remote,
 }
 
-/// Moves the execution and shows it.
+/// Moves the execution and shows it, or shows what that would do: an impossible move is a failure.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments {
         id,
         version,
         states,
+        check,
+        once,
         remote,
     } = arguments;
     let client = remote.client()?;
@@ -37,13 +44,22 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     if !renamed.is_empty() {
         body.insert("states".to_owned(), Value::Object(renamed));
     }
-    let execution = client
+    if *check {
+        body.insert("check".to_owned(), json!(true));
+    }
+    let document = client
         .post(&["executions", id, "migrate"])
         .json(&Value::Object(body))
+        .once(once)
         .send()
         .await?;
-    output.show(&execution, output::execution)?;
-    Ok(Exit::Done)
+    if !*check {
+        output.show(&document, output::execution)?;
+        return Ok(Exit::Done);
+    }
+    output.show(&document, output::migration)?;
+    let is_possible = document["possible"] == Value::Bool(true);
+    Ok(if is_possible { Exit::Done } else { Exit::Failed })
 }
 
 fn renamed(pair: &str) -> Result<(String, Value), Failure> {

@@ -11,10 +11,11 @@ mod resume;
 mod send;
 mod show;
 mod start;
+mod watch;
 
 use serde_json::json;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -30,14 +31,16 @@ pub(crate) enum Command {
     Show(show::Arguments),
     /// Show what happened to an execution
     History(history::Arguments),
+    /// Watch what happens to an execution until it is closed
+    Watch(watch::Arguments),
     /// Say why an execution is not moving, and what would free it
     Explain(One),
     /// End an execution and all its open actions
-    Cancel(One),
+    Cancel(Changed),
     /// Hold an execution: messages wait, nothing starts
-    Pause(One),
+    Pause(Changed),
     /// Let a paused or failed execution go on
-    Resume(One),
+    Resume(Changed),
     /// Move an execution to another version of its machine
     Migrate(migrate::Arguments),
     /// Take every step of an execution again and compare
@@ -53,6 +56,15 @@ pub(crate) struct One {
     remote: Remote,
 }
 
+/// One execution at a server, to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
+}
+
 impl Command {
     pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
@@ -61,6 +73,7 @@ impl Command {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(arguments) => show::run(&arguments, output).await,
             Self::History(arguments) => history::run(&arguments, output).await,
+            Self::Watch(arguments) => watch::run(&arguments, output).await,
             Self::Explain(one) => explain::run(&one, output).await,
             Self::Cancel(one) => cancel::run(&one, output).await,
             Self::Pause(one) => pause::run(&one, output).await,
@@ -71,13 +84,15 @@ impl Command {
     }
 }
 
-impl One {
+impl Changed {
     /// Asks for a verb without anything to say about it, and shows the execution as it is then.
     async fn ask(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
-        let client = self.remote.client()?;
+        let Self { one, once } = self;
+        let client = one.remote.client()?;
         let execution = client
-            .post(&["executions", &self.id, verb])
+            .post(&["executions", &one.id, verb])
             .json(&json!({}))
+            .once(once)
             .send()
             .await?;
         output.show(&execution, output::execution)?;

@@ -1,10 +1,10 @@
 //! `sprag exec resume`.
 
-use super::One;
+use super::Changed;
 use crate::failure::Exit;
 use crate::output::Output;
 
 /// Lets the execution go on.
-pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
+pub(crate) async fn run(one: &Changed, output: Output) -> anyhow::Result<Exit> {
     one.ask("resume", output).await
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{Output, plain};
@@ -26,6 +26,8 @@ pub(crate) struct Arguments {
     /// Unique for the execution's life: the same id again gives the first answer
     #[arg(long)]
     id: Option<String>,
+    #[command(flatten)]
+    once: Once,
     #[command(flatten)]
     remote: Remote,
 }
@@ -58,7 +60,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     if let Some(id) = &arguments.id {
         message.insert("id".to_owned(), json!(id));
     }
-    let reply = request.json(&Value::Object(message)).send().await?;
+    let request = request.json(&Value::Object(message)).once(&arguments.once);
+    let reply = request.send().await?;
     output.show(&reply, |reply| text(kind, reply))?;
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use sprag_core::duration::Millis;
 
-use crate::client::{Client, Remote};
+use crate::client::{Client, Once, Remote};
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
@@ -36,6 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]
+    once: Once,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -48,6 +50,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let mut execution = request
         .query("wait", wait.map(text))
         .waiting(wait.unwrap_or_default())
+        .once(&arguments.once)
         .send()
         .await?;
     while is_open(&execution) && left.is_some_and(|left| left > 0) {
@@ -69,6 +72,7 @@ fn body(arguments: &Arguments) -> Result<Value, Failure> {
         tags,
         version,
         wait: _,
+        once: _,
         remote: _,
     } = arguments;
     let all = input::variables(variables.as_deref(), var)?;

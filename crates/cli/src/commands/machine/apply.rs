@@ -7,7 +7,7 @@ use sprag_core::source::{self, Format, Limits, Node};
 
 use super::findings::counted;
 use super::templates;
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{Output, plain};
@@ -20,18 +20,20 @@ pub(crate) struct Arguments {
     /// The machine file, YAML or JSON; a folder `templates` beside it holds its mail templates
     file: PathBuf,
     #[command(flatten)]
+    once: Once,
+    #[command(flatten)]
     remote: Remote,
 }
 
 /// Gives the machine to the server and says which version it is.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { file, remote } = arguments;
+    let Arguments { file, once, remote } = arguments;
     let text = input::text(file)?;
     let format = input::format(file, &text);
     let client = remote.client()?;
     let node = source::parse(&text, format, &Limits::DEFINITION);
     let filled = node.as_ref().ok().map(|node| filled(file, node)).transpose()?.flatten();
-    let request = client.post(&["machines"]);
+    let request = client.post(&["machines"]).once(once);
     let answer = match (&filled, format) {
         (Some(definition), _) => request.json(definition),
         (None, Format::Yaml) => request.body("application/yaml", text),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::demo::{Demo, NIGHTLY, NIGHTLY_KEY};
 use crate::config::StoreAddress;
 use crate::output::{self, Output};
 
@@ -14,31 +15,63 @@ const DEFAULT: &str = "http://127.0.0.1:7400";
 /// What a newcomer may apply, in a checkout of the repository.
 const EXAMPLE: &str = "examples/order-payment/machine.yaml";
 
-/// Says where the server is and what to try next: to people on a terminal, as a log line otherwise, and as data to
+/// Says where the server is and what to try next: to people on a terminal, as log lines otherwise, and as data to
 /// whoever asked for JSON.
-pub(super) fn show(address: SocketAddr, store: &StoreAddress, output: Output) -> anyhow::Result<()> {
+pub(super) fn show(
+    address: SocketAddr,
+    store: &StoreAddress,
+    demo: Option<&Demo>,
+    output: Output,
+) -> anyhow::Result<()> {
     let url = format!("http://{address}");
     let store = store.to_string();
     if output == Output::Json {
         output::data(&json!({"address": url, "store": store}).to_string())?;
     }
+    let server = if url == DEFAULT {
+        String::new()
+    } else {
+        format!(" --server {url}")
+    };
+    let next = demo.map_or_else(|| vec![apply(&server)], |demo| watch(demo, &server));
     if io::stderr().is_terminal() {
-        let server = if url == DEFAULT {
-            String::new()
-        } else {
-            format!(" --server {url}")
-        };
         output::note(&format!("sprag is listening on {url}, remembering in {store}"));
-        let file = if Path::new(EXAMPLE).is_file() { EXAMPLE } else { "FILE" };
-        output::note(&format!("next: sprag machine apply{server} {file}"));
+        if let Some(demo) = demo {
+            output::note(&about(demo));
+        }
+        for line in next {
+            output::note(&format!("next: {line}"));
+        }
         output::note("stop: Ctrl-C");
     } else {
-        tracing::info!(
-            address = url,
-            store,
-            next = "sprag machine apply FILE",
-            "listening on {url}"
-        );
+        tracing::info!(address = url, store, next = next.join("; "), "listening on {url}");
+        if let Some(demo) = demo {
+            tracing::info!("{}", about(demo));
+        }
     }
     Ok(())
+}
+
+/// What to type where nothing is there yet.
+fn apply(server: &str) -> String {
+    let file = if Path::new(EXAMPLE).is_file() { EXAMPLE } else { "FILE" };
+    format!("sprag machine apply{server} {file}")
+}
+
+/// What to type to see a demo at work.
+fn watch(demo: &Demo, server: &str) -> Vec<String> {
+    vec![
+        format!("sprag exec list{server}"),
+        format!("sprag action list{server} --status retrying"),
+        format!("sprag dlq list{server}"),
+        format!("sprag explain{server} {}", demo.nightly),
+        format!("sprag exec send{server} --machine {NIGHTLY} --key {NIGHTLY_KEY} HOLD"),
+    ]
+}
+
+fn about(demo: &Demo) -> String {
+    format!(
+        "demo: four machines at work, one of them every minute instead of every night; what they call is simulated on {}",
+        demo.world
+    )
 }

@@ -4,6 +4,7 @@
 //! stop is gone within ten seconds: what it leaves unfinished the next one settles.
 
 mod banner;
+mod demo;
 mod engine;
 mod signals;
 mod store;
@@ -22,6 +23,7 @@ use sprag_server::{Error as ServerError, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use self::demo::Demo;
 use self::signals::Signals;
 use crate::config::{Environment, Given, Settings};
 use crate::failure::{Exit, Failure};
@@ -46,6 +48,9 @@ pub(crate) struct Arguments {
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
+    /// Run the examples in a small simulated world, on a store that goes when the server stops unless --store names one
+    #[arg(long)]
+    demo: bool,
 }
 
 /// Runs a server until it is asked to stop.
@@ -55,27 +60,67 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         listen,
         config,
         check,
+        demo,
     } = arguments;
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
         tracing::warn!(variable = name, "not a variable of Sprag; did you mean {near}?");
     }
+    // A demo never touches the store that a file or the environment names: that is somebody's work.
+    let passing = match store {
+        None if *demo && !*check => Some(Passing::new()?),
+        _ => None,
+    };
     let given = Given {
         config: config.as_deref(),
-        store: store.as_deref(),
+        store: passing
+            .as_ref()
+            .map(|passing| passing.url.as_str())
+            .or(store.as_deref()),
         listen: listen.as_deref(),
     };
-    let settings = Settings::load(&given, &environment)?;
+    let mut settings = Settings::load(&given, &environment)?;
     if *check {
         output::note("the configuration is valid");
         return Ok(Exit::Done);
     }
+    if *demo {
+        settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
+    }
+    let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let store = store::open(&settings.store)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let end = runtime.block_on(serve(settings, store, output));
+    let end = runtime.block_on(serve(settings, store, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
+}
+
+/// What a server is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Whatever it is asked.
+    Work,
+    /// The same, with something to watch.
+    Demo,
+}
+
+/// A store for as long as the server runs.
+struct Passing {
+    url: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Passing {
+    fn new() -> std::io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("sprag-demo-").tempdir()?;
+        let url = format!("sqlite:{}", folder.path().join("sprag.db").display());
+        tracing::info!(
+            store = url,
+            "the demo's store goes when the server stops; --store keeps one"
+        );
+        Ok(Self { url, _folder: folder })
+    }
 }
 
 /// Why a server ends.
@@ -88,7 +133,7 @@ enum End {
     ServerFailed(anyhow::Error),
 }
 
-async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyhow::Result<Exit> {
+async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, output: Output) -> anyhow::Result<Exit> {
     let Settings {
         store: address,
         listen,
@@ -115,10 +160,15 @@ async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyh
         hosts,
         body_bytes,
         store: address.kind().to_owned(),
+        streams: sprag_server::STREAMS_MAX,
     };
     let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
     tokio::spawn(time::follow(clock));
-    banner::show(server.address(), &address, output)?;
+    let demo = match purpose {
+        Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
+        Purpose::Work => None,
+    };
+    banner::show(server.address(), &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.run(async {
         // Dropping the sender means the same.
@@ -130,6 +180,9 @@ async fn serve(settings: Settings, store: store::Opened, output: Output) -> anyh
         signals,
     };
     let end = running.end().await;
+    if let Some(demo) = demo {
+        demo.stop();
+    }
     running.drain(end, stop).await
 }
 

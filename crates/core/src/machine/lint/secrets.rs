@@ -16,26 +16,33 @@ const SECRET_KEYS: [&str; 9] = [
     "credentials",
 ];
 
-/// Names literal values under such keys in the configuration of actions.
+/// Names literal values under such keys in the configuration of actions, and literal secrets of hooks.
 pub(super) fn check(notes: &Notes<'_>, findings: &mut Findings) {
     for config in notes.actions.iter().filter_map(|action| action.get("config")) {
         check_inside(&config, findings);
+    }
+    for secret in notes.hooks.iter().filter_map(|hook| hook.get("secret")) {
+        for text in secret.each() {
+            check_text("secret", &text, findings);
+        }
     }
 }
 
 fn check_inside(spot: &Spot<'_>, findings: &mut Findings) {
     for (name, member) in spot.members() {
-        if is_secret(name)
-            && member
-                .text()
-                .is_some_and(|text| !text.is_empty() && !text.contains("{{"))
-        {
-            let detail = format!("`{name}` stands in clear in the definition");
-            findings.warning(&member.place(), "secret-in-clear", detail, "write `{{secrets.<name>}}`");
+        if is_secret(name) {
+            check_text(name, &member, findings);
         }
         check_inside(&member, findings);
     }
     spot.items().for_each(|item| check_inside(&item, findings));
+}
+
+fn check_text(name: &str, spot: &Spot<'_>, findings: &mut Findings) {
+    if spot.text().is_some_and(|text| !text.is_empty() && !text.contains("{{")) {
+        let detail = format!("`{name}` stands in clear in the definition");
+        findings.warning(&spot.place(), "secret-in-clear", detail, "write `{{secrets.<name>}}`");
+    }
 }
 
 fn is_secret(key: &str) -> bool {

@@ -338,9 +338,13 @@ pub(in crate::machine) static HOOK: Table = Table {
             &TEXTS,
             "The secret its signature is checked with; several during a change.",
         ),
-        Key::optional("key", &Text, "The key of the execution it is for."),
-        Key::optional("type", &Text, "The message's type."),
-        Key::optional("payload", &Any, "What the message carries."),
+        Key::required("key", &Text, "The key of the execution it is for."),
+        Key::required("type", &Text, "The message's type."),
+        Key::optional(
+            "payload",
+            &Any,
+            "What the message carries; the request's body, if not given.",
+        ),
     ],
 };
 

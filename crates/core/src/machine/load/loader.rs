@@ -55,6 +55,7 @@ impl<'n> Loader<'n> {
             automatic: StateSet::default(),
             results_named: Vec::new(),
             skips_named: Vec::new(),
+            hooks: Vec::new(),
             templates: object("templates"),
             paths: BTreeMap::new(),
         };
@@ -79,6 +80,7 @@ impl<'n> Loader<'n> {
         }
         self.read_actions(&root);
         self.read_behaviour();
+        self.read_hooks(&root);
         self.check_mail_templates(&root);
         self.machine.automatic = automatic(&self.machine);
         self.name_results();

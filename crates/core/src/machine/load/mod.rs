@@ -6,6 +6,7 @@ mod config;
 mod cycles;
 mod entry;
 mod expressions;
+mod hooks;
 mod keys;
 mod limits;
 mod loader;

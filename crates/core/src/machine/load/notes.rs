@@ -16,6 +16,8 @@ pub(in crate::machine) struct Notes<'n> {
     pub(in crate::machine) transitions: Vec<Place>,
     /// By action.
     pub(in crate::machine) actions: Vec<Fields<'n>>,
+    /// By hook.
+    pub(in crate::machine) hooks: Vec<Fields<'n>>,
     /// Every path that an expression names.
     pub(in crate::machine) uses: Vec<Use<'n>>,
     /// Whether some expression computes the paths it reads, so that it may read anything.

@@ -69,7 +69,7 @@ impl<'n> Spot<'n> {
     }
 
     /// The items of a list, or the value itself where one may stand for a list of one.
-    pub(super) fn each(&self) -> Vec<Self> {
+    pub(in crate::machine) fn each(&self) -> Vec<Self> {
         match self.node.content {
             Content::List(_) => self.items().collect(),
             _ => vec![self.clone()],

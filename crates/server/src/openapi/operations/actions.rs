@@ -25,6 +25,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
     one(id, summary)
         .optional_body(reference("Nothing"))
         .writes()
+        .once()
         .refuses([command::Code::StatusConflict])
 }
 
@@ -35,6 +36,7 @@ pub(crate) fn list() -> Operation {
         .query("actionId", text(), "Only what machines call so.")
         .query("type", text(), "Only of this type.")
         .query("status", reference("ActionStatus"), "Only with this status.")
+        .filtered()
         .paged()
         .answers(Answer::json(200, "The actions.", reference("ActionPage")))
         .reads()

@@ -22,6 +22,7 @@ pub(crate) fn list() -> Operation {
         .query("type", text(), "Only of this type.")
         .query("machine", text(), "Only of this machine.")
         .query("error", text(), "Only with an error of this type.")
+        .filtered()
         .paged()
         .answers(Answer::json(200, "The dead letters.", reference("ActionPage")))
         .reads()
@@ -38,6 +39,7 @@ pub(crate) fn retry() -> Operation {
     )
     .optional_body(reference("RetryRequest"))
     .writes()
+    .once()
     .refuses([command::Code::StatusConflict, command::Code::VersionUnknown])
 }
 
@@ -45,5 +47,6 @@ pub(crate) fn archive() -> Operation {
     one("archiveDeadLetter", "Put it away")
         .optional_body(reference("Nothing"))
         .writes()
+        .once()
         .refuses([command::Code::StatusConflict])
 }

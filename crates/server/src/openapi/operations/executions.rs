@@ -1,9 +1,10 @@
 //! Executions, and messages to them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sprag_engine::command;
 
 use super::{Answer, Operation, page_of, reference, text, whole};
+use crate::problem::Code;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "executions";
@@ -32,6 +33,7 @@ fn change(id: &'static str, summary: &'static str, body: Value) -> Operation {
         .optional_body(body)
         .answers(execution("The execution as it is now."))
         .writes()
+        .once()
         .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn start() -> Operation {
         .body(reference("StartRequest"))
         .answers(Answer::json(201, "It is started.", reference("Execution")).located())
         .writes()
+        .once()
         .refuses([
             command::Code::MachineUnknown,
             command::Code::VersionUnknown,
@@ -57,6 +60,7 @@ pub(crate) fn list() -> Operation {
         .query("machine", text(), "Only of this machine.")
         .query("status", reference("ExecutionStatus"), "Only with this status.")
         .query("key", text(), "Only with this key.")
+        .filtered()
         .paged()
         .answers(Answer::json(200, "The executions.", reference("ExecutionPage")))
         .reads()
@@ -113,12 +117,15 @@ pub(crate) fn resume() -> Operation {
 }
 
 pub(crate) fn migrate() -> Operation {
-    change(
-        "migrateExecution",
-        "Move an execution to another version, the newest unless one is named",
-        reference("MigrateRequest"),
-    )
-    .refuses([command::Code::VersionUnknown, command::Code::MigrationImpossible])
+    let either = json!({ "anyOf": [reference("Execution"), reference("MigrationCheck")] });
+    let summary = "Move an execution to another version, the newest unless one is named; or check what that would do";
+    one(operation("migrateExecution", summary))
+        .optional_body(reference("MigrateRequest"))
+        .answers(Answer::json(200, "The execution as it is now, or the check.", either))
+        .writes()
+        .once()
+        .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
+        .refuses([command::Code::VersionUnknown, command::Code::MigrationImpossible])
 }
 
 /// What can become of a message.
@@ -141,11 +148,50 @@ fn sends(operation: Operation) -> Operation {
 
 pub(crate) fn send() -> Operation {
     let operation = Operation::new(MESSAGES, "sendMessage", "Send a message to an execution");
-    sends(one(operation).body(reference("Message")))
+    sends(one(operation).body(reference("Message"))).once()
 }
 
 pub(crate) fn send_by_key() -> Operation {
     let summary = "Send a message to the open execution of a machine with a key";
     let operation = Operation::new(MESSAGES, "sendMessageByKey", summary);
-    sends(operation.body(reference("AddressedMessage")))
+    sends(operation.body(reference("AddressedMessage"))).once()
+}
+
+pub(crate) fn follow() -> Operation {
+    one(operation(
+        "followExecution",
+        "An execution's history, and then whatever happens, as server-sent events",
+    ))
+    .query("after", whole(0), "Only after this sequence.")
+    .header(
+        "Last-Event-ID",
+        whole(0),
+        "The same, as a reader that comes back says it; it counts before `after`.",
+    )
+    .answers(Answer::of(
+        200,
+        "Events until the execution is closed.",
+        "text/event-stream",
+        text(),
+    ))
+    .refuses([Code::LastEventIdInvalid, Code::TooManyStreams])
+}
+
+pub(crate) fn hook() -> Operation {
+    let operation = Operation::lenient(
+        MESSAGES,
+        "receiveHook",
+        "An inbound webhook, mapped to a message by the machine",
+    );
+    let called = operation
+        .path("machine", text(), "The machine's name.")
+        .path("name", text(), "The hook's name in the machine file.")
+        .raw_body();
+    sends(called)
+        .refuses([
+            command::Code::HookUnknown,
+            command::Code::MachineUnknown,
+            command::Code::SecretUnavailable,
+        ])
+        .refuses([Code::HookUnmapped, Code::HookUnverified, Code::SignatureInvalid])
 }

@@ -51,7 +51,16 @@ pub(crate) fn apply() -> Operation {
         reference("Applied"),
     ))
     .writes()
+    .once()
     .refuses([command::Code::DefinitionInvalid])
+}
+
+/// A machine whose name is that of a route.
+pub(crate) fn show_verb(id: &'static str) -> Operation {
+    operation(id, "The machine of this name")
+        .answers(Answer::json(200, "The machine.", reference("Machine")))
+        .reads()
+        .refuses([command::Code::MachineUnknown, command::Code::VersionUnknown])
 }
 
 pub(crate) fn lint() -> Operation {

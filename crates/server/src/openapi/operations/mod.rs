@@ -3,6 +3,7 @@
 pub(crate) mod actions;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
+pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod switches;

@@ -64,6 +64,27 @@ pub(crate) fn machine_schema() -> Operation {
     .answers(Answer::of(200, "The schema.", "application/schema+json", schema))
 }
 
+pub(crate) fn metrics() -> Operation {
+    Operation::new(
+        RESOURCE,
+        "showMetrics",
+        "What is counted, in the Prometheus text format",
+    )
+    .answers(Answer::of(200, "The metrics.", crate::metrics::MEDIA_TYPE, text()))
+}
+
+pub(crate) fn hints() -> Operation {
+    Operation::new(RESOURCE, "hintChanges", "Hints at what changes, as server-sent events")
+        .answers(Answer::of(
+            200,
+            "Events until the reader goes.",
+            "text/event-stream",
+            text(),
+        ))
+        .reads()
+        .refuses([Code::TooManyStreams])
+}
+
 pub(crate) fn healthy() -> Operation {
     Operation::lenient(RESOURCE, "showHealth", "Whether the process answers").answers(Answer::json(
         200,

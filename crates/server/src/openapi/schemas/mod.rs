@@ -5,6 +5,7 @@
 
 mod actions;
 mod executions;
+mod jobs;
 mod machines;
 mod operate;
 mod problem;
@@ -21,6 +22,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         executions::schemas(),
         actions::schemas(),
         operate::schemas(),
+        jobs::schemas(),
         system::schemas(),
         requests::schemas(),
     ];

@@ -24,7 +24,7 @@ pub(super) fn schemas() -> Named {
             "MigrateRequest",
             object(
                 &json!({}),
-                &json!({ "version": nullable(version()), "states": nullable(states) }),
+                &json!({ "version": nullable(version()), "states": nullable(states), "check": nullable(truth()) }),
             ),
         ),
         ("RetryRequest", object(&json!({}), &retry)),

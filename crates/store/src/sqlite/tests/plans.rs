@@ -4,7 +4,9 @@ use rusqlite::types::Null;
 use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
-use super::super::{actions, executions, facts, history, inbox, machines, receipts, retention, shards, timers};
+use super::super::{
+    actions, counts, executions, facts, history, idempotency, inbox, machines, receipts, retention, shards, timers,
+};
 use super::File;
 use crate::records::ExecutionStatus;
 use crate::traits::{ActionQuery, ExecutionQuery};
@@ -64,6 +66,9 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         ),
         (receipts::GET, "(execution=? AND message=?)"),
         (receipts::DELETE, "(execution=? AND message=?)"),
+        (idempotency::GET, "(scope=?)"),
+        (idempotency::DELETE, "(scope=?)"),
+        (idempotency::FIRST_TO_EXPIRE, "COVERING INDEX idempotency_expiry"),
         (machines::GET, "(machine=? AND version=?)"),
         (machines::NEWEST, "(machine=?)"),
         (shards::EPOCH, "INTEGER PRIMARY KEY (rowid=?)"),
@@ -107,6 +112,9 @@ fn open_work_is_found_in_the_partial_indexes_alone() {
             "COVERING INDEX action_due ((run_at,id)>(?,?) AND run_at<?)",
         ),
         (actions::RUNNING, "action_open (status=?)"),
+        (counts::OPEN_EXECUTIONS, "COVERING INDEX execution_open"),
+        (counts::QUEUED_ACTIONS, "COVERING INDEX action_ready"),
+        (counts::DEAD_LETTERS, "COVERING INDEX action_dead"),
         (
             actions::OPEN,
             "COVERING INDEX action_open (status=? AND (execution,id)>(?,?))",

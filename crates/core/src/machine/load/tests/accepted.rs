@@ -110,7 +110,7 @@ actions:
     tags: [ t ]
     createdAt: 2024-01-01
     updatedAt: 2024-01-01
-hooks: { signed: { verify: docusign-hmac, secret: "{{secrets.hook}}", key: "{{x}}", type: SIGNED, payload: { a: 1 } } }
+hooks: { signed: { verify: docusign-hmac, secret: "{{secrets.hook}}", key: "{{request.body.x}}", type: SIGNED, payload: { a: 1 } } }
 templates: { notice: { subject: "Hello {{name}}", text: t, html: "<p>{{name}}</p>" } }
 "##;
 

@@ -74,15 +74,64 @@ not-supported /actions/0/compensate | `compensate` | remove it
 }
 
 #[test]
-fn a_hook_has_known_keys_only() {
-    let cases = r"
+fn a_hook_has_known_keys_and_templates_that_can_be_rendered() {
+    let start = "id: m\ninitial: a\nstates: {a: {type: final}}\nhooks:\n";
+    let cases = r#"
 unknown-key /hooks/h/sercet | a hook has no key `sercet` | `secret`?
-id: m
-initial: a
-states: {a: {type: final}}
-hooks: {h: {verify: none, «sercet: x}}
-";
-    check("", cases, Error);
+  h: {verify: none, key: k, type: A, «sercet: x}
+---
+bad-value /hooks/h/verify | `standard-webhook` | `standard-webhooks`?
+  h: {verify: «standard-webhook, secret: "{{secrets.a}}", key: k, type: A}
+---
+missing-key /hooks/h | a hook has no `key` | `key`
+  «h: {verify: none, type: A}
+---
+missing-key /hooks/h | a hook has no `type` | `type`
+  «h: {verify: none, key: k}
+---
+missing-secret /hooks/h | no `secret` | `{{secrets.hook}}`
+  «h: {verify: standard-webhooks, key: k, type: A}
+---
+missing-secret /hooks/h/secret | no `secret` | add
+  h: {verify: docusign-hmac, secret: «[], key: k, type: A}
+---
+unused-secret /hooks/h/secret | does not check it | `verify`
+  h: {verify: none, secret: «"{{secrets.a}}", key: k, type: A}
+---
+unknown-root /hooks/h/secret/1 | `variables.x` is not a secret | secrets
+  h: {verify: standard-webhooks, secret: ["{{secrets.a}}", «"{{variables.x}}"], key: k, type: A}
+---
+unknown-root /hooks/h/key | begins with `execution` | `request.body`
+  h: {verify: none, key: «"{{execution.key}}", type: A}
+---
+unknown-root /hooks/h/payload | begins with `secrets` | nothing else
+  h: {verify: none, key: k, type: A, payload: «{a: "{{secrets.x}}"}}
+---
+unknown-field /hooks/h/type | `request` has no `header` | `request.headers`?
+  h: {verify: none, key: k, type: «"{{request.header.x}}"}
+---
+bad-template /hooks/h/payload/a | `{{` is not closed | braces
+  h: {verify: none, key: k, type: A, payload: {a: «"{{request.body"}}
+---
+reserved-type /hooks/h/type | `done.x` | another
+  h: {verify: none, key: k, type: «done.x}
+---
+bad-name /hooks/a~1b | `/` | segment
+  «a/b: {verify: none, key: k, type: A}
+"#;
+    check(start, cases, Error);
+}
+
+#[test]
+fn a_hook_that_was_stored_before_a_rule_is_left_out_and_its_machine_still_loads() {
+    let definition = serde_json::json!({
+        "id": "m", "initial": "a", "states": {"a": {}},
+        "hooks": {"old": {"verify": "none"}, "bad": {"verify": "none", "key": "{{", "type": "A"},
+                  "good": {"verify": "none", "key": "k", "type": "A"}},
+    });
+    let machine = crate::machine::load_stored(&definition).unwrap();
+    let names: Vec<&str> = machine.hooks.iter().map(|hook| hook.name.as_str()).collect();
+    assert_eq!(names, ["good"]);
 }
 
 #[test]

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs what the peers need: their npm packages, Redis and PostgreSQL. What cannot be had is named and left out;
+# the run then goes on without that peer.
+set -uo pipefail
+cd "$(dirname "$0")"
+
+if ! command -v npm >/dev/null; then
+  echo "peers: npm is missing, so no peer can be measured: install Node.js" >&2
+elif [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  npm ci --ignore-scripts --loglevel=error >&2 || echo "peers: npm ci failed, so no peer can be measured" >&2
+fi
+
+# package <program's path or name> <Debian package>
+package() {
+  compgen -G "$1" >/dev/null || command -v "$1" >/dev/null && return
+  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends "$2" >/dev/null && return
+  fi
+  echo "peers: $2 is missing and could not be installed" >&2
+}
+package redis-server redis-server
+package '/usr/lib/postgresql/*/bin/postgres' postgresql
+exit 0

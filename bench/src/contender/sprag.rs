@@ -1,0 +1,321 @@
+//! Sprag: the release binary on a fresh file, for every measurement anew.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use sprag_core::time::Timestamp;
+use tempfile::TempDir;
+
+use super::{Contender, Task, rated, spread};
+use crate::figures::{Figure, Figures};
+use crate::flood::Flood;
+use crate::prefill;
+use crate::process::{Running, cpu_seconds, free_address, resident_mib};
+use crate::stopwatch::{Stopwatch, millis};
+use crate::work::{IN_FLIGHT, TIMERS_SPREAD, Work};
+use crate::{embedded, http, steps};
+
+/// How long a timer sleeps: longer than all of them take to start.
+const SLEEP: Duration = Duration::from_secs(6);
+/// Idle is measured this long after the last work.
+const IDLE_AFTER: Duration = Duration::from_secs(2);
+/// As many as a list gives at once.
+const PAGE: usize = 1_000;
+/// How long to sleep between two looks at what is still running.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Actions in a row in W2.
+const STEPS: u32 = 5;
+
+/// The binary, and the files that were prefilled for it.
+pub(super) struct Sprag {
+    binary: PathBuf,
+    closed: Option<prefill::File>,
+    queued: Option<prefill::File>,
+}
+
+/// A running server.
+struct Server {
+    running: Running,
+    address: SocketAddr,
+    /// Owned so that it is removed after the server has ended.
+    _folder: TempDir,
+}
+
+impl Contender for Sprag {
+    fn run(&mut self, task: &Task<'_>) -> anyhow::Result<Figures> {
+        match task.work {
+            Work::W1 | Work::Empty => self.rate(None, &one("one", &noop()), task.count),
+            Work::Embedded => Ok(Figures::from([(
+                Figure::Rate,
+                embedded::executions_per_second(task.count)?,
+            )])),
+            Work::W2 => {
+                let mut figures = self.rate(None, &five(), task.count)?;
+                figures.entry(Figure::Rate).and_modify(|rate| *rate *= f64::from(STEPS));
+                Ok(figures)
+            }
+            Work::W3 => self.one_at_a_time(task.count),
+            Work::W4 => self.timers(task.count),
+            Work::W5 => self.cold(),
+            Work::W6 => Ok(Figures::from([(Figure::Rate, steps::steps_per_second(task.count)?)])),
+            Work::Webhook => self.webhooks(task),
+            Work::Closed | Work::Queued => self.grown(task),
+        }
+    }
+}
+
+impl Sprag {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let binary = std::env::current_exe()?.with_file_name("sprag");
+        ensure!(binary.exists(), "`{}` is not built: run `make bench`", binary.display());
+        Ok(Self {
+            binary,
+            closed: None,
+            queued: None,
+        })
+    }
+
+    fn start(&self, file: Option<&Path>) -> anyhow::Result<Server> {
+        let folder = tempfile::tempdir()?;
+        let address = free_address()?;
+        let own = folder.path().join("sprag.db");
+        let mut command = Command::new(&self.binary);
+        command
+            .args(["up", "--listen", &address.to_string(), "--store"])
+            .arg(format!("sqlite:{}", file.unwrap_or(&own).display()))
+            .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
+            .current_dir(folder.path());
+        let mut running = Running::start(&mut command, &folder.path().join("log"), Signal::TERM)?;
+        running.until(|| std::net::TcpStream::connect(address).is_ok())?;
+        Ok(Server {
+            running,
+            address,
+            _folder: folder,
+        })
+    }
+
+    /// Executions per second of a machine, from the first request until all have completed.
+    fn rate(&self, file: Option<&Path>, machine: &Value, count: u64) -> anyhow::Result<Figures> {
+        let server = self.start(file)?;
+        let request = server.apply(machine)?;
+        let before = server.completed(machine)?;
+        let cpu = server.cpu_seconds();
+        let watch = Stopwatch::start();
+        Flood::of(server.address, count, IN_FLIGHT, request).send()?;
+        server.settled(machine)?;
+        let rate = watch.rate(count);
+        let cpu = server.cpu_seconds() - cpu;
+        server.verify(machine, before + count)?;
+        Ok(rated(rate, cpu, count))
+    }
+
+    fn one_at_a_time(&self, count: u64) -> anyhow::Result<Figures> {
+        let server = self.start(None)?;
+        let machine = one("one", &noop());
+        server.apply(&machine)?;
+        let body = json!({ "machine": "one" });
+        let request = http::request(server.address, "POST", "/v1/executions?wait=30s", Some(&body));
+        let latencies = Flood::of(server.address, count, 1, request).send()?;
+        server.verify(&machine, count)?;
+        spread(latencies)
+    }
+
+    /// How late the action behind each timer had ended, after the timer's due time.
+    fn timers(&self, count: u64) -> anyhow::Result<Figures> {
+        let server = self.start(None)?;
+        let machine = sleeper();
+        let request = server.apply(&machine)?;
+        let mut flood = Flood::of(server.address, count, IN_FLIGHT, request);
+        flood.pace = TIMERS_SPREAD / u32::try_from(count)?;
+        flood.send()?;
+        server.settled(&machine)?;
+        server.verify(&machine, count)?;
+        let created: std::collections::BTreeMap<String, i64> = server
+            .list("/v1/executions?machine=sleeper")?
+            .iter()
+            .filter_map(|execution| Some((execution["id"].as_str()?.to_owned(), instant(&execution["createdAt"])?)))
+            .collect();
+        let actions = server.list("/v1/actions?machine=sleeper")?;
+        let late = actions
+            .iter()
+            .map(|action| late(action, &created).context("an action without its end"));
+        spread(late.collect::<anyhow::Result<_>>()?)
+    }
+
+    fn cold(&self) -> anyhow::Result<Figures> {
+        let watch = Stopwatch::start();
+        let server = self.start(None)?;
+        let machine = one("one", &noop());
+        server.apply(&machine)?;
+        let body = json!({ "machine": "one" });
+        let answer = http::call(server.address, "POST", "/v1/executions?wait=30s", Some(&body))?;
+        let start = millis(watch.elapsed());
+        ensure!(answer["status"] == "completed", "the first execution is {answer}");
+        std::thread::sleep(IDLE_AFTER);
+        let idle = resident_mib(server.running.id()).context("no memory was read")?;
+        Ok(Figures::from([
+            (Figure::Start, start),
+            (Figure::Idle, idle),
+            (Figure::Size, megabytes(&self.binary)?),
+        ]))
+    }
+
+    fn webhooks(&self, task: &Task<'_>) -> anyhow::Result<Figures> {
+        let before = task.target.calls()?;
+        let action = json!({ "type": "webhook", "config": { "url": task.target.url(), "body": "{}" } });
+        let figures = self.rate(None, &one("hook", &action), task.count)?;
+        let calls = task.target.calls()? - before;
+        ensure!(calls == task.count, "{calls} calls of {}", task.count);
+        Ok(figures)
+    }
+
+    fn grown(&mut self, task: &Task<'_>) -> anyhow::Result<Figures> {
+        let slot = if task.work == Work::Closed {
+            &mut self.closed
+        } else {
+            &mut self.queued
+        };
+        if slot.is_none() {
+            *slot = Some(prefill::file(task.work, task.scale.prefilled(task.work))?);
+        }
+        let file = if task.work == Work::Closed {
+            &self.closed
+        } else {
+            &self.queued
+        };
+        let path = file.as_ref().map(|file| file.path.clone());
+        // A machine of its own, so that what completes now is told from what was there.
+        self.rate(path.as_deref(), &one("grown", &noop()), task.count)
+    }
+}
+
+impl Server {
+    fn cpu_seconds(&self) -> f64 {
+        cpu_seconds(&[self.running.id()])
+    }
+
+    /// Applies a machine; the request that starts an execution of it.
+    fn apply(&self, machine: &Value) -> anyhow::Result<Vec<u8>> {
+        http::call(self.address, "POST", "/v1/machines", Some(machine))?;
+        let body = json!({ "machine": machine["id"] });
+        Ok(http::request(self.address, "POST", "/v1/executions", Some(&body)))
+    }
+
+    /// Waits until none of the machine's executions is running.
+    fn settled(&self, machine: &Value) -> anyhow::Result<()> {
+        let path = format!("/v1/executions?{}&status=running&limit=1", of(machine));
+        loop {
+            let running = http::call(self.address, "GET", &path, None)?;
+            if running["data"].as_array().is_some_and(Vec::is_empty) {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn verify(&self, machine: &Value, count: u64) -> anyhow::Result<()> {
+        let completed = self.completed(machine)?;
+        ensure!(completed == count, "{completed} completed of {count}");
+        Ok(())
+    }
+
+    fn completed(&self, machine: &Value) -> anyhow::Result<u64> {
+        let list = self.list(&format!("/v1/executions?{}&status=completed", of(machine)))?;
+        Ok(list.len().try_into()?)
+    }
+
+    /// All pages of a list.
+    fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let mut all = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let mut page = http::call(self.address, "GET", &format!("{path}&limit={PAGE}{cursor}"), None)?;
+            let data = page["data"].take();
+            let Value::Array(data) = data else {
+                anyhow::bail!("no list at {path}")
+            };
+            all.extend(data);
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(all),
+            }
+        }
+    }
+}
+
+fn of(machine: &Value) -> String {
+    format!("machine={}", machine["id"].as_str().unwrap_or_default())
+}
+
+fn noop() -> Value {
+    json!({ "type": "noop", "config": {} })
+}
+
+/// A machine with one action.
+fn one(id: &str, action: &Value) -> Value {
+    let mut action = action.clone();
+    action["actionId"] = json!("work");
+    action["triggerState"] = json!("a");
+    json!({
+        "id": id,
+        "initial": "a",
+        "states": { "a": { "on": { "done.work": "b" } }, "b": { "type": "final" } },
+        "actions": [action],
+    })
+}
+
+/// Five actions, one after another, each of a state of its own.
+fn five() -> Value {
+    let mut states = serde_json::Map::new();
+    let mut actions = Vec::new();
+    for step in 1..=STEPS {
+        let next = format!("s{}", step + 1);
+        states.insert(format!("s{step}"), json!({ "on": { format!("done.a{step}"): next } }));
+        actions.push(json!({
+            "actionId": format!("a{step}"), "type": "noop", "triggerState": format!("s{step}"), "config": {},
+        }));
+    }
+    states.insert(format!("s{}", STEPS + 1), json!({ "type": "final" }));
+    json!({ "id": "five", "initial": "s1", "states": states, "actions": actions })
+}
+
+/// A timer, and an action when it is due.
+fn sleeper() -> Value {
+    let after = SLEEP.as_millis().to_string();
+    json!({
+        "id": "sleeper",
+        "initial": "asleep",
+        "states": {
+            "asleep": { "after": { after: "awake" } },
+            "awake": { "on": { "done.work": "done" } },
+            "done": { "type": "final" },
+        },
+        "actions": [{ "actionId": "work", "type": "noop", "triggerState": "awake", "config": {} }],
+    })
+}
+
+/// Milliseconds from the timer's due time until the action's attempt had ended.
+fn late(action: &Value, created: &std::collections::BTreeMap<String, i64>) -> Option<f64> {
+    let entered = created.get(action["executionId"].as_str()?)?;
+    let due = entered + i64::try_from(SLEEP.as_millis()).ok()?;
+    let ended = instant(&action["attempts"][0]["endTime"])?;
+    i32::try_from(ended - due).ok().map(f64::from)
+}
+
+fn instant(value: &Value) -> Option<i64> {
+    serde_json::from_value::<Timestamp>(value.clone())
+        .ok()
+        .map(Timestamp::as_millis)
+}
+
+/// The size of a file.
+pub(super) fn megabytes(file: &Path) -> anyhow::Result<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "no program is larger than 2^52 bytes")]
+    let bytes = std::fs::metadata(file)?.len() as f64;
+    Ok(bytes / 1_000_000.0)
+}

@@ -1,0 +1,197 @@
+//! Real records, taken from an engine that ran: what the probe writes, and what files are prefilled with.
+
+use anyhow::Context;
+use serde_json::Value;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_store::records::{Action, Execution, HistoryEntry, MachineVersion};
+use sprag_store::traits::{ActionQuery, ExecutionQuery, Mutation};
+
+use crate::embedded::{Embedded, ONE, start_one};
+
+/// One action that waits for its turn for ever: the first of them takes the hour's permit.
+const PARKED: &str = "{id: parked, initial: a, states: {a: {on: {done.work: b}}, b: {type: final}}, \
+    actions: [{actionId: work, type: noop, triggerState: a, config: {}, limits: [{rate: {count: 1, per: 1h}}]}]}";
+
+/// The bytes of the rows of a one-action execution.
+pub(crate) struct Rows {
+    pub(crate) execution: Vec<u8>,
+    pub(crate) action: Vec<u8>,
+    /// The first entry of its history.
+    pub(crate) first: Vec<u8>,
+    /// The last one.
+    pub(crate) last: Vec<u8>,
+}
+
+/// One execution with everything that belongs to it.
+pub(crate) struct Sample {
+    pub(crate) machine: MachineVersion,
+    execution: Execution,
+    action: Action,
+    history: Vec<HistoryEntry>,
+    pub(crate) rows: Rows,
+    /// As the API shows it.
+    pub(crate) view: Value,
+}
+
+/// An execution of W1 that has completed.
+pub(crate) fn closed() -> anyhow::Result<Sample> {
+    taken("one", ONE)
+}
+
+/// An execution whose action is queued.
+pub(crate) fn queued() -> anyhow::Result<Sample> {
+    taken("parked", PARKED)
+}
+
+/// Runs two executions and takes the second, which finds no permit where there is only one.
+fn taken(name: &str, machine: &str) -> anyhow::Result<Sample> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let folder = tempfile::tempdir()?;
+        let embedded = Embedded::start(&folder.path().join("sample.db"), machine).await?;
+        for _ in 0..2 {
+            start_one(&embedded.handle(), name).await?;
+        }
+        if name == "one" {
+            embedded.settled().await?;
+        }
+        let sample = read(&embedded, name).await;
+        embedded.stop().await;
+        sample
+    })
+}
+
+async fn read(embedded: &Embedded, name: &str) -> anyhow::Result<Sample> {
+    let (machine, execution, action, history) = {
+        let reader = embedded.readers.reader()?;
+        let newest = ExecutionQuery {
+            limit: 1,
+            ..ExecutionQuery::default()
+        };
+        let execution = reader.executions(&newest)?.pop().context("no execution")?;
+        let of = ActionQuery {
+            execution: Some(execution.id),
+            limit: 1,
+            ..ActionQuery::default()
+        };
+        let action = reader.actions(&of)?.pop().context("no action")?;
+        let machine = reader.machine(name, None)?.context("no machine")?;
+        (machine, execution.clone(), action, reader.history(execution.id, 0, 10)?)
+    };
+    let view = embedded.handle().execution(execution.id).await;
+    let view = view.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
+    Ok(Sample {
+        rows: rows(&execution, &action, &history),
+        view: serde_json::to_value(view)?,
+        machine,
+        execution,
+        action,
+        history,
+    })
+}
+
+/// What the store writes of each record beside its id: text, bodies, and eight bytes for each number.
+fn rows(execution: &Execution, action: &Action, history: &[HistoryEntry]) -> Rows {
+    let entry = |entry: Option<&HistoryEntry>| entry.map(|entry| entry.body.clone()).unwrap_or_default();
+    Rows {
+        execution: [
+            execution.machine.as_bytes(),
+            &execution.body,
+            &execution.variables,
+            &[0; 40],
+        ]
+        .concat(),
+        action: [
+            action.execution.to_bytes().as_slice(),
+            action.machine.as_bytes(),
+            action.action_id.as_bytes(),
+            action.kind.as_bytes(),
+            action.line.as_bytes(),
+            &action.body,
+            &[0; 32],
+        ]
+        .concat(),
+        first: entry(history.first()),
+        last: entry(history.last()),
+    }
+}
+
+impl Sample {
+    /// The same execution under other ids, as it is inserted.
+    pub(crate) fn under(&self, execution: ExecutionId, action: ActionId) -> Vec<Mutation> {
+        let names = [
+            (self.execution.id.to_string(), execution.to_string()),
+            (self.action.id.to_string(), action.to_string()),
+        ];
+        let renamed = |body: &[u8]| renamed(body, &names);
+        let mut mutations = vec![
+            Mutation::InsertExecution(Execution {
+                id: execution,
+                body: renamed(&self.execution.body),
+                variables: renamed(&self.execution.variables),
+                ..self.execution.clone()
+            }),
+            Mutation::InsertAction(Action {
+                id: action,
+                execution,
+                body: renamed(&self.action.body),
+                ..self.action.clone()
+            }),
+        ];
+        mutations.extend(self.history.iter().map(|entry| {
+            Mutation::AppendHistory(HistoryEntry {
+                execution,
+                body: renamed(&entry.body),
+                ..entry.clone()
+            })
+        }));
+        mutations
+    }
+}
+
+/// Ids inside a body are text.
+fn renamed(body: &[u8], names: &[(String, String)]) -> Vec<u8> {
+    let mut text = String::from_utf8_lossy(body).into_owned();
+    for (from, to) in names {
+        if text.contains(from) {
+            text = text.replace(from, to);
+        }
+    }
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::action::Status;
+    use sprag_core::ids::Slot;
+    use sprag_core::time::Timestamp;
+    use sprag_store::records::ExecutionStatus;
+
+    use super::*;
+
+    #[test]
+    fn what_fills_a_file_of_closed_executions_has_completed() {
+        let sample = closed().unwrap();
+        assert_eq!(sample.execution.status, ExecutionStatus::Completed);
+        assert_eq!(sample.action.status, Status::Succeeded as u8);
+        assert!(sample.history.len() >= 2);
+    }
+
+    #[test]
+    fn what_fills_a_file_of_queued_actions_waits_for_its_turn() {
+        let sample = queued().unwrap();
+        assert_eq!(sample.execution.status, ExecutionStatus::Running);
+        assert_eq!(sample.action.status, Status::Queued as u8);
+    }
+
+    #[test]
+    fn an_execution_under_other_ids_mentions_its_own_nowhere() {
+        let sample = closed().unwrap();
+        let at = Timestamp::from_millis(1);
+        let other = (ExecutionId::compose(at, Slot(0), 1), ActionId::compose(at, Slot(0), 1));
+        let text = format!("{:?}", sample.under(other.0, other.1));
+        let bytes = |id: String| format!("{:?}", id.as_bytes()).trim_matches(['[', ']']).to_owned();
+        assert!(!text.contains(&bytes(sample.execution.id.to_string())));
+        assert!(!text.contains(&bytes(sample.action.id.to_string())));
+    }
+}

@@ -1,0 +1,164 @@
+//! The works: what each is called, who takes part, and how much of it there is.
+
+use std::time::Duration;
+
+use crate::contender::Name;
+
+/// So many are under way at any time, in every work that does not say otherwise.
+pub(crate) const IN_FLIGHT: usize = 100;
+/// Timers are due within this time.
+pub(crate) const TIMERS_SPREAD: Duration = Duration::from_secs(5);
+
+/// Something to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    W1,
+    Embedded,
+    W2,
+    W3,
+    W4,
+    W5,
+    W6,
+    Webhook,
+    /// W1 in an empty file, beside the next two.
+    Empty,
+    /// W1 in a file of closed executions.
+    Closed,
+    /// W1 beside queued actions.
+    Queued,
+}
+
+impl Work {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::W1,
+        Self::Embedded,
+        Self::W2,
+        Self::W3,
+        Self::W4,
+        Self::W5,
+        Self::W6,
+        Self::Webhook,
+        Self::Empty,
+        Self::Closed,
+        Self::Queued,
+    ];
+
+    /// What programs call it.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::W1 => "w1",
+            Self::Embedded => "embedded",
+            Self::W2 => "w2",
+            Self::W3 => "w3",
+            Self::W4 => "w4",
+            Self::W5 => "w5",
+            Self::W6 => "w6",
+            Self::Webhook => "webhook",
+            Self::Empty => "empty",
+            Self::Closed => "closed",
+            Self::Queued => "queued",
+        }
+    }
+
+    /// What people call it.
+    pub(crate) fn title(self, scale: Scale) -> String {
+        match self {
+            Self::W1 => "W1 over HTTP".to_owned(),
+            Self::Embedded => "W1 embedded".to_owned(),
+            Self::W2 => "W2 steps".to_owned(),
+            Self::W3 => "W3 one at a time".to_owned(),
+            Self::W4 => format!("W4 {} timers", self.count(Name::Sprag, scale)),
+            Self::W5 => "W5 cold start".to_owned(),
+            Self::W6 => "W6 step".to_owned(),
+            Self::Webhook => "webhook W1".to_owned(),
+            Self::Empty => "W1, empty file".to_owned(),
+            Self::Closed => format!("W1, {} closed", scale.prefilled(self)),
+            Self::Queued => format!("W1, {} queued", scale.prefilled(self)),
+        }
+    }
+
+    /// Who is measured, in this order, round after round.
+    pub(crate) fn contenders(self) -> &'static [Name] {
+        use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
+        match self {
+            Self::W1 => &[Sprag, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
+            Self::Embedded => &[Sprag, Probe],
+            Self::W2 => &[Sprag, Bullmq, Restate, RestateTuned, Dbos],
+            Self::W3 => &[Sprag, Probe, Restate, RestateTuned],
+            Self::W4 => &[Sprag, Bullmq, Restate, RestateTuned],
+            Self::W5 => &[Sprag, Restate],
+            Self::W6 => &[Sprag, Xstate],
+            Self::Webhook => &[Sprag, Restate, RestateTuned],
+            Self::Empty | Self::Closed | Self::Queued => &[Sprag],
+        }
+    }
+
+    /// How many a contender does: enough for about two seconds of the quick ones, and not minutes of the slow ones.
+    pub(crate) fn count(self, name: Name, scale: Scale) -> u64 {
+        use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
+        let ordinary = match (self, name) {
+            (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | Probe) => 40_000,
+            (Self::W1, Bullmq) | (Self::W4, _) | (Self::Webhook, Sprag) => 10_000,
+            (Self::W2, Sprag) => 8_000,
+            (Self::W2, Bullmq) | (Self::W1, Graphile) => 4_000,
+            (Self::W1 | Self::Webhook, Restate | RestateTuned) | (Self::W3, Sprag | Probe) => 2_000,
+            (Self::W1 | Self::W2, Dbos) => 500,
+            (Self::W6, Sprag) => 2_000_000,
+            (Self::W6, Xstate) => 500_000,
+            (Self::W5, _) => 1,
+            _ => 1_000,
+        };
+        match scale {
+            Scale::Short if ordinary > 1 => (ordinary / 20).max(50),
+            _ => ordinary,
+        }
+    }
+}
+
+/// How much of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Shows that everything runs.
+    Short,
+    /// The ordinary run, about ten minutes.
+    Ordinary,
+    /// With files as large as the promise speaks of.
+    Full,
+}
+
+impl Scale {
+    /// Full with `SPRAG_BENCH_FULL=1`.
+    pub(crate) fn from_environment() -> Self {
+        if std::env::var("SPRAG_BENCH_FULL").is_ok_and(|value| value == "1") {
+            Self::Full
+        } else {
+            Self::Ordinary
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Ordinary => "ordinary",
+            Self::Full => "full",
+        }
+    }
+
+    pub(crate) fn rounds(self) -> usize {
+        if self == Self::Short { 1 } else { 3 }
+    }
+
+    /// How many executions are in the file before the first request.
+    pub(crate) fn prefilled(self, work: Work) -> u64 {
+        let closed = match self {
+            Self::Short => 20_000,
+            Self::Ordinary => 1_000_000,
+            Self::Full => 10_000_000,
+        };
+        match work {
+            Work::Closed => closed,
+            Work::Queued => closed / 10,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! `--idempotency-key`: what makes a command act once, however often it is run.
+
+use sprag_engine::idempotency::Key;
+
+/// The header that carries the key.
+pub(super) const HEADER: &str = "idempotency-key";
+/// The header of an answer that was given before.
+pub(super) const REPLAYED: &str = "idempotent-replayed";
+
+/// What makes a command act once.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Once {
+    /// Act once under this key: the same command again does nothing and shows the first answer, for a day
+    #[arg(long, value_name = "KEY", value_parser = key)]
+    pub(super) idempotency_key: Option<String>,
+}
+
+fn key(text: &str) -> Result<String, String> {
+    match Key::new("", text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

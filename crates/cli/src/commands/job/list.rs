@@ -1,0 +1,35 @@
+//! `sprag job list`.
+
+use crate::client::Remote;
+use crate::commands::list::{self, Page};
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only in this status: running, paused, completed, cancelled
+    #[arg(long)]
+    status: Option<String>,
+    /// Only what meets this, as in 'createdAt > "2026-01-01"'
+    #[arg(long)]
+    filter: Option<String>,
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Lists jobs.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments {
+        status,
+        filter,
+        page,
+        remote,
+    } = arguments;
+    let client = remote.client()?;
+    let conditions = [("status", status), ("filter", filter)];
+    let document = page.of(client.get(&["jobs"]), &conditions).send().await?;
+    list::show(output, &document, output::jobs)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,38 @@
+//! `sprag job show`.
+
+use crate::client::Remote;
+use crate::commands::list::{self, Page};
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The job's id
+    id: String,
+    /// List what became of its items, in the order of work
+    #[arg(long)]
+    items: bool,
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Shows the job, or its items.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments {
+        id,
+        items,
+        page,
+        remote,
+    } = arguments;
+    let client = remote.client()?;
+    if *items {
+        let document = page.of(client.get(&["jobs", id, "items"]), &[]).send().await?;
+        list::show(output, &document, output::job_items)?;
+    } else {
+        let job = client.get(&["jobs", id]).send().await?;
+        output.show(&job, output::job)?;
+    }
+    Ok(Exit::Done)
+}

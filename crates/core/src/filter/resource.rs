@@ -1,0 +1,146 @@
+//! What can be filtered, and which fields of which type each has.
+
+use super::field::Field;
+use crate::action::Status;
+
+/// Something that is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Executions.
+    Executions,
+    /// Actions.
+    Actions,
+    /// Actions that are dead, so their status is no question.
+    DeadLetters,
+    /// Bulk jobs.
+    Jobs,
+}
+
+/// What the values of a field are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Any text, compared byte by byte.
+    Text,
+    /// One of these words, each with the number that is stored for it.
+    Word(&'static [(&'static str, u8)]),
+    /// A whole number.
+    Number,
+    /// An instant.
+    Time,
+    /// An id that begins so.
+    Id(Id),
+    /// Any number of texts.
+    Texts,
+}
+
+/// Whose id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Id {
+    Execution,
+    Action,
+    Job,
+}
+
+/// The words of an execution's status, with their stored numbers.
+const EXECUTION_STATUSES: &[(&str, u8)] = &[
+    ("running", 0),
+    ("paused", 1),
+    ("failed", 2),
+    ("completed", 3),
+    ("cancelled", 4),
+];
+
+/// The words of a job's status, with their stored numbers.
+const JOB_STATUSES: &[(&str, u8)] = &[("running", 0), ("paused", 1), ("completed", 2), ("cancelled", 3)];
+
+const ACTION_STATUSES: &[(&str, u8)] = &{
+    let mut words = [("", 0); Status::ALL.len()];
+    let mut position = 0;
+    while position < words.len() {
+        let status = Status::ALL[position];
+        words[position] = (status.word(), status as u8);
+        position += 1;
+    }
+    words
+};
+
+impl Resource {
+    /// The fields of the resource.
+    pub fn fields(self) -> impl Iterator<Item = Field> {
+        self.kinds().iter().map(|(field, _)| *field)
+    }
+
+    /// The words that a status may be, with the numbers that are stored for them.
+    pub fn statuses(self) -> &'static [(&'static str, u8)] {
+        match self {
+            Self::Executions => EXECUTION_STATUSES,
+            Self::Actions | Self::DeadLetters => ACTION_STATUSES,
+            Self::Jobs => JOB_STATUSES,
+        }
+    }
+
+    /// The resource as a sentence names it.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Executions => "executions",
+            Self::Actions => "actions",
+            Self::DeadLetters => "dead letters",
+            Self::Jobs => "jobs",
+        }
+    }
+
+    pub(super) fn kinds(self) -> &'static [(Field, Kind)] {
+        match self {
+            Self::Executions => EXECUTIONS,
+            Self::Actions => ACTIONS,
+            Self::DeadLetters => DEAD_LETTERS,
+            Self::Jobs => JOBS,
+        }
+    }
+}
+
+const EXECUTIONS: &[(Field, Kind)] = &[
+    (Field::Id, Kind::Id(Id::Execution)),
+    (Field::Machine, Kind::Text),
+    (Field::Version, Kind::Number),
+    (Field::Status, Kind::Word(EXECUTION_STATUSES)),
+    (Field::Key, Kind::Text),
+    (Field::Tag, Kind::Texts),
+    (Field::CreatedAt, Kind::Time),
+    (Field::UpdatedAt, Kind::Time),
+];
+
+const ACTIONS: &[(Field, Kind)] = &[
+    (Field::Id, Kind::Id(Id::Action)),
+    (Field::ActionId, Kind::Text),
+    (Field::Type, Kind::Text),
+    (Field::Status, Kind::Word(ACTION_STATUSES)),
+    (Field::Machine, Kind::Text),
+    (Field::ExecutionId, Kind::Id(Id::Execution)),
+    (Field::ErrorType, Kind::Text),
+    (Field::Tag, Kind::Texts),
+    (Field::Priority, Kind::Number),
+    (Field::CreatedAt, Kind::Time),
+    (Field::RunAt, Kind::Time),
+];
+
+const DEAD_LETTERS: &[(Field, Kind)] = &[
+    (Field::Id, Kind::Id(Id::Action)),
+    (Field::ActionId, Kind::Text),
+    (Field::Type, Kind::Text),
+    (Field::Machine, Kind::Text),
+    (Field::ExecutionId, Kind::Id(Id::Execution)),
+    (Field::ErrorType, Kind::Text),
+    (Field::Tag, Kind::Texts),
+    (Field::Priority, Kind::Number),
+    (Field::CreatedAt, Kind::Time),
+    (Field::RunAt, Kind::Time),
+];
+
+const JOBS: &[(Field, Kind)] = &[
+    (Field::Id, Kind::Id(Id::Job)),
+    (Field::Type, Kind::Text),
+    (Field::Status, Kind::Word(JOB_STATUSES)),
+    (Field::CreatedAt, Kind::Time),
+    (Field::UpdatedAt, Kind::Time),
+];

@@ -1,0 +1,107 @@
+//! Following an execution: what its history holds beyond what somebody has seen, and what is open about it.
+//!
+//! Where an execution stands is read before its history, so the history read is never shorter than the sequence that
+//! goes with it says.
+
+use sprag_core::ids::ExecutionId;
+use sprag_store::records::ExecutionStatus;
+use sprag_store::traits::{ActionQuery, FileBytes};
+
+use crate::command::{Code, Refusal};
+use crate::convert;
+use crate::handle::{Handle, OPEN_SHOWN};
+use crate::history::{self, HistoryView};
+use crate::lane::damaged;
+use crate::view::ActionView;
+
+/// What somebody who follows an execution has not seen.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// Where the execution stands.
+    pub status: ExecutionStatus,
+    /// The sequence of its newest history entry, as of its status.
+    pub sequence: u64,
+    /// The next entries, oldest first.
+    pub entries: Vec<HistoryView>,
+}
+
+/// How much open work there is, and how large its store is.
+#[derive(Clone, Debug, Default)]
+pub struct Census {
+    /// Open executions by status.
+    pub executions: Vec<(ExecutionStatus, u64)>,
+    /// Queued actions by type; those of paused executions have none.
+    pub queued: Vec<(String, u64)>,
+    /// Dead letters that wait for a person.
+    pub dead_letters: u64,
+    /// The store on disk.
+    pub file_bytes: FileBytes,
+}
+
+impl Handle {
+    /// Where an execution stands and at most `limit` entries of its history after a sequence.
+    pub async fn follow(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Followed, Refusal> {
+        let handle = self.clone();
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.execution(id)? else {
+                    return Ok(None);
+                };
+                let (status, sequence) = (row.status, row.sequence);
+                let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
+                let versions = |version| handle.version(reader, &head.machine, version);
+                let entries = history::page(reader, &head, (after, limit), &versions)?;
+                Ok(Some(Followed {
+                    status,
+                    sequence,
+                    entries,
+                }))
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+    }
+
+    /// The open actions of an execution, oldest first, up to a bound.
+    pub async fn open_actions(&self, id: ExecutionId) -> Result<Vec<ActionView>, Refusal> {
+        let handle = self.clone();
+        self.read(move |reader| {
+            let mut views = Vec::new();
+            for status in 0..=3 {
+                let query = ActionQuery {
+                    execution: Some(id),
+                    status: Some(status),
+                    limit: OPEN_SHOWN,
+                    ..ActionQuery::default()
+                };
+                for row in reader.actions(&query)? {
+                    views.push(handle.action_view(reader, row)?);
+                }
+            }
+            views.sort_by_key(|view| view.id);
+            Ok(views)
+        })
+        .await
+    }
+
+    /// Counts the open work. It takes time in proportion to it.
+    pub async fn census(&self) -> Result<Census, Refusal> {
+        self.read(|reader| {
+            let mut queued: Vec<(String, u64)> = Vec::new();
+            for (line, count) in reader.queued_actions()? {
+                // Lines come in order, so those of one type come together.
+                let kind = line.split(['\u{1f}', '\u{1e}']).next().unwrap_or_default();
+                match queued.last_mut() {
+                    Some((known, sum)) if known == kind => *sum += count,
+                    _ => queued.push((kind.to_owned(), count)),
+                }
+            }
+            Ok(Census {
+                executions: reader.open_executions()?,
+                queued,
+                dead_letters: reader.dead_letters()?,
+                file_bytes: reader.file_bytes()?,
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,251 @@
+//! Requests that act once, however often they are sent: what an `Idempotency-Key` counts for, and the answer it keeps.
+//!
+//! A key counts for one principal, one kind of request and one target. What was asked is compared by its meaning, not
+//! by its bytes: the order of members and the spacing of a body say nothing. The answer is committed with what it
+//! answers, so a crash can neither lose it nor let the request act again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sprag_core::ids::Slot;
+use sprag_core::json;
+use sprag_store::records::Scope;
+
+use crate::command::{
+    Answer, Applied, Code, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start, Target,
+};
+use crate::view::{ActionView, ExecutionView};
+
+/// The longest key, in bytes.
+pub const KEY_BYTES_MAX: usize = 255;
+/// How long an answer is kept after it was given, in milliseconds: a day.
+pub const KEPT_MILLIS: u64 = 24 * 60 * 60 * 1_000;
+
+/// An `Idempotency-Key`, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    principal: String,
+    text: String,
+}
+
+/// Why a text is not an `Idempotency-Key`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an idempotency key has from 1 to {KEY_BYTES_MAX} visible ASCII characters")]
+pub struct KeyError;
+
+impl Key {
+    /// A key of `principal`'s.
+    pub fn new(principal: &str, text: &str) -> Result<Self, KeyError> {
+        let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || text.len() > KEY_BYTES_MAX || !is_visible {
+            return Err(KeyError);
+        }
+        Ok(Self {
+            principal: principal.to_owned(),
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// What a command with a key carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// What the key counts for.
+    pub scope: Scope,
+    /// Of what is asked.
+    pub digest: [u8; 32],
+}
+
+/// What a request is to an idempotency key.
+struct Subject {
+    /// What kind of request.
+    route: &'static str,
+    /// Which shard decides.
+    slot: Slot,
+    /// Of whom it is asked.
+    target: Value,
+    /// The rest of what is asked.
+    body: Value,
+}
+
+impl Idempotency {
+    /// What the key counts for with this request; none where the request changes nothing, or is the engine's own.
+    pub fn of(key: &Key, request: &Request) -> Option<Self> {
+        let Subject {
+            route,
+            slot,
+            target,
+            body,
+        } = subject(key, request)?;
+        let Key { principal, text } = key;
+        let scope = json::digest(&json::canonical(&json!([principal, route, target, text])));
+        Some(Self {
+            scope: Scope::new(slot, scope),
+            digest: json::digest(&json::canonical(&body)),
+        })
+    }
+}
+
+fn subject(key: &Key, request: &Request) -> Option<Subject> {
+    let of = |route, slot, target, body| Subject {
+        route,
+        slot,
+        target,
+        body,
+    };
+    let bare = |route, slot, target: String| of(route, slot, Value::String(target), Value::Null);
+    Some(match request {
+        // Definitions live in the control shard, which the first slot belongs to.
+        Request::Apply(machine) => of("apply", Slot::default(), Value::Null, json!(machine.digest)),
+        Request::Start(start) => start_subject(key, start),
+        Request::Send(send) => send_subject(send),
+        Request::Pause(id) => bare("pause", id.slot(), id.to_string()),
+        Request::Resume(id) => bare("resume", id.slot(), id.to_string()),
+        Request::Cancel(id) => bare("cancel", id.slot(), id.to_string()),
+        Request::Migrate(Migrate {
+            execution,
+            version,
+            states,
+        }) => of(
+            "migrate",
+            execution.slot(),
+            json!(execution),
+            json!({"version": version, "states": states}),
+        ),
+        Request::RetryNow(id) => bare("retry-now", id.slot(), id.to_string()),
+        Request::CancelAction(id) => bare("cancel-action", id.slot(), id.to_string()),
+        Request::RetryDead(RetryDead {
+            action,
+            config,
+            version,
+        }) => of(
+            "retry-dead",
+            action.slot(),
+            json!(action),
+            json!({"config": config, "version": version}),
+        ),
+        Request::Archive(id) => bare("archive", id.slot(), id.to_string()),
+        // What operators set and jobs can be set again to the same effect: their keys keep nothing.
+        Request::Control(_)
+        | Request::RetryAll(_)
+        | Request::PauseJob(_)
+        | Request::ResumeJob(_)
+        | Request::CancelJob(_)
+        | Request::Explain(_)
+        | Request::Queue
+        | Request::Internal(_) => return None,
+    })
+}
+
+fn start_subject(key: &Key, start: &Start) -> Subject {
+    let Start {
+        machine,
+        version,
+        key: business,
+        variables,
+        tags,
+    } = start;
+    let slot = match business {
+        Some(business) => Slot::of_key(machine, business),
+        None => Slot::of_idempotency_key(&key.text),
+    };
+    Subject {
+        route: "start",
+        slot,
+        target: json!([machine, business]),
+        body: json!({"version": version, "variables": variables, "tags": tags}),
+    }
+}
+
+fn send_subject(send: &SendMessage) -> Subject {
+    let SendMessage { to, kind, payload, id } = send;
+    let (slot, target) = match to {
+        Target::Id(id) => (id.slot(), json!(id)),
+        Target::Key { machine, key } => (Slot::of_key(machine, key), json!([machine, key])),
+    };
+    Subject {
+        route: "send",
+        slot,
+        target,
+        body: json!({"type": kind, "payload": payload, "id": id}),
+    }
+}
+
+/// An answer in the form it is stored in.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Kept {
+    Applied(Applied),
+    Execution(Box<ExecutionView>),
+    Sent(Sent),
+    Action(Box<ActionView>),
+    Refused {
+        code: String,
+        detail: String,
+        errors: Vec<(String, String)>,
+    },
+}
+
+/// Whether an answer is kept: whatever was decided is. What was refused without looking at the target's state, or for
+/// want of room or time, may be tried again.
+pub(crate) fn is_kept(reply: &Reply) -> bool {
+    match reply {
+        Ok(answer) => kept_answer(answer).is_some(),
+        Err(refusal) => refusal.code == Code::DecisionFailed || refusal.code.status() == 409,
+    }
+}
+
+/// The answer as it is stored.
+pub(crate) fn stored(reply: &Reply) -> Option<Vec<u8>> {
+    let kept = match reply {
+        Ok(answer) => kept_answer(answer)?,
+        Err(Refusal { code, detail, errors }) => Kept::Refused {
+            code: code.text().to_owned(),
+            detail: detail.clone(),
+            errors: errors.clone(),
+        },
+    };
+    serde_json::to_vec(&kept).ok()
+}
+
+fn kept_answer(answer: &Answer) -> Option<Kept> {
+    Some(match answer {
+        Answer::Applied(applied) => Kept::Applied(applied.clone()),
+        Answer::Execution(view) => Kept::Execution(view.clone()),
+        Answer::Sent(sent) => Kept::Sent(sent.clone()),
+        Answer::Action(view) => Kept::Action(view.clone()),
+        Answer::Checkpointed | Answer::Queue(_) | Answer::Control(_) | Answer::Job(_) | Answer::Replayed(_) => {
+            return None;
+        }
+    })
+}
+
+/// The answer that was stored. One that cannot be read any more is a refusal: the request has acted already, and must
+/// not act again.
+pub(crate) fn restored(bytes: &[u8]) -> Reply {
+    let unreadable = || {
+        let detail = "the request was answered before, but the answer that is kept cannot be read";
+        Refusal::new(Code::StoreFailed, detail)
+    };
+    match serde_json::from_slice(bytes).map_err(|_| unreadable())? {
+        Kept::Applied(applied) => Ok(Answer::Applied(applied)),
+        Kept::Execution(view) => Ok(Answer::Execution(view)),
+        Kept::Sent(sent) => Ok(Answer::Sent(sent)),
+        Kept::Action(view) => Ok(Answer::Action(view)),
+        Kept::Refused { code, detail, errors } => {
+            let known = Code::ALL.iter().copied().find(|known| known.text() == code);
+            let code = known.ok_or_else(unreadable)?;
+            Err(Refusal { code, detail, errors })
+        }
+    }
+}
+
+/// The refusal of a key that was used for something else.
+pub(crate) fn reused() -> Refusal {
+    Refusal::new(
+        Code::IdempotencyKeyReused,
+        "the idempotency key was used for a request with another body; use a new key",
+    )
+}
+
+#[cfg(test)]
+mod tests;

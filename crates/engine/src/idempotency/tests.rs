@@ -1,0 +1,236 @@
+//! What a key counts for, and that what is kept comes back as it was.
+
+use std::collections::BTreeMap;
+
+use serde_json::Map;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+
+use super::*;
+
+fn key(text: &str) -> Key {
+    Key::new("somebody", text).unwrap()
+}
+
+fn start(variables: Value) -> Start {
+    let Value::Object(variables) = variables else {
+        panic!("an object")
+    };
+    Start {
+        machine: "order".to_owned(),
+        variables,
+        ..Start::default()
+    }
+}
+
+fn of(text: &str, request: &Request) -> Idempotency {
+    Idempotency::of(&key(text), request).unwrap()
+}
+
+fn execution(number: u64) -> ExecutionId {
+    ExecutionId::compose(Timestamp::from_millis(1), Slot(7), number)
+}
+
+#[test]
+fn a_key_has_from_1_to_255_visible_ascii_characters() {
+    for text in ["a", "!~", "8e03978e-40d5-43e8-bc93-6894a57f9324", &"k".repeat(255)] {
+        assert!(Key::new("p", text).is_ok(), "{text}");
+    }
+    for text in ["", " ", "a b", "a\tb", "ä", "\u{7f}", "a\0", &"k".repeat(256)] {
+        assert_eq!(Key::new("p", text), Err(KeyError), "{text:?}");
+    }
+}
+
+#[test]
+fn the_order_of_members_says_nothing_and_their_values_everything() {
+    let one = of("k", &Request::Start(start(json!({"a": 1, "b": {"c": 2, "d": 3}}))));
+    let same = of("k", &Request::Start(start(json!({"b": {"d": 3, "c": 2}, "a": 1}))));
+    let other = of("k", &Request::Start(start(json!({"a": 1, "b": {"c": 2, "d": 4}}))));
+    assert_eq!(one, same);
+    assert_eq!(one.scope, other.scope);
+    assert_ne!(one.digest, other.digest);
+}
+
+#[test]
+fn another_principal_key_route_or_target_is_another_scope() {
+    let id = execution(1);
+    let one = of("k", &Request::Pause(id)).scope;
+    let other_principal = Idempotency::of(&Key::new("else", "k").unwrap(), &Request::Pause(id)).unwrap();
+    for other in [
+        other_principal,
+        of("l", &Request::Pause(id)),
+        of("k", &Request::Resume(id)),
+        of("k", &Request::Cancel(id)),
+        of("k", &Request::Pause(execution(2))),
+        of("k", &Request::RetryNow(ActionId::from_bytes(id.to_bytes()))),
+        of("k", &Request::Archive(ActionId::from_bytes(id.to_bytes()))),
+    ] {
+        assert_ne!(one, other.scope);
+    }
+}
+
+#[test]
+fn a_start_counts_for_its_machine_and_key_and_stands_in_their_slot() {
+    let keyed = |business: &str| Start {
+        key: Some(business.to_owned()),
+        ..start(json!({}))
+    };
+    let (red, blue) = (
+        of("k", &Request::Start(keyed("red"))),
+        of("k", &Request::Start(keyed("blue"))),
+    );
+    assert_ne!(red.scope, blue.scope);
+    assert_eq!(red.scope.slot(), Slot::of_key("order", "red"));
+    let free = of("k", &Request::Start(start(json!({}))));
+    assert_eq!(free.scope.slot(), Slot::of_idempotency_key("k"));
+    assert_ne!(
+        free.scope,
+        of(
+            "k",
+            &Request::Start(Start {
+                machine: "refund".to_owned(),
+                ..start(json!({}))
+            })
+        )
+        .scope
+    );
+}
+
+#[test]
+fn what_is_asked_of_somebody_is_decided_in_their_slot() {
+    let id = execution(1);
+    let migrate = Migrate {
+        execution: id,
+        version: None,
+        states: BTreeMap::new(),
+    };
+    for request in [Request::Pause(id), Request::Migrate(migrate)] {
+        assert_eq!(of("k", &request).scope.slot(), id.slot());
+    }
+    let by_key = SendMessage {
+        to: Target::Key {
+            machine: "order".to_owned(),
+            key: "red".to_owned(),
+        },
+        kind: "GO".to_owned(),
+        payload: Value::Null,
+        id: None,
+    };
+    assert_eq!(
+        of("k", &Request::Send(by_key)).scope.slot(),
+        Slot::of_key("order", "red")
+    );
+}
+
+#[test]
+fn what_changes_nothing_has_no_idempotency() {
+    let action = ActionId::from_bytes([1; 16]);
+    for request in [Request::Queue, Request::Explain(action)] {
+        assert_eq!(Idempotency::of(&key("k"), &request), None);
+    }
+}
+
+#[test]
+fn decisions_are_kept_and_what_may_be_tried_again_is_not() {
+    for code in [
+        Code::KeyInUse,
+        Code::StatusConflict,
+        Code::ExecutionClosed,
+        Code::MigrationImpossible,
+        Code::DecisionFailed,
+    ] {
+        assert!(is_kept(&Err(Refusal::new(code, "no"))), "{code:?}");
+    }
+    for code in [
+        Code::InputInvalid,
+        Code::NameInvalid,
+        Code::InboxFull,
+        Code::StoreFull,
+        Code::Overloaded,
+        Code::ExecutionUnknown,
+        Code::IdempotencyKeyReused,
+    ] {
+        assert!(!is_kept(&Err(Refusal::new(code, "no"))), "{code:?}");
+    }
+    assert!(!is_kept(&Ok(Answer::Checkpointed)));
+}
+
+fn view() -> ExecutionView {
+    ExecutionView {
+        id: execution(1),
+        key: Some("red".to_owned()),
+        machine: "order".to_owned(),
+        version: 3,
+        status: "running",
+        configuration: vec!["a.b".to_owned()],
+        variables: Map::from_iter([
+            ("z".to_owned(), json!(0.1)),
+            ("a".to_owned(), json!([1, null, "\u{e9}"])),
+        ]),
+        tags: Vec::new(),
+        waiting: crate::view::Waiting::Waiting {
+            reason: crate::view::WaitingFor::Timer,
+            object: "x".to_owned(),
+            since: Timestamp::from_millis(1_767_225_600_001),
+            until: None,
+        },
+        sequence: 9,
+        created_at: Timestamp::from_millis(1_767_225_600_000),
+        updated_at: Timestamp::from_millis(1_767_225_600_002),
+        output: Some(Value::Null),
+        failure: None,
+    }
+}
+
+#[test]
+fn an_execution_comes_back_to_the_last_byte() {
+    let reply = Ok(Answer::Execution(Box::new(view())));
+    let Ok(Answer::Execution(back)) = restored(&stored(&reply).unwrap()) else {
+        panic!("an execution")
+    };
+    assert_eq!(
+        serde_json::to_string(&back).unwrap(),
+        serde_json::to_string(&view()).unwrap()
+    );
+}
+
+#[test]
+fn a_refusal_comes_back_with_its_pointers() {
+    let refusal = Refusal {
+        errors: vec![("/key".to_owned(), "is held".to_owned())],
+        ..Refusal::new(Code::KeyInUse, "key `red` is held")
+    };
+    let back = restored(&stored(&Err(refusal.clone())).unwrap());
+    assert_eq!(back.err(), Some(refusal));
+}
+
+#[test]
+fn every_code_that_is_kept_can_be_read_back() {
+    for &code in Code::ALL {
+        let reply = Err(Refusal::new(code, "no"));
+        let back = restored(&stored(&reply).unwrap());
+        assert_eq!(back.err().map(|refusal| refusal.code), Some(code));
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_a_refusal_and_never_another_act() {
+    for bytes in [
+        &b"{}"[..],
+        b"no",
+        br#"{"refused":{"code":"x","detail":"","errors":[]}}"#,
+    ] {
+        assert_eq!(
+            restored(bytes).err().map(|refusal| refusal.code),
+            Some(Code::StoreFailed)
+        );
+    }
+}
+
+#[test]
+fn an_answer_kept_by_an_earlier_process_can_be_read() {
+    let kept = br#"{"execution":{"id":"exe_000000000t0007000000000001","key":null,"machine":"order","version":1,
+        "status":"completed","configuration":["done"],"variables":{},"tags":[],"waiting":{"state":"done"},
+        "sequence":2,"createdAt":"2026-01-01T00:00:00.000Z","updatedAt":"2026-01-01T00:00:00.000Z"}}"#;
+    assert!(matches!(restored(kept), Ok(Answer::Execution(view)) if view.status == "completed"));
+}

@@ -1,0 +1,292 @@
+//! Bulk jobs: what a job is, as the lane keeps it and as callers see it.
+//!
+//! A job goes through the dead letters that existed when it was made, newest first, by id: how far it is is stored in
+//! the same commit as what it did, so each letter is dealt with once, whatever dies in between.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sprag_core::filter::{self, Condition, Field, Resource};
+use sprag_core::ids::{ActionId, JobId};
+use sprag_core::time::Timestamp;
+use sprag_store::Error;
+use sprag_store::records::{self, JobItem, JobResult, JobStatus};
+
+use crate::view::WaitingFor;
+
+/// Jobs that may be open at the same time.
+pub const JOBS_OPEN_MAX: usize = 100;
+/// Jobs that are kept once they are over; older ones are forgotten with their items.
+pub const JOBS_KEPT: usize = 1_000;
+/// The most items of a job in one step.
+pub(crate) const STEP_ITEMS: usize = 64;
+/// The most rows a step looks at.
+pub(crate) const STEP_ROWS: usize = 1_000;
+/// The most items that are forgotten in one step.
+pub(crate) const FORGET_ITEMS: u64 = 1_000;
+
+/// The one kind of job there is.
+pub(crate) const RETRY_DEAD_LETTERS: &str = "retryDeadLetters";
+
+/// Another try at all dead letters that meet a filter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RetryAll {
+    /// Which.
+    pub filter: String,
+    /// Another configuration for each: raises its generation.
+    pub config: Option<Value>,
+    /// Take the definition of this version.
+    pub version: Option<u32>,
+    /// Why, for those who look later.
+    pub reason: Option<String>,
+}
+
+/// How many items a job met, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Met so far.
+    pub matched: u64,
+    /// Retried.
+    pub done: u64,
+    /// Left alone, because they were no dead letters any more.
+    pub skipped: u64,
+    /// Could not be retried.
+    pub failed: u64,
+}
+
+/// A job as the lane decides on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    pub(crate) status: JobStatus,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) body: Body,
+}
+
+/// What is stored of a job beside its searchable fields.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Body {
+    pub(crate) filter: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    #[serde(default)]
+    pub(crate) counts: Counts,
+    /// The last letter that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<ActionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) started_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_at: Option<Timestamp>,
+}
+
+impl Job {
+    /// A job that was just asked for.
+    pub(crate) fn new(id: JobId, at: Timestamp, retry: &RetryAll) -> Self {
+        let RetryAll {
+            filter,
+            config,
+            version,
+            reason,
+        } = retry.clone();
+        Self {
+            id,
+            status: JobStatus::Running,
+            created_at: at,
+            updated_at: at,
+            body: Body {
+                filter,
+                config,
+                version,
+                reason,
+                counts: Counts::default(),
+                after: None,
+                started_at: None,
+                finished_at: None,
+            },
+        }
+    }
+
+    /// As the store keeps it.
+    pub(crate) fn row(&self) -> records::Job {
+        records::Job {
+            id: self.id,
+            kind: RETRY_DEAD_LETTERS.to_owned(),
+            status: self.status,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            body: serde_json::to_vec(&self.body).unwrap_or_default(),
+        }
+    }
+
+    /// From what the store kept.
+    pub(crate) fn from_row(row: records::Job) -> Result<Self, Error> {
+        let records::Job {
+            id,
+            kind: _,
+            status,
+            created_at,
+            updated_at,
+            body,
+        } = row;
+        let body = serde_json::from_slice(&body).map_err(|error| Error::Corrupt {
+            detail: format!("the stored job `{id}` cannot be read: {error}"),
+        })?;
+        Ok(Self {
+            id,
+            status,
+            created_at,
+            updated_at,
+            body,
+        })
+    }
+
+    /// Ends it.
+    pub(crate) fn finish(&mut self, status: JobStatus, now: Timestamp) {
+        self.status = status;
+        self.updated_at = now;
+        self.body.finished_at = Some(now);
+    }
+}
+
+/// The dead letters that a filter means.
+pub(crate) fn letters(text: &str) -> Result<Condition, filter::Error> {
+    let dead = Condition::number(Field::Status, sprag_core::action::Status::Dead.number());
+    Ok(dead.and(filter::condition(text, Resource::DeadLetters)?))
+}
+
+/// A job as callers see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobView {
+    /// Its id.
+    pub id: JobId,
+    /// What it does.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Where it stands.
+    pub status: &'static str,
+    /// Which dead letters it means.
+    pub filter: String,
+    /// The configuration that they are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<Value>,
+    /// The version whose definition they are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Why it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How far it is.
+    pub counts: Counts,
+    /// Why it does not move.
+    pub waiting: JobWaiting,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When its first step was taken.
+    pub started_at: Option<Timestamp>,
+    /// When it last got on.
+    pub updated_at: Timestamp,
+    /// When it was over.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Why a job is not moving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "camelCase")]
+pub enum JobWaiting {
+    /// It is: a step at a time, beside other work.
+    Running {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Something must happen first.
+    Waiting {
+        /// What kind of thing.
+        #[serde(rename = "for")]
+        reason: WaitingFor,
+        /// Which one.
+        object: String,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Nothing is left to happen.
+    Done,
+}
+
+impl From<&Job> for JobView {
+    fn from(job: &Job) -> Self {
+        let body = job.body.clone();
+        Self {
+            id: job.id,
+            kind: RETRY_DEAD_LETTERS.to_owned(),
+            status: job.status.word(),
+            filter: body.filter,
+            config: body.config,
+            version: body.version,
+            reason: body.reason,
+            counts: body.counts,
+            waiting: waiting(job),
+            created_at: job.created_at,
+            started_at: body.started_at,
+            updated_at: job.updated_at,
+            finished_at: body.finished_at,
+        }
+    }
+}
+
+fn waiting(job: &Job) -> JobWaiting {
+    match job.status {
+        JobStatus::Running => JobWaiting::Running {
+            since: job.body.started_at.unwrap_or(job.created_at),
+        },
+        JobStatus::Paused => JobWaiting::Waiting {
+            reason: WaitingFor::Pause,
+            object: job.id.to_string(),
+            since: job.updated_at,
+        },
+        JobStatus::Completed | JobStatus::Cancelled => JobWaiting::Done,
+    }
+}
+
+/// An item of a job as callers see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobItemView {
+    /// From 1, in the order of work.
+    pub number: u64,
+    /// The dead letter.
+    pub action: ActionId,
+    /// What became of it.
+    pub result: &'static str,
+    /// Why, unless it was retried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl From<JobItem> for JobItemView {
+    fn from(item: JobItem) -> Self {
+        let JobItem {
+            job: _,
+            number,
+            action,
+            result,
+            detail,
+        } = item;
+        let result = match result {
+            JobResult::Done => "retried",
+            JobResult::Skipped => "skipped",
+            JobResult::Failed => "failed",
+        };
+        Self {
+            number,
+            action,
+            result,
+            detail,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The lane's share of bulk jobs: whose turn it is, and what its next step looks at.
+//!
+//! A tick takes at most one step of one job, a page of items, after everything else of the batch and only where it
+//! fits; open jobs take turns. Steps are commands like any other: decided, committed whole, or never taken.
+
+use std::collections::BTreeMap;
+
+use sprag_core::ids::JobId;
+use sprag_store::Error;
+use sprag_store::records::JobStatus;
+use sprag_store::traits::Search;
+
+use super::Lane;
+use crate::command::{Internal, JobStep, Request};
+use crate::jobs::{FORGET_ITEMS, JOBS_KEPT, Job, STEP_ITEMS, STEP_ROWS, letters};
+use crate::options::BATCH_MAX;
+
+/// The jobs that are not over, as stored.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    open: BTreeMap<JobId, Job>,
+    /// Whose turn was last.
+    served: Option<JobId>,
+    /// Whether there may be a job to forget.
+    may_forget: bool,
+    /// The job that is being forgotten, and up to which item.
+    forgotten: Option<(JobId, u64)>,
+}
+
+impl Jobs {
+    pub(crate) fn new() -> Self {
+        Self {
+            open: BTreeMap::new(),
+            served: None,
+            may_forget: true,
+            forgotten: None,
+        }
+    }
+
+    /// How many are not over.
+    pub(crate) fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(crate) fn get(&self, id: JobId) -> Option<&Job> {
+        self.open.get(&id)
+    }
+
+    /// Whether a step could be taken.
+    fn has_work(&self) -> bool {
+        self.may_forget || self.open.values().any(is_running)
+    }
+
+    /// What a batch left is durable.
+    pub(super) fn settle(&mut self, batch: BTreeMap<JobId, Job>) {
+        for (id, job) in batch {
+            if job.status.is_open() {
+                self.open.insert(id, job);
+            } else {
+                self.open.remove(&id);
+                self.may_forget = true;
+            }
+        }
+    }
+
+    /// The running job whose turn it is: the next by id after the last one, around.
+    fn next(&mut self) -> Option<&Job> {
+        let last = self.served;
+        let running = || self.open.values().filter(|job| is_running(job));
+        let later = running().find(|job| last.is_none_or(|last| job.id > last));
+        let next = later.or_else(|| running().next())?;
+        self.served = Some(next.id);
+        Some(next)
+    }
+}
+
+fn is_running(job: &Job) -> bool {
+    job.status == JobStatus::Running
+}
+
+impl Lane {
+    /// Reads the jobs that an earlier process left.
+    pub(super) fn gather_jobs(&mut self) -> Result<(), Error> {
+        let mut jobs = Jobs::new();
+        for row in self.store.open_jobs(self.shard())? {
+            jobs.open.insert(row.id, Job::from_row(row)?);
+        }
+        self.jobs = jobs;
+        Ok(())
+    }
+
+    /// Whether a job wants the next tick.
+    pub(super) fn jobs_have_work(&self) -> bool {
+        self.jobs.has_work() && !self.dispatcher.is_closed()
+    }
+
+    /// The next step of the next job, if the batch has room for it.
+    pub(super) fn job_step(&mut self, batch: usize) -> Result<Option<Request>, Error> {
+        if !self.jobs_have_work() || batch.saturating_add(STEP_ITEMS) > BATCH_MAX {
+            return Ok(None);
+        }
+        if let Some(forget) = self.forget_step()? {
+            return Ok(Some(forget));
+        }
+        let Some(job) = self.jobs.next() else { return Ok(None) };
+        let condition = letters(&job.body.filter).map_err(|error| Error::Corrupt {
+            detail: format!("the filter of job `{}` cannot be read: {error}", job.id),
+        })?;
+        let (id, before) = (job.id, job.body.after);
+        let found = self.store.find_actions(&Search {
+            condition,
+            before,
+            limit: STEP_ITEMS,
+            scan: STEP_ROWS,
+        })?;
+        Ok(Some(Request::Internal(Internal::JobStep(JobStep {
+            job: id,
+            letters: found.rows.into_iter().map(|row| row.id).collect(),
+            next: found.next,
+        }))))
+    }
+
+    /// A page of the items of a job that is too old to be kept. A step that is not committed is taken again: what is
+    /// to go is always all up to a number, and the job itself goes last.
+    fn forget_step(&mut self) -> Result<Option<Request>, Error> {
+        if !self.jobs.may_forget {
+            return Ok(None);
+        }
+        let Some(row) = self.store.job_beyond(self.shard(), JOBS_KEPT)? else {
+            self.jobs.may_forget = false;
+            return Ok(None);
+        };
+        let job = Job::from_row(row)?;
+        let earlier = self.jobs.forgotten.filter(|(id, _)| *id == job.id);
+        let up_to = earlier.map_or(0, |(_, up_to)| up_to).saturating_add(FORGET_ITEMS);
+        self.jobs.forgotten = Some((job.id, up_to));
+        Ok(Some(Request::Internal(Internal::ForgetJob {
+            job: job.id,
+            up_to,
+            is_last: up_to >= job.body.counts.matched,
+        })))
+    }
+}

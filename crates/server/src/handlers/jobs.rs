@@ -1,0 +1,95 @@
+//! Bulk jobs: list, show, hold, end, and what became of each item.
+
+use axum::extract::State;
+use sprag_core::filter::{Condition, Field, Resource};
+use sprag_core::ids::JobId;
+use sprag_engine::jobs::JobItemView;
+use sprag_store::records::JobStatus;
+
+use crate::app::App;
+use crate::body::{Body, NoFields};
+use crate::path::Id;
+use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::reply::{Answer, ok};
+
+pub(crate) struct ListParams {
+    condition: Condition,
+    page: Page,
+}
+
+impl FromParams for ListParams {
+    const KNOWN: &'static [&'static str] = &["status", "filter", "limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        let status = params.word("status", &JobStatus::ALL, JobStatus::word);
+        let filter = params.filter(Resource::Jobs);
+        let given = status.map(|status| Condition::number(Field::Status, status as u8));
+        Self {
+            condition: given.into_iter().fold(filter, Condition::and),
+            page: params.page("jobs"),
+        }
+    }
+}
+
+/// `GET /v1/jobs`: newest first.
+pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
+    let ListParams { condition, page } = params;
+    let found = app.engine.jobs(condition, page.after()?, page.limit()).await?;
+    Ok(ok(&page.found(found)))
+}
+
+/// `GET /v1/jobs/{id}`
+pub(crate) async fn show(State(app): State<App>, Id(id): Id<JobId>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(ok(&app.engine.job(id).await?))
+}
+
+pub(crate) struct ItemsParams(Page);
+
+impl FromParams for ItemsParams {
+    const KNOWN: &'static [&'static str] = &["limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self(params.page("job-items"))
+    }
+}
+
+/// `GET /v1/jobs/{id}/items`: in the order of work.
+pub(crate) async fn items(
+    State(app): State<App>,
+    Id(id): Id<JobId>,
+    Query(ItemsParams(page)): Query<ItemsParams>,
+) -> Answer {
+    let after = page.after::<u64>()?.unwrap_or(0);
+    let items = app.engine.job_items(id, after, page.wanted()).await?;
+    Ok(ok(&page.list(items, |item: &JobItemView| item.number.to_string())))
+}
+
+/// `POST /v1/jobs/{id}/pause`
+pub(crate) async fn pause(
+    State(app): State<App>,
+    Id(id): Id<JobId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.pause_job(id).await?))
+}
+
+/// `POST /v1/jobs/{id}/resume`
+pub(crate) async fn resume(
+    State(app): State<App>,
+    Id(id): Id<JobId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.resume_job(id).await?))
+}
+
+/// `POST /v1/jobs/{id}/cancel`
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    Id(id): Id<JobId>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    Ok(ok(&app.engine.cancel_job(id).await?))
+}

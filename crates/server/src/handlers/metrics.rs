@@ -1,0 +1,15 @@
+//! `GET /metrics`: what is counted, for whatever scrapes it.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::metrics::{MEDIA_TYPE, page};
+use crate::query::{Nothing, Query};
+
+/// `GET /metrics`: the Prometheus text format. It answers even if the store does not.
+pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {
+    let census = app.census.take(&app.engine).await;
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], page(&app, census.as_deref())).into_response()
+}

@@ -1,0 +1,59 @@
+//! Requests that act once: the header `Idempotency-Key`, and answers that say when they are repeated.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use sprag_engine::Asked;
+use sprag_engine::idempotency::Key;
+
+use crate::app::App;
+use crate::problem::{Code, Problem};
+
+/// The header of a request that must act once.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header of an answer that was given before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Whose keys they are: everybody is the same person until there is authentication.
+const PRINCIPAL: &str = "anonymous";
+
+/// The engine for one request, under the request's `Idempotency-Key` if it has one.
+pub(crate) struct Once(pub(crate) sprag_engine::Once);
+
+impl FromRequestParts<App> for Once {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let mut values = parts.headers.get_all(KEY).iter();
+        let key = match (values.next(), values.next()) {
+            (None, _) => None,
+            (Some(value), None) => Some(read(value)?),
+            (Some(_), Some(_)) => return Err(invalid("there is more than one `Idempotency-Key`")),
+        };
+        Ok(Self(app.engine.once(key)))
+    }
+}
+
+fn read(value: &HeaderValue) -> Result<Key, Problem> {
+    let text = value.to_str().unwrap_or_default();
+    Key::new(PRINCIPAL, text).map_err(|error| invalid(&error.to_string()))
+}
+
+fn invalid(detail: &str) -> Problem {
+    Problem::new(Code::IdempotencyKeyInvalid, detail)
+}
+
+/// The answer to a request that acts once: a replay is the same answer, and says that it is one.
+pub(crate) fn answered<T>(asked: Asked<T>, show: impl FnOnce(T) -> Response) -> Response {
+    let Asked { answer, replayed } = asked;
+    let mut response = match answer {
+        Ok(value) => show(value),
+        Err(refusal) => Problem::from(refusal).into_response(),
+    };
+    if replayed {
+        response
+            .headers_mut()
+            .insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}

@@ -1,0 +1,191 @@
+//! Following one execution: its history without a gap or a repeat, its actions as they are now, and its end.
+//!
+//! The listener is there before the history is read, so what is written meanwhile is heard. A hint only wakes: every
+//! round reads the history after the last entry that was sent, and a quiet stream looks at each heartbeat as well. The
+//! store may know of the end before the hints of the last commit have arrived; the stream waits for them a moment, so
+//! that its last words are not about actions that are long over.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::response::Response;
+use futures_util::stream::unfold;
+use serde_json::json;
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_engine::Followed;
+use sprag_engine::command::{self, Refusal};
+use sprag_store::records::ExecutionStatus;
+use tokio::time::sleep;
+
+use super::hub::{Hint, Interest, Listener, Pending};
+use super::{HEARTBEAT, sse};
+use crate::app::App;
+use crate::problem::{Code, Problem};
+
+/// Entries of a history that are in memory at once for one reader.
+const PAGE: usize = 16;
+
+/// How long the last hints may take once the end is known.
+const LAST_HINTS: Duration = Duration::from_secs(1);
+
+/// A stream that follows an execution.
+pub(crate) struct Following {
+    app: App,
+    id: ExecutionId,
+    /// The sequence of the last entry that was sent.
+    after: u64,
+    listener: Listener,
+    /// The status that was last sent.
+    shown: Option<ExecutionStatus>,
+    /// Whether all hints there will be have been heard.
+    is_over: bool,
+    phase: Phase,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The first words.
+    Open,
+    /// What the history holds beyond what was sent.
+    History,
+    /// Something to happen.
+    Wait,
+    /// Nothing.
+    End,
+}
+
+impl Following {
+    /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
+    pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
+        let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
+        let Followed { sequence, status, .. } = app.engine.follow(id, after, 0).await?;
+        if after > sequence {
+            let detail = format!("the history of `{id}` ends at {sequence}, so nobody can have seen {after}");
+            return Err(Problem::new(Code::LastEventIdInvalid, detail));
+        }
+        Ok(Self {
+            app,
+            id,
+            after,
+            listener,
+            shown: None,
+            is_over: !status.is_open(),
+            phase: Phase::Open,
+        })
+    }
+
+    /// The answer that carries it.
+    pub(crate) fn response(self) -> Response {
+        sse::response(unfold(self, Self::next))
+    }
+
+    /// The next words of the stream. Nothing is prepared before it is asked for.
+    async fn next(mut self) -> Option<(Result<String, Infallible>, Self)> {
+        loop {
+            if self.app.is_closing() {
+                return None;
+            }
+            let text = match self.phase {
+                Phase::Open => {
+                    self.phase = Phase::History;
+                    sse::OPENING.to_owned()
+                }
+                Phase::History => match self.look().await {
+                    Ok(text) => text,
+                    Err(refusal) => {
+                        // Whoever follows comes back, and is told then if it lasts.
+                        tracing::warn!(execution = %self.id, error = refusal.detail, "a stream ends: the store cannot be read");
+                        return None;
+                    }
+                },
+                Phase::Wait => self.wait().await,
+                Phase::End => return None,
+            };
+            if !text.is_empty() {
+                return Some((Ok(text), self));
+            }
+        }
+    }
+
+    /// Waits for a hint, or for a heartbeat; the history is looked at after both.
+    async fn wait(&mut self) -> String {
+        self.phase = Phase::History;
+        let is_ending = self.shown.is_some_and(|status| !status.is_open());
+        tokio::select! {
+            biased;
+            () = self.app.closed() => String::new(),
+            () = self.listener.filled() => String::new(),
+            () = sleep(LAST_HINTS), if is_ending => {
+                self.is_over = true;
+                String::new()
+            }
+            () = sleep(HEARTBEAT) => sse::HEARTBEAT.to_owned(),
+        }
+    }
+
+    /// The next page of history; once there is no more, what is new about actions and status.
+    async fn look(&mut self) -> Result<String, Refusal> {
+        let Followed {
+            status,
+            sequence,
+            entries,
+        } = self.app.engine.follow(self.id, self.after, PAGE).await?;
+        let mut text = String::new();
+        for entry in entries {
+            self.after = entry.sequence;
+            sse::event(&mut text, "history", Some(entry.sequence), &entry);
+        }
+        if self.after < sequence {
+            return Ok(text);
+        }
+        self.phase = Phase::Wait;
+        self.actions(&mut text, status).await?;
+        if !status.is_open() {
+            if self.is_over {
+                self.phase = Phase::End;
+                sse::event(&mut text, "closed", None, &self.app.engine.execution(self.id).await?);
+            }
+        } else if self.shown != Some(status) {
+            sse::event(&mut text, "execution", None, &self.app.engine.execution(self.id).await?);
+        }
+        self.shown = Some(status);
+        Ok(text)
+    }
+
+    /// The actions that changed, as they are now; in the beginning, and when some were missed, those that are open.
+    async fn actions(&mut self, text: &mut String, status: ExecutionStatus) -> Result<(), Refusal> {
+        let Pending { hints, lagged } = self.listener.take();
+        if lagged {
+            sse::event(text, "lagged", None, &json!({}));
+            // The last hint may be among those that were missed.
+            self.is_over |= !status.is_open();
+        }
+        if lagged || self.shown.is_none() {
+            for view in self.app.engine.open_actions(self.id).await? {
+                sse::event(text, "action", None, &view);
+            }
+        }
+        for hint in hints {
+            match hint {
+                Hint::Action(action, _) => self.action(text, action).await?,
+                Hint::Execution(_, is_closed) => self.is_over |= is_closed,
+                Hint::Machine(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn action(&self, text: &mut String, id: ActionId) -> Result<(), Refusal> {
+        match self.app.engine.action(id).await {
+            Ok(view) => sse::event(text, "action", None, &view),
+            // What is gone by now needs no showing.
+            Err(Refusal {
+                code: command::Code::ActionUnknown,
+                ..
+            }) => {}
+            Err(refusal) => return Err(refusal),
+        }
+        Ok(())
+    }
+}

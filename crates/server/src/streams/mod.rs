@@ -1,0 +1,65 @@
+//! Live streams: Server-Sent Events that follow one execution, or hint at everything that changes.
+//!
+//! Three things always hold. Hints wake and the store decides: what a stream says it has read after the hint, so
+//! nothing is said that is not durable and no entry of a history is left out or said twice. A reader that does not read
+//! costs a bounded amount of memory, because nothing is prepared before it is asked for. And streams end when the server
+//! goes down: whoever follows comes back with the last id it has.
+
+mod execution;
+mod hints;
+mod hub;
+mod sse;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_engine::Handle;
+use tokio::sync::Semaphore;
+
+pub(crate) use self::execution::Following;
+pub(crate) use self::hints::Hinting;
+use self::hub::{Hub, Interest, Listener};
+use crate::problem::{Code, Problem};
+
+/// Streams at a time, unless somebody says otherwise: far fewer than connections, so that there is always room for
+/// requests.
+pub const STREAMS_MAX: usize = 512;
+/// How often a stream without news says that it is alive.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// The streams of one server.
+pub(crate) struct Streams {
+    hub: Arc<Hub>,
+    places: Arc<Semaphore>,
+    most: usize,
+}
+
+impl Streams {
+    /// At most so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            hub: Arc::default(),
+            places: Arc::new(Semaphore::new(most)),
+            most,
+        }
+    }
+
+    /// How many are open.
+    pub(crate) fn open(&self) -> usize {
+        self.most.saturating_sub(self.places.available_permits())
+    }
+
+    /// How often a reader began to lag.
+    pub(crate) fn lagged(&self) -> u64 {
+        self.hub.lagged.get()
+    }
+
+    /// Listens from now on: whatever changes after this is heard, or it is heard that something was missed.
+    fn listen(&self, engine: &Handle, interest: Interest) -> Result<Listener, Problem> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            let detail = format!("{} streams are open already; close one, or try again later", self.most);
+            return Err(Problem::new(Code::TooManyStreams, detail));
+        };
+        Ok(Listener::new(&self.hub, engine, interest, place))
+    }
+}

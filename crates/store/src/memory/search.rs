@@ -1,0 +1,36 @@
+//! Searches: every row is looked at, newest first, as far as the search may.
+
+use sprag_core::filter::Row;
+
+use crate::traits::{Found, Search};
+
+/// What a search finds among rows that come newest first.
+pub(super) fn newest<'r, T: Row + Clone + 'r, I: Copy + Ord + 'r>(
+    rows: impl Iterator<Item = (&'r I, &'r T)>,
+    search: &Search<I>,
+) -> Found<T, I> {
+    let mut found = Found {
+        rows: Vec::new(),
+        next: None,
+    };
+    if search.limit == 0 {
+        return found;
+    }
+    let mut last_found = None;
+    let older = rows.filter(|(id, _)| search.before.is_none_or(|before| **id < before));
+    for (looked_at, (id, row)) in older.enumerate() {
+        if looked_at == search.scan {
+            return found;
+        }
+        if search.condition.holds(row) {
+            if found.rows.len() == search.limit {
+                found.next = last_found;
+                return found;
+            }
+            found.rows.push(row.clone());
+            last_found = Some(*id);
+        }
+        found.next = (looked_at + 1 == search.scan).then_some(*id);
+    }
+    found
+}

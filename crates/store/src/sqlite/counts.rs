@@ -1,0 +1,54 @@
+//! How much open work a file holds, and how large it is: for whoever watches over the whole.
+//!
+//! Each count walks a partial index that holds nothing else, so it grows with what is open, never with what has ended.
+
+use std::ffi::OsString;
+use std::fs::metadata;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use super::columns::{Column, row, rows};
+use crate::records::ExecutionStatus;
+use crate::traits::FileBytes;
+
+pub(super) const OPEN_EXECUTIONS: &str =
+    "SELECT status, count(*) FROM execution WHERE status <= 2 GROUP BY status ORDER BY status";
+
+pub(super) const QUEUED_ACTIONS: &str =
+    "SELECT line, count(*) FROM action WHERE status = 1 GROUP BY line ORDER BY line";
+
+pub(super) const DEAD_LETTERS: &str = "SELECT count(*) FROM action WHERE status = 5";
+
+/// Open executions by status.
+pub(super) fn open_executions(connection: &Connection) -> rusqlite::Result<Vec<(ExecutionStatus, u64)>> {
+    rows(connection, OPEN_EXECUTIONS, params![], |row| {
+        Ok((row.get::<_, Column<_>>(0)?.0, row.get(1)?))
+    })
+}
+
+/// Queued actions by line.
+pub(super) fn queued_actions(connection: &Connection) -> rusqlite::Result<Vec<(String, u64)>> {
+    rows(connection, QUEUED_ACTIONS, params![], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
+}
+
+/// Dead letters that wait for a person.
+pub(super) fn dead_letters(connection: &Connection) -> rusqlite::Result<u64> {
+    Ok(row(connection, DEAD_LETTERS, params![], |row| row.get(0))?.unwrap_or(0))
+}
+
+/// The sizes of the file and of its log; what is not there has none.
+pub(super) fn file_bytes(connection: &Connection) -> FileBytes {
+    let Some(path) = connection.path() else {
+        return FileBytes::default();
+    };
+    let size = |path: &Path| metadata(path).map_or(0, |found| found.len());
+    let mut log = OsString::from(path);
+    log.push("-wal");
+    FileBytes {
+        main: size(Path::new(path)),
+        log: size(Path::new(&log)),
+    }
+}

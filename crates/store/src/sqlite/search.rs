@@ -1,0 +1,143 @@
+//! Searches: a condition becomes a walk along one index, newest first, that looks at a bounded number of rows.
+//!
+//! Of all indexes that a condition allows, the one with the fewest entries in question is walked; counting stops where
+//! the walk would stop too. The condition itself is a column of the statement, so the planner is never asked to be
+//! clever about it. Texts of statements are put together from the constants of this module alone: whatever a caller
+//! gave is a parameter.
+
+mod render;
+mod walk;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+use sprag_core::filter::Condition;
+use sprag_core::ids::{ActionId, ExecutionId};
+
+use self::render::Sql;
+pub(super) use self::walk::{Bounds, Table, Walk, walks};
+use super::columns::limit;
+use super::{actions, executions};
+use crate::records::{Action, Execution};
+use crate::traits::{Found, Search};
+
+/// Executions that meet a condition.
+pub(super) fn executions(
+    connection: &Connection,
+    search: &Search<ExecutionId>,
+) -> rusqlite::Result<Found<Execution, ExecutionId>> {
+    let snapshot = connection.unchecked_transaction()?;
+    let before = search.before.map(ExecutionId::to_bytes);
+    let ids = ids(&snapshot, Table::Execution, search, before)?;
+    let read = |id: &[u8; 16]| executions::get(&snapshot, ExecutionId::from_bytes(*id));
+    Ok(Found {
+        rows: rows(&ids.rows, read)?,
+        next: ids.next.map(ExecutionId::from_bytes),
+    })
+}
+
+/// Actions that meet a condition.
+pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rusqlite::Result<Found<Action, ActionId>> {
+    let snapshot = connection.unchecked_transaction()?;
+    let before = search.before.map(ActionId::to_bytes);
+    let ids = ids(&snapshot, Table::Action, search, before)?;
+    let read = |id: &[u8; 16]| actions::get(&snapshot, ActionId::from_bytes(*id));
+    Ok(Found {
+        rows: rows(&ids.rows, read)?,
+        next: ids.next.map(ActionId::from_bytes),
+    })
+}
+
+fn rows<T>(ids: &[[u8; 16]], read: impl Fn(&[u8; 16]) -> rusqlite::Result<Option<T>>) -> rusqlite::Result<Vec<T>> {
+    ids.iter()
+        .map(|id| read(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows))
+        .collect()
+}
+
+/// The ids of what is found. Rows are read afterwards: most that are looked at may not be meant, and some are large.
+fn ids<I>(
+    connection: &Connection,
+    table: Table,
+    search: &Search<I>,
+    before: Option<[u8; 16]>,
+) -> rusqlite::Result<Found<[u8; 16], [u8; 16]>> {
+    let mut found = Found {
+        rows: Vec::new(),
+        next: None,
+    };
+    let Some(bounds) = Bounds::of(&search.condition, before).filter(|_| search.limit > 0) else {
+        return Ok(found);
+    };
+    let walk = narrowest(connection, table, search, &bounds)?;
+    let (sql, values) = statement(table, &walk, &search.condition, &bounds, search.scan);
+    // Not kept among the prepared statements: each filter is another text, and would push out those in daily use.
+    let mut statement = connection.prepare(&sql)?;
+    let mut entries = statement.query(params_from_iter(values))?;
+    let (mut looked_at, mut last) = (0, None);
+    while let Some(entry) = entries.next()? {
+        let (id, is_meant) = read(entry)?;
+        if is_meant && found.rows.len() == search.limit {
+            found.next = found.rows.last().copied();
+            return Ok(found);
+        }
+        if is_meant {
+            found.rows.push(id);
+        }
+        looked_at += 1;
+        last = Some(id);
+    }
+    found.next = last.filter(|_| looked_at >= search.scan);
+    Ok(found)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<([u8; 16], bool)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+/// The walk with the fewest entries. One that needs sorting counts only if all of it may be looked at.
+fn narrowest<I>(connection: &Connection, table: Table, search: &Search<I>, bounds: &Bounds) -> rusqlite::Result<Walk> {
+    let mut best = (search.scan, Walk::whole(table));
+    for walk in walks(table, &search.condition) {
+        let most = best.0.saturating_add(1);
+        let (sql, values) = probe(&walk, bounds, most);
+        let count = connection
+            .prepare_cached(&sql)?
+            .query_row(params_from_iter(values), |row| row.get::<_, usize>(0))?;
+        let is_whole = best.1.is_whole();
+        if count < best.0 || (is_whole && (walk.in_order || count <= search.scan)) {
+            best = (count.min(search.scan), walk);
+        }
+    }
+    Ok(best.1)
+}
+
+/// How many entries a walk has, counted up to a bound.
+pub(super) fn probe(walk: &Walk, bounds: &Bounds, most: usize) -> (String, Vec<Value>) {
+    let mut values = walk.values.clone();
+    values.extend(bounds.values());
+    values.push(Value::Integer(limit(most)));
+    let Walk { from, place, id, .. } = walk;
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {from} WHERE {place} AND {id} >= ? AND {id} <= ? LIMIT ?)");
+    (sql, values)
+}
+
+/// The walk itself: ids, newest first, each with whether the condition holds.
+pub(super) fn statement(
+    table: Table,
+    walk: &Walk,
+    condition: &Condition,
+    bounds: &Bounds,
+    scan: usize,
+) -> (String, Vec<Value>) {
+    let Sql {
+        text: is_meant,
+        mut values,
+    } = Sql::of(table, condition);
+    values.extend(walk.values.iter().cloned());
+    values.extend(bounds.values());
+    values.push(Value::Integer(limit(scan)));
+    let Walk { from, place, id, .. } = walk;
+    let sql = format!(
+        "SELECT {id}, {is_meant} FROM {from} WHERE {place} AND {id} >= ? AND {id} <= ? ORDER BY {id} DESC LIMIT ?"
+    );
+    (sql, values)
+}
