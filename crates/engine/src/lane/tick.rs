@@ -254,7 +254,11 @@ impl Lane {
             reply: None,
         };
         let room = self.pending.len().min(BATCH_MAX);
-        commands.extend(self.pending.drain(..room).map(own));
+        let is_lost = |request: &Request| matches!(request, Request::Internal(Internal::Lost(..)));
+        let (lost, next): (Vec<_>, Vec<_>) = self.pending.drain(..room).partition(is_lost);
+        // What an earlier process left running is settled before anybody asks about it.
+        commands.splice(..0, lost.into_iter().map(own));
+        commands.extend(next.into_iter().map(own));
         let due = self.timers.take_due(self.now, BATCH_MAX);
         commands.extend(due.into_iter().map(|due| {
             own(Request::Internal(match due {
