@@ -23,7 +23,7 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("idempotency-key-reused", "once"),
     ("internal-error", "edges"),
     ("limits-full", "the engine's tests of limits"),
-    ("jobs-full", "jobs"),
+    ("jobs-full", "the engine's own tests, which hold a lane still"),
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("secret-unavailable", "hooks"),

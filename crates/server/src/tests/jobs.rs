@@ -1,7 +1,6 @@
 //! Bulk jobs through HTTP.
 
 use serde_json::{Value, json};
-use sprag_engine::jobs::JOBS_OPEN_MAX;
 
 use super::world::{DOOMED, World};
 
@@ -105,20 +104,4 @@ async fn what_a_job_needs_is_checked_before_it_is_made() {
         .await
         .problem("name-invalid");
     assert_eq!(world.get("/v1/jobs").await.expect(200)["data"], json!([]));
-}
-
-#[tokio::test]
-async fn only_so_many_jobs_are_open_at_the_same_time() {
-    let world = doomed(0).await;
-    let body = json!({"filter": "machine = \"x\""});
-    let mut paused = 0;
-    while paused < JOBS_OPEN_MAX {
-        let made = world.post("/v1/dead-letters/retry", &body).await.expect(202);
-        let path = format!("/v1/jobs/{}/pause", made["id"].as_str().unwrap());
-        // One that found nothing to do before it could be paused is over.
-        paused += usize::from(world.command(&path).await.status == 200);
-    }
-    let full = world.post("/v1/dead-letters/retry", &body).await;
-    full.problem("jobs-full");
-    assert_eq!(full.header("retry-after"), Some("1"));
 }
