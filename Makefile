@@ -37,7 +37,9 @@ setup:
 
 # What tests drive besides Rust: makes requests from the OpenAPI document. Without it that one test says `skipped`.
 SCHEMATHESIS := 4.32.5
-tools: target/tools/schemathesis/$(SCHEMATHESIS)
+# An EVM node: without it the tests of `blockchain_mint` say `skipped`.
+ANVIL := 1.7.1
+tools: target/tools/schemathesis/$(SCHEMATHESIS) target/tools/anvil/$(ANVIL)
 
 target/tools/schemathesis/$(SCHEMATHESIS):
 	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
@@ -48,6 +50,17 @@ target/tools/schemathesis/$(SCHEMATHESIS):
 	    && target/tools/schemathesis/bin/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
 	    && touch $@ || { rm -rf target/tools/schemathesis; echo "schemathesis cannot be installed: its test is skipped" >&2; }; \
 	else echo "python3 with venv and pip is missing: the test with schemathesis is skipped" >&2; fi
+
+target/tools/anvil/$(ANVIL):
+	@if ! command -v npm >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && apt-get install -y -qq nodejs npm >/dev/null || true; \
+	fi
+	@if command -v npm >/dev/null; then \
+	  rm -rf target/tools/anvil && mkdir -p target/tools/anvil \
+	    && npm install --prefix target/tools/anvil --ignore-scripts --no-fund --no-audit --loglevel=error \
+	      @foundry-rs/anvil@$(ANVIL) >/dev/null && touch $@ \
+	    || { rm -rf target/tools/anvil; echo "anvil cannot be installed: the tests with an EVM node are skipped" >&2; }; \
+	else echo "npm is missing: the tests with an EVM node are skipped" >&2; fi
 
 run: setup
 	cargo build --release -p sprag

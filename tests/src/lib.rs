@@ -2,12 +2,14 @@
 //!
 //! Everything a rig starts it stops, by its own process id, also when a test fails.
 
+pub mod chain;
 mod client;
 mod ledger;
 mod product;
 mod stream;
 pub mod wait;
 
+pub use chain::Chain;
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
 pub use product::{Product, binary};

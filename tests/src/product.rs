@@ -52,6 +52,18 @@ impl Product {
         Self::spawn(command)
     }
 
+    /// Starts `sprag up` with a configuration file.
+    pub fn start_with(store: &Path, config: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--store"])
+            .arg(format!("sqlite:{}", store.display()))
+            .arg("--config")
+            .arg(config)
+            .envs(environment.iter().copied());
+        Self::spawn(command)
+    }
+
     /// Starts `sprag up --demo` as it comes; its passing store lies below `folder`.
     pub fn start_demo(folder: &Path) -> Self {
         let mut command = Command::new(binary("sprag"));

@@ -7,7 +7,9 @@
 
 mod config;
 pub mod exec;
+pub mod failpoint;
 pub mod http;
+pub mod mint;
 pub mod outbound;
 mod registry;
 pub mod secrets;

@@ -52,7 +52,7 @@ impl Environment {
                 continue;
             };
             let place = Place::Variable(name.clone());
-            let checked = parse(key, text).and_then(|value| check(key, &value).map(|()| value));
+            let checked = parse(key, text).and_then(|value| check(key.kind, &value).map(|()| value));
             match checked {
                 Ok(value) => layers.set(key, value, place),
                 Err((detail, remedy)) => problems.push(Problem {

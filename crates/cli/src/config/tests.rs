@@ -165,3 +165,39 @@ fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
         [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]
     );
 }
+
+#[test]
+fn entries_with_names_of_their_own_are_read_and_checked_where_they_stand() {
+    let key = "[signers.issuer]\nkey = \"{{secrets.issuer_key}}\"\n";
+    let read = settings(
+        &format!("[chains.base]\nrpc = \"https://node/{{{{secrets.x}}}}\"\nchainId = 8453\n{key}"),
+        &[],
+        Given::default(),
+    );
+    let mint = read.unwrap().runners.mint;
+    assert_eq!(mint.chains["base"].chain_id, Some(8453));
+    assert_eq!(mint.signers["issuer"].key, "{{secrets.issuer_key}}");
+    let said = |toml: &str| {
+        let problems = refused(toml, &[], Given::default());
+        let lines = problems
+            .iter()
+            .map(|problem| format!("{}: {} ({})", problem.place, problem.detail, problem.remedy));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let wrong = said(
+        "[chains.base]\nrcp = \"x\"\n[chains.two]\nrpc = \"ftp://x\"\n[signers]\nissuer = 1\n[signers.s]\nkey = \"0x12\"\n\
+         [contracts.c]\nchain = \"bse\"\naddress = \"0x1\"\nabi = \"[]\"\n",
+    );
+    for part in [
+        ":2:1: unknown key `rcp` (did you mean `rpc`?)",
+        ":1:9: `[chains.base]` has no `rpc`",
+        ":4:7: `[chains.two] rpc`",
+        "`signers.issuer` is a section",
+        "`[signers.s] key`",
+        ":10:9: `[contracts.c] chain`",
+        "did you mean `base`?",
+    ] {
+        assert!(wrong.contains(part), "{part} is not in\n{wrong}");
+    }
+    assert!(!wrong.contains("0x12"), "a key in clear is not repeated: {wrong}");
+}

@@ -19,6 +19,7 @@ pub(crate) struct Case {
     pub(crate) config: Value,
     pub(crate) number: u32,
     pub(crate) timeout: Duration,
+    pub(crate) checkpoint: Option<Value>,
     pub(crate) control: Recorder,
 }
 
@@ -34,6 +35,7 @@ impl Case {
             config,
             number: 1,
             timeout: Duration::from_secs(30),
+            checkpoint: None,
             control: Recorder::default(),
         }
     }
@@ -53,7 +55,7 @@ impl Case {
             config: &self.config,
             idempotency_key: "act_0000000000000000000000000.1",
             timeout: self.timeout,
-            checkpoint: None,
+            checkpoint: self.checkpoint.as_ref(),
             control: &self.control,
         }
     }

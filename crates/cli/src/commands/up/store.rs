@@ -50,6 +50,10 @@ fn lane(writer: Writer) -> Result<Box<dyn LaneStore>, Failure> {
     let Ok(text) = std::env::var(FAILPOINT) else {
         return Ok(Box::new(writer));
     };
+    // Some are between the steps of a runner, not at the store.
+    if sprag_runners::failpoint::choose(&text) {
+        return Ok(Box::new(writer));
+    }
     let failpoint = text
         .parse()
         .map_err(|error| Failure::invalid(format!("{FAILPOINT}: {error}")))?;

@@ -1,0 +1,243 @@
+//! Sections whose entries have names of the operator's own: `[chains.base]`, `[signers.issuer]`.
+//!
+//! They stand in the file alone: a name cannot be part of an environment variable without guessing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use sprag_runners::mint::{ChainOptions, ContractOptions, Options, SignerOptions};
+
+use super::keys::Kind;
+use super::layers::{Place, Value};
+
+/// A section of named entries.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// `chains` of `[chains.base]`.
+    pub(super) name: &'static str,
+    /// `base`.
+    example: &'static str,
+    /// What an entry is, one comment line each.
+    about: &'static [&'static str],
+    /// Its keys.
+    pub(super) keys: &'static [Key],
+}
+
+/// A key of a named entry.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it holds.
+    pub(super) kind: Kind,
+    /// Whether an entry can do without it.
+    pub(super) need: Need,
+    /// How it could look, as TOML.
+    pub(super) example: &'static str,
+    about: &'static str,
+}
+
+/// Whether an entry can do without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It cannot.
+    Required,
+    /// It can.
+    Optional,
+}
+
+/// All of them, in the order in which they are printed.
+pub(super) static SECTIONS: &[Section] = &[
+    Section {
+        name: "chains",
+        example: "base",
+        about: &["An EVM chain, by the name that `network` of a `blockchain_mint` action uses."],
+        keys: &[
+            required(
+                "rpc",
+                "\"https://mainnet.base.org\"",
+                "Its node. May hold `{{secrets.NAME}}`.",
+            ),
+            Key {
+                name: "chainId",
+                kind: Kind::Whole {
+                    least: 1,
+                    most: u64::MAX,
+                },
+                need: Need::Optional,
+                example: "8453",
+                about: "What the node must say it is; nothing is signed for another.",
+            },
+            Key {
+                name: "confirmations",
+                kind: Kind::Whole { least: 1, most: 1_000 },
+                need: Need::Optional,
+                example: "1",
+                about: "Blocks before a transaction counts.",
+            },
+            Key {
+                name: "bumpAfterSeconds",
+                kind: Kind::Whole { least: 1, most: 86_400 },
+                need: Need::Optional,
+                example: "30",
+                about: "A transaction that is not mined by then is offered a higher fee.",
+            },
+            optional(
+                "maxFeePerGas",
+                "\"50 gwei\"",
+                "The most that is ever offered for a unit of gas.",
+            ),
+        ],
+    },
+    Section {
+        name: "signers",
+        example: "issuer",
+        about: &["Who signs transactions."],
+        keys: &[
+            required(
+                "key",
+                "\"{{secrets.issuer_key}}\"",
+                "The secret that holds the private key.",
+            ),
+            optional(
+                "unclaimed",
+                "\"replace\"",
+                "A transaction that no running action claims and that blocks one: `replace` it, or `wait`.",
+            ),
+        ],
+    },
+    Section {
+        name: "contracts",
+        example: "certificates",
+        about: &["A contract, found by its name or by network and address."],
+        keys: &[
+            required("chain", "\"base\"", "The chain it is on."),
+            required(
+                "address",
+                "\"0x0000000000000000000000000000000000000000\"",
+                "Where it is.",
+            ),
+            required(
+                "abi",
+                "\"certificates.json\"",
+                "A file with its ABI, or the ABI itself as JSON.",
+            ),
+            optional("signer", "\"issuer\"", "Who signs calls of it, unless an action says."),
+        ],
+    },
+];
+
+const fn required(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Text,
+        need: Need::Required,
+        example,
+        about,
+    }
+}
+
+const fn optional(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Text,
+        need: Need::Optional,
+        example,
+        about,
+    }
+}
+
+/// The section of that name.
+pub(super) fn section(name: &str) -> Option<&'static Section> {
+    SECTIONS.iter().find(|section| section.name == name)
+}
+
+/// The entries as comments, ready to be made true.
+pub(super) fn print(text: &mut String) {
+    for Section {
+        name,
+        example,
+        about,
+        keys,
+    } in SECTIONS
+    {
+        text.push('\n');
+        // Writing to a text cannot fail.
+        for line in *about {
+            let _ = writeln!(text, "# {line}");
+        }
+        let _ = writeln!(text, "# [{name}.{example}]");
+        for key in *keys {
+            let _ = writeln!(text, "# {} = {} # {}", key.name, key.example, key.about);
+        }
+    }
+}
+
+/// One entry as it was written.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) values: BTreeMap<&'static str, (Value, Place)>,
+}
+
+impl Entry {
+    fn text(&self, key: &str) -> Option<String> {
+        match self.values.get(key) {
+            Some((Value::Text(text), _)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    fn whole(&self, key: &str) -> Option<u64> {
+        match self.values.get(key) {
+            Some((Value::Whole(number), _)) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// All entries, by section and name.
+#[derive(Debug, Default)]
+pub(super) struct Entries(pub(super) BTreeMap<(&'static str, String), Entry>);
+
+impl Entries {
+    /// Where a key was written, or the entry that lacks it.
+    pub(super) fn place(&self, section: &str, name: &str, key: &str) -> Option<Place> {
+        let (_, entry) = self.0.iter().find(|((of, named), _)| *of == section && named == name)?;
+        Some(entry.values.get(key).map_or(&entry.place, |(_, place)| place).clone())
+    }
+
+    fn of(&self, section: &'static str) -> impl Iterator<Item = (String, &Entry)> {
+        let entries = self.0.iter().filter(move |((of, _), _)| *of == section);
+        entries.map(|((_, name), entry)| (name.clone(), entry))
+    }
+
+    /// What `blockchain_mint` is told.
+    pub(super) fn mint(&self) -> Options {
+        let chain = |entry: &Entry| ChainOptions {
+            rpc: entry.text("rpc").unwrap_or_default(),
+            chain_id: entry.whole("chainId"),
+            confirmations: entry.whole("confirmations"),
+            bump_after_seconds: entry.whole("bumpAfterSeconds"),
+            max_fee_per_gas: entry.text("maxFeePerGas"),
+        };
+        let signer = |entry: &Entry| SignerOptions {
+            key: entry.text("key").unwrap_or_default(),
+            unclaimed: entry.text("unclaimed"),
+        };
+        let contract = |entry: &Entry| ContractOptions {
+            chain: entry.text("chain").unwrap_or_default(),
+            address: entry.text("address").unwrap_or_default(),
+            abi: entry.text("abi").unwrap_or_default(),
+            signer: entry.text("signer"),
+        };
+        Options {
+            chains: self.of("chains").map(|(name, entry)| (name, chain(entry))).collect(),
+            signers: self.of("signers").map(|(name, entry)| (name, signer(entry))).collect(),
+            contracts: self
+                .of("contracts")
+                .map(|(name, entry)| (name, contract(entry)))
+                .collect(),
+        }
+    }
+}
