@@ -8,6 +8,7 @@ mod demo;
 mod failpoints;
 mod jobs;
 mod life;
+mod mint;
 mod once;
 mod openapi;
 mod streams;
