@@ -270,6 +270,39 @@ fn a_revert_is_a_dead_letter_that_mints_once_when_it_is_retried() {
     assert_eq!(rig.minted("closed"), 1);
 }
 
+#[test]
+fn an_attempt_that_ran_out_of_time_is_unknown_because_its_own_checkpoint_says_so() {
+    let Some(rig) = Rig::start(&["--port", "0"]) else {
+        return;
+    };
+    rig.chain.automine(false);
+    let product = rig.server("sprag.db", None).unwrap();
+    let mut client = product.client();
+    let mut machine = machine();
+    machine["actions"][0]["timeout"] = json!(500);
+    machine["actions"][0]["retryPolicy"] = json!({ "maxAttempts": 1 });
+    assert_eq!(client.post("/v1/machines", &machine).unwrap().status, 201);
+    start(&mut client, "slow").unwrap();
+    let dead = wait::until("a dead letter", GUARD, || {
+        let list = client.get("/v1/dead-letters").unwrap();
+        list.body["data"].get(0).cloned()
+    });
+    let id = dead["id"].as_str().unwrap();
+    let action = client.get(&format!("/v1/actions/{id}")).unwrap().body;
+    assert_eq!(
+        action["attempts"][0]["outcome"], "unknown",
+        "it waits for a block: {action:#}"
+    );
+    assert_eq!(action["lastError"]["type"], "network_congestion");
+    rig.chain.automine(true);
+    rig.chain.mine();
+    client
+        .post(&format!("/v1/dead-letters/{id}/retry"), &json!({}))
+        .unwrap();
+    complete(&mut client, 1).unwrap();
+    assert_eq!((rig.minted("slow"), rig.chain.count(ISSUER)), (1, 2));
+}
+
 /// Starts a mint that dies at the failpoint, lets another server finish it. Says whether it died.
 fn dies_at(rig: &Rig, data: &str, failpoint: &str) -> bool {
     let store = format!("{data}.db");

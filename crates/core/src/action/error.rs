@@ -148,6 +148,8 @@ pub fn of_io(error: &std::io::Error) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -170,6 +172,17 @@ mod tests {
         for (status, expected) in table {
             assert_eq!(of_http_status(status), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn a_fix_stands_among_the_details_and_pushes_none_of_them_out() {
+        let fix = |error: ActionError| error.with_fix("do it").details;
+        let bare = ActionError::new(kind::CONFLICT, "no");
+        assert_eq!(fix(bare.clone()), Some(json!({"suggestedFix": "do it"})));
+        let host = bare.clone().with_details(json!({"host": "x"}));
+        assert_eq!(fix(host), Some(json!({"host": "x", "suggestedFix": "do it"})));
+        let text = bare.with_details(json!("x"));
+        assert_eq!(fix(text), Some(json!({"details": "x", "suggestedFix": "do it"})));
     }
 
     #[test]
