@@ -20,8 +20,8 @@
 //! - Nothing is sent before it stands in the claim, so an action without a claim has sent nothing.
 //! - All transactions of a claim have one nonce of one account, so the chain takes one of them at most.
 //! - A claim is given up for another nonce only when the chain itself says that none of its transactions can ever
-//!   succeed: one of them is confirmed *and reverted*, or its nonce is used up, confirmed, in a block that holds *none of
-//!   them* (see [`whose`]; a missing receipt alone proves nothing, since a node may lag behind another).
+//!   succeed: one of them is confirmed *and reverted*, or *another's transaction with its
+//!   nonce* is found in a confirmed block (see [`whose`]; missing receipts and counts prove nothing, since nodes lag).
 //! - An edited configuration takes over the claim: its call is signed for the same nonce, so it takes the place of the
 //!   old one or is refused because the old one was mined.
 //!

@@ -189,6 +189,22 @@ impl Node {
         receipt.map(Some).ok_or_else(|| Error::garbage("not a receipt", METHOD))
     }
 
+    /// Who sent a transaction that is in a block, and with which nonce; none where the node does not know it.
+    pub(super) async fn sender(&self, hash: B256) -> Result<Option<(Address, u64)>, Error> {
+        const METHOD: &str = "eth_getTransactionByHash";
+        let found = self.ask(METHOD, json!([hash])).await?;
+        if found.get("blockNumber").is_none_or(Value::is_null) {
+            return Ok(None);
+        }
+        let from = found
+            .get("from")
+            .and_then(|from| serde_json::from_value(from.clone()).ok());
+        let nonce = found.get("nonce").and_then(quantity);
+        from.zip(nonce)
+            .map(Some)
+            .ok_or_else(|| Error::garbage("not a transaction", METHOD))
+    }
+
     /// The hashes of a block's transactions.
     pub(super) async fn block_hashes(&self, number: u64) -> Result<Vec<B256>, Error> {
         const METHOD: &str = "eth_getBlockByNumber";

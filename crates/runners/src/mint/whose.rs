@@ -1,8 +1,11 @@
 //! Whose transaction used a nonce. The one place where a claim may be given up, so it takes nothing for granted.
 //!
-//! That no receipt is found for any of our transactions proves nothing: the node that says so may be behind the one that
-//! counted. So the block is looked for in which the account's count passed the nonce, and its transactions are read.
-//! Only a confirmed block that holds none of ours is another's.
+//! Neither a missing receipt nor a count proves anything: one node may be behind another, and a node that is just taking
+//! in a block may count a transaction before it shows it. So the block is looked for in which the account's count passed
+//! the nonce, and in it the very transaction that used the nonce. Only when that is found, confirmed, and is none of ours,
+//! the nonce is another's: then the chain can take none of ours any more.
+
+use alloy_primitives::B256;
 
 use super::attempt::Mint;
 use super::claim::Claim;
@@ -30,12 +33,21 @@ impl Mint<'_> {
             }
             Err(error) => return Err(error),
         };
-        let hashes = self.node.block_hashes(block).await?;
-        let ours = hashes.iter().any(|hash| claim.find(*hash).is_some());
-        if ours || depth(head, block) < self.plan.network.pace.confirmations {
-            return Ok(unsettled());
+        let deep = depth(head, block) >= self.plan.network.pace.confirmations;
+        match self.user(claim, block).await? {
+            Some(hash) if deep && claim.find(hash).is_none() => Ok(Seen::Lost),
+            _ => Ok(unsettled()),
         }
-        Ok(Seen::Lost)
+    }
+
+    /// The transaction in the block that used the claim's nonce, if it is there.
+    async fn user(&self, claim: &Claim, block: u64) -> Result<Option<B256>, Error> {
+        for hash in self.node.block_hashes(block).await? {
+            if self.node.sender(hash).await? == Some((claim.from, claim.nonce)) {
+                return Ok(Some(hash));
+            }
+        }
+        Ok(None)
     }
 
     async fn is_used(&self, claim: &Claim, block: u64) -> Result<bool, Error> {
