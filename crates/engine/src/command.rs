@@ -10,6 +10,7 @@ use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
+use crate::closings::Closed;
 use crate::control;
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
@@ -24,6 +25,28 @@ pub struct Command {
     pub idempotency: Option<Idempotency>,
     /// Where the answer goes, once what it says is durable. The engine's own requests have nobody to answer.
     pub reply: Option<oneshot::Sender<Reply>>,
+    /// Where the execution goes that the answer speaks of, once it is closed.
+    pub closed: Option<Closed>,
+}
+
+impl Command {
+    /// A request of the engine's own: there is nobody to answer.
+    pub fn own(request: Request) -> Self {
+        Self {
+            request,
+            idempotency: None,
+            reply: None,
+            closed: None,
+        }
+    }
+
+    /// A request whose answer goes to somebody.
+    pub fn asked(request: Request, reply: oneshot::Sender<Reply>) -> Self {
+        Self {
+            reply: Some(reply),
+            ..Self::own(request)
+        }
+    }
 }
 
 /// The answer to a command.

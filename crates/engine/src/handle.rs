@@ -17,6 +17,7 @@ use sprag_store::{Error, records};
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
+use crate::closings::{Closing, Closings};
 use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
@@ -46,6 +47,7 @@ pub struct Handle {
     secrets: Arc<dyn SecretSource>,
     limits: Limits,
     pub(crate) board: Board,
+    closings: Closings,
     /// One backup at a time.
     pub(crate) backups: Arc<Semaphore>,
     metrics: Arc<Metrics>,
@@ -62,6 +64,8 @@ pub(crate) struct HandleParts {
     pub(crate) limits: Limits,
     /// The switches that the lane shows.
     pub(crate) board: Board,
+    /// Where the lane looks for those who wait.
+    pub(crate) closings: Closings,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -82,6 +86,7 @@ impl Handle {
             secrets,
             limits,
             board,
+            closings,
             metrics,
         } = parts;
         Self {
@@ -94,6 +99,7 @@ impl Handle {
             secrets,
             limits,
             board,
+            closings,
             backups: Arc::new(Semaphore::new(1)),
             metrics,
         }
@@ -242,25 +248,24 @@ impl Handle {
 
     /// An execution once it is closed, or as it is when the time is up.
     pub async fn wait_closed(&self, id: ExecutionId, most: Duration) -> Result<ExecutionView, Refusal> {
-        let mut changes = self.changes();
-        let closed = async {
-            loop {
-                let view = self.execution(id).await?;
-                if matches!(view.status, "completed" | "cancelled") {
-                    return Ok(view);
-                }
-                loop {
-                    match changes.recv().await {
-                        Ok(Change::Execution { id: its, .. }) if its == id => break,
-                        Ok(_) => {}
-                        Err(_) => break,
-                    }
-                }
-            }
-        };
-        match tokio::time::timeout(most, closed).await {
-            Ok(view) => view,
-            Err(_) => self.execution(id).await,
+        let closing = self.closings.wait(id);
+        let view = self.execution(id).await?;
+        if view.is_closed() {
+            return Ok(view);
+        }
+        self.wait_closing(id, closing, most).await
+    }
+
+    /// What arrives when an execution closes, or the execution as it is when the time is up.
+    pub async fn wait_closing(
+        &self,
+        id: ExecutionId,
+        closing: Closing,
+        most: Duration,
+    ) -> Result<ExecutionView, Refusal> {
+        match tokio::time::timeout(most, closing).await {
+            Ok(Ok(view)) => Ok(view),
+            Ok(Err(_)) | Err(_) => self.execution(id).await,
         }
     }
 

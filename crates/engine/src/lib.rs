@@ -64,6 +64,7 @@
 //! ```
 
 mod aggregate;
+mod closings;
 pub mod command;
 pub mod control;
 pub mod convert;
@@ -90,6 +91,7 @@ mod tasks;
 mod timers;
 pub mod view;
 
+pub use closings::{Closed, Closing};
 pub use engine::{Builder, Engine, Requirements};
 pub use follow::{Census, Followed};
 pub use handle::Handle;

@@ -3,7 +3,9 @@
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::Machine;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
+use crate::closings::{Closed, Closing};
 use crate::command::{Answer, Applied, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start};
 use crate::handle::{action, execution, unexpected};
 use crate::idempotency::{Idempotency, Key};
@@ -35,6 +37,13 @@ impl Once {
     /// Starts an execution.
     pub async fn start(self, start: Start) -> Asked<ExecutionView> {
         self.ask(Request::Start(start), execution).await
+    }
+
+    /// Starts an execution, and gives what arrives once it is closed. For an answer that was given before nothing arrives.
+    pub async fn start_awaited(self, start: Start) -> (Asked<ExecutionView>, Closing) {
+        let (closed, closing) = oneshot::channel();
+        let asked = self.ask_awaited(Request::Start(start), Some(closed), execution).await;
+        (asked, closing)
     }
 
     /// Sends a message.
@@ -83,8 +92,17 @@ impl Once {
     }
 
     async fn ask<T>(self, request: Request, read: impl FnOnce(Reply) -> Result<T, Refusal>) -> Asked<T> {
+        self.ask_awaited(request, None, read).await
+    }
+
+    async fn ask_awaited<T>(
+        self,
+        request: Request,
+        closed: Option<Closed>,
+        read: impl FnOnce(Reply) -> Result<T, Refusal>,
+    ) -> Asked<T> {
         let idempotency = self.key.as_ref().and_then(|key| Idempotency::of(key, &request));
-        match self.inbox.ask_once(request, idempotency).await {
+        match self.inbox.ask_once(request, idempotency, closed).await {
             Ok(Answer::Replayed(first)) => Asked {
                 answer: read(*first),
                 replayed: true,

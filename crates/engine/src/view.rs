@@ -51,6 +51,13 @@ pub struct ExecutionView {
     pub failure: Option<String>,
 }
 
+impl ExecutionView {
+    /// Whether it has ended.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.status, "completed" | "cancelled")
+    }
+}
+
 /// The word for a status, read back.
 fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
     let text = String::deserialize(deserializer)?;

@@ -202,11 +202,7 @@ fn what_was_set_aside_is_found_again_when_the_process_dies_right_after_the_relea
         id: switch.id,
         matches: Matches::Any,
     });
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(request)]);
     rig.crash();
     assert_eq!(begun(&rig), 150);
 }
@@ -269,11 +265,7 @@ fn a_switch_holds_what_was_chosen_and_has_not_begun() {
     on(&mut rig, "all", Mode::Hold);
     rig.act(Request::RetryNow(action)).unwrap();
     let request = Request::Internal(Internal::Begin(id, action));
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(request)]);
     rig.run();
     assert_eq!(rig.started().len(), 1);
 }
@@ -317,11 +309,7 @@ fn cancelling_goes_on_after_a_crash() {
         by: "x".to_owned(),
         expires_at: None,
     }));
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(request)]);
     rig.crash();
     for id in ids {
         assert_eq!(rig.action_status(id, "call"), Status::Cancelled);
