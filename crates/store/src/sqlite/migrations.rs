@@ -36,6 +36,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "control",
         sql: include_str!("migrations/0004_control.sql"),
     },
+    Migration {
+        version: 5,
+        name: "history",
+        sql: include_str!("migrations/0005_history.sql"),
+    },
 ];
 
 const CREATE: &str = "\
