@@ -36,6 +36,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "control",
         sql: include_str!("migrations/0004_control.sql"),
     },
+    Migration {
+        version: 5,
+        name: "search",
+        sql: include_str!("migrations/0005_search.sql"),
+    },
 ];
 
 const CREATE: &str = "\

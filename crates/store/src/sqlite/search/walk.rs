@@ -14,6 +14,9 @@ const EXECUTION_OPEN_MAX: i64 = ExecutionStatus::Failed as i64;
 /// The greatest number of an open action's status.
 const ACTION_OPEN_MAX: i64 = Status::Retrying as i64;
 const DEAD: i64 = Status::Dead as i64;
+/// The least number of what ended and neither succeeded nor waits for a person.
+const OVER_MIN: i64 = Status::Cancelled as i64;
+const CANCELLED: i64 = ExecutionStatus::Cancelled as i64;
 /// The greatest instant that an id can hold.
 const ID_MILLIS_MAX: i64 = (1 << 48) - 1;
 
@@ -130,6 +133,10 @@ fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Opti
             ..walk
         }),
     );
+    if statuses == Some(&[CANCELLED]) {
+        let from = "execution INDEXED BY execution_cancelled";
+        walks.push(Walk::new(from, "status = 4", ID, &[]));
+    }
     walks
 }
 
@@ -155,6 +162,12 @@ fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<
             ..walk
         }),
     );
+    if let Some(&[status]) = statuses
+        && status >= OVER_MIN
+    {
+        let place = format!("status = {status} AND status >= {OVER_MIN}");
+        walks.push(Walk::new("action INDEXED BY action_over", &place, ID, &[]));
+    }
     if statuses == Some(&[DEAD]) {
         walks.push(Walk::new("action INDEXED BY action_dead", "status = 5", ID, &[]));
         walks.extend(equal(Field::Machine).map(|machine| {
