@@ -194,7 +194,7 @@ fn questions(client: &mut Client, fresh: &str) -> Vec<Question> {
 }
 
 /// Filters with many matches, few and none; also on fields without an index, where a page looks at so many rows only.
-const EXECUTIONS: [(Rows, &str); 23] = [
+const EXECUTIONS: [(Rows, &str); 26] = [
     (Rows::Some, ""),
     (Rows::Some, "machine = \"one\""),
     (Rows::Some, "machine = \"endless\""),
@@ -220,10 +220,13 @@ const EXECUTIONS: [(Rows, &str); 23] = [
     (Rows::Some, "machine = \"marked\" AND tag = \"batch-1\""),
     (Rows::None, "machine = \"one\" AND status = \"cancelled\""),
     (Rows::None, "machine = \"one\" AND version = 7"),
+    (Rows::None, "machine = \"marked\" AND version = 7"),
+    (Rows::None, "key = \"daily\" AND version = 7"),
+    (Rows::None, "tag = \"marked\" AND version = 7"),
     (Rows::None, "version = 7"),
 ];
 
-const ACTIONS: [(Rows, &str); 20] = [
+const ACTIONS: [(Rows, &str); 22] = [
     (Rows::Some, ""),
     (Rows::Some, "actionId = \"work\""),
     (Rows::Some, "actionId = \"give_up\""),
@@ -237,6 +240,8 @@ const ACTIONS: [(Rows, &str); 20] = [
     (Rows::None, "status IN (\"queued\", \"retrying\", \"scheduled\")"),
     (Rows::Some, "errorType = \"temporary_failure\""),
     (Rows::None, "errorType = \"timeout\""),
+    (Rows::None, "errorType = \"temporary_failure\" AND type = \"webhook\""),
+    (Rows::None, "tag = \"marked\" AND type = \"webhook\""),
     (Rows::Some, "tag = \"marked\""),
     (Rows::Some, "tag = \"batch-0\""),
     (Rows::None, "tag = \"nobody\""),
@@ -303,7 +308,7 @@ fn list_on_the_command_line(product: &Product) {
 }
 
 /// Old executions go a few at a time, and whoever asks meanwhile does not notice. What was too slow is given.
-fn retention(folder: &Path, store: &Path) -> Vec<String> {
+fn retention(folder: &Path, store: &Path) -> Option<String> {
     let config = folder.join("sprag.toml");
     std::fs::write(&config, format!("[retention]\nclosedDays = {CLOSED_DAYS}\n")).unwrap();
     let config = config.display().to_string();

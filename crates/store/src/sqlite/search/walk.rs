@@ -61,8 +61,10 @@ impl Table {
 /// A part of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sqlite) struct Walk {
-    /// The table with the index.
+    /// The table with the index, and the rows that it leads to.
     pub(super) from: &'static str,
+    /// The index alone, to count its entries: looking at each row would cost as much as the walk.
+    pub(super) index: &'static str,
     /// The part of the index.
     pub(super) place: String,
     /// The parameters of `place`.
@@ -90,6 +92,7 @@ impl Walk {
         let constants = tests.iter().filter_map(|test| test.constants.first());
         Self {
             from,
+            index: from,
             place: place.to_owned(),
             values: constants.map(value).collect(),
             id,
@@ -121,7 +124,10 @@ fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Opti
     }));
     walks.extend(equal(Field::Tag).map(|tag| {
         let from = "execution_tag CROSS JOIN execution ON execution.id = execution_tag.execution";
-        Walk::new(from, "execution_tag.tag = ?", "execution_tag.execution", &[tag])
+        Walk {
+            index: "execution_tag",
+            ..Walk::new(from, "execution_tag.tag = ?", "execution_tag.execution", &[tag])
+        }
     }));
     walks.extend(
         equal(Field::Machine)
@@ -149,7 +155,10 @@ fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<
     }));
     walks.extend(equal(Field::Tag).map(|tag| {
         let from = "action_tag CROSS JOIN action ON action.id = action_tag.action";
-        Walk::new(from, "action_tag.tag = ?", "action_tag.action", &[tag])
+        Walk {
+            index: "action_tag",
+            ..Walk::new(from, "action_tag.tag = ?", "action_tag.action", &[tag])
+        }
     }));
     walks.extend(equal(Field::ErrorType).map(|error| {
         let place = "error_kind = ? AND error_kind IS NOT NULL";
