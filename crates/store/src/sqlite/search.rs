@@ -22,7 +22,7 @@ use crate::traits::{Found, Search};
 
 /// Rows that a page looks at where an index leads to them: they may lie anywhere in the file, one in each of its pages,
 /// while those of the table itself lie side by side.
-const SCATTERED_MAX: usize = 2_000;
+const SCATTERED_MAX: usize = 500;
 
 /// Executions that meet a condition.
 pub(super) fn executions(
