@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod backup;
+mod closed;
 mod crash;
 mod demo;
 mod failpoints;
@@ -10,6 +11,7 @@ mod jobs;
 mod life;
 mod once;
 mod openapi;
+mod sleeping;
 mod streams;
 mod structure;
 mod timers;

@@ -38,8 +38,13 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 5,
+        name: "search",
+        sql: include_str!("migrations/0005_search.sql"),
+    },
+    Migration {
+        version: 6,
         name: "history",
-        sql: include_str!("migrations/0005_history.sql"),
+        sql: include_str!("migrations/0006_history.sql"),
     },
 ];
 

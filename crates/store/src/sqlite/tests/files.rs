@@ -105,7 +105,8 @@ fn the_schema_records_its_steps_by_number_and_name() {
         (2, "idempotency"),
         (3, "jobs"),
         (4, "control"),
-        (5, "history"),
+        (5, "search"),
+        (6, "history"),
     ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }

@@ -87,6 +87,9 @@ fn what_belongs_to_an_execution_is_deleted_by_key() {
     for sql in retention::DELETE_BELONGINGS {
         assert_plan(&connection, sql, "(execution=?)");
     }
+    assert_plan(&connection, retention::DELETE_TAGS[0], "(tag=? AND execution=?)");
+    assert_plan(&connection, retention::DELETE_TAGS[1], "(tag=? AND action=?)");
+    assert_plan(&connection, retention::DELETE_TAGS[1], "action_execution (execution=?)");
 }
 
 #[test]
