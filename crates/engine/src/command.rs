@@ -10,7 +10,7 @@ use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
-use crate::control;
+use crate::control::{self, Matches};
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
@@ -33,7 +33,7 @@ pub type Reply = Result<Answer, Refusal>;
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Keep a machine version.
-    Apply(Arc<Machine>),
+    Apply(Apply),
     /// Start an execution.
     Start(Start),
     /// Send a message.
@@ -136,6 +136,25 @@ pub struct AttemptRef {
     pub action: ActionId,
     /// Whose.
     pub execution: ExecutionId,
+}
+
+/// A machine to keep.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// What it is.
+    pub machine: Arc<Machine>,
+    /// Only if its newest version is this one.
+    pub matches: Matches,
+}
+
+impl From<Arc<Machine>> for Apply {
+    /// Whatever its newest version is.
+    fn from(machine: Arc<Machine>) -> Self {
+        Self {
+            machine,
+            matches: Matches::Any,
+        }
+    }
 }
 
 /// How to start an execution.

@@ -20,8 +20,9 @@ use crate::aggregate::Aggregate;
 use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
-use crate::control::Board;
+use crate::control::{Board, Matches};
 use crate::convert;
+use crate::divergence::Comparison;
 use crate::history::{self, HistoryView};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
@@ -30,7 +31,7 @@ use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
 use crate::once::Once;
 use crate::options::Limits;
-use crate::replay::{self, Replayed};
+use crate::replay::{self, Replayed, Walk};
 use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
 
@@ -156,17 +157,14 @@ impl Handle {
     /// The same engine for one request that acts once, however often it is sent under `key`.
     pub fn once(&self, key: Option<Key>) -> Once {
         Once {
-            inbox: self.inbox.clone(),
+            handle: self.clone(),
             key,
         }
     }
 
     /// Keeps a machine version.
     pub async fn apply(&self, machine: Machine) -> Result<Applied, Refusal> {
-        match self.inbox.ask(Request::Apply(Arc::new(machine))).await? {
-            Answer::Applied(applied) => Ok(applied),
-            other => Err(unexpected(&other)),
-        }
+        self.once(None).apply(machine, Matches::Any).await.answer
     }
 
     /// Starts an execution.
@@ -359,13 +357,14 @@ impl Handle {
             };
             let from = handle.compiled(reader, &aggregate)?;
             let to = handle.version(reader, &name, target.version)?;
-            Ok(Ok(migration::check(
-                &aggregate,
-                (&from, &to),
-                target.version,
-                &states,
-                now,
-            )))
+            let mut check = migration::check(&aggregate, (&from, &to), target.version, &states, now);
+            if check.possible {
+                let versions = |machine: &str, version| handle.version(reader, machine, version);
+                let walk = Walk::begin(reader, &aggregate, &versions)?;
+                let compared = Comparison::new(&aggregate, (&from, &to), target.version, &states).over(walk)?;
+                (check.replayed, check.divergence) = compared;
+            }
+            Ok(Ok(check))
         })
         .await?
     }
@@ -428,11 +427,6 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
         Ok(view)
-    }
-
-    /// Asks the lane.
-    pub(crate) async fn ask(&self, request: Request) -> Reply {
-        self.inbox.ask(request).await
     }
 
     /// Reads committed state off the async threads.

@@ -86,7 +86,7 @@ impl Clients {
     pub(crate) fn begin(&self) -> Vec<Ask> {
         let first = self.fixtures.iter().filter_map(|fixture| fixture.versions.first());
         let apply = |machine| Ask {
-            request: Request::Apply(std::sync::Arc::clone(machine)),
+            request: Request::Apply(std::sync::Arc::clone(machine).into()),
             purpose: Purpose::Apply,
         };
         first.map(apply).collect()
@@ -322,7 +322,7 @@ impl Clients {
         let fixture = *self.random.pick(&self.fixtures)?;
         let machine = self.random.pick(&fixture.versions)?;
         Some(Ask {
-            request: Request::Apply(std::sync::Arc::clone(machine)),
+            request: Request::Apply(std::sync::Arc::clone(machine).into()),
             purpose: Purpose::Apply,
         })
     }

@@ -89,7 +89,7 @@ impl Simulation {
                         states: BTreeMap::new(),
                     };
                     let apply = |machine| Ask {
-                        request: Request::Apply(Arc::clone(machine)),
+                        request: Request::Apply(Arc::clone(machine).into()),
                         purpose: Purpose::Apply,
                     };
                     asks.extend(mended.map(apply));

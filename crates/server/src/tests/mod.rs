@@ -3,7 +3,9 @@
 mod client;
 mod codes;
 mod contract;
+mod divergence;
 mod edges;
+mod etags;
 mod faulty;
 mod filters;
 mod guarded;
@@ -16,6 +18,7 @@ mod migration;
 mod once;
 mod operate;
 mod pages;
+mod posts;
 mod streams;
 mod tools;
 mod work;
