@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use super::client::Reply;
+use super::client::{Kept, Reply, request};
 use super::world::{DOOMED, LATER, ORDER, World};
 
 /// Requests in all, and how many at a time.
@@ -112,17 +112,19 @@ async fn a_repeated_start_that_waits_waits_again() {
     assert_eq!(again.expect(201)["status"], "completed");
 }
 
-/// Sends the same request very often, so many at a time.
-async fn storm(world: &Arc<World>, headers: &'static [(&'static str, &'static str)], body: &Value) -> Vec<Reply> {
+/// Sends the same request very often, on so many connections at a time, each of which is kept.
+async fn storm(world: &World, headers: &'static [(&'static str, &'static str)], body: &Value) -> Vec<Reply> {
     let next = Arc::new(AtomicUsize::new(0));
-    let body = Arc::new(body.to_string());
+    let closing = request("POST", "/v1/executions", headers, body.to_string().as_bytes());
+    let kept = String::from_utf8(closing).unwrap().replace("Connection: close\r\n", "");
+    let (address, kept) = (world.address, Arc::new(kept));
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..AT_ONCE {
-        let (world, next, body) = (Arc::clone(world), Arc::clone(&next), Arc::clone(&body));
+        let (next, kept) = (Arc::clone(&next), Arc::clone(&kept));
         clients.spawn(async move {
-            let mut replies = Vec::new();
+            let (mut connection, mut replies) = (Kept::open(address).await, Vec::new());
             while next.fetch_add(1, Ordering::SeqCst) < REQUESTS {
-                replies.push(world.send("POST", "/v1/executions", headers, body.as_bytes()).await);
+                replies.push(connection.send(kept.as_bytes()).await);
             }
             replies
         });
@@ -132,7 +134,7 @@ async fn storm(world: &Arc<World>, headers: &'static [(&'static str, &'static st
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_ten_thousand_starts_with_one_key_exactly_one_starts() {
-    let world = Arc::new(World::start().await);
+    let world = World::start().await;
     world.apply(LATER).await.expect(201);
     let body = json!({"machine": "later", "key": "one"});
     let replies = storm(&world, &[("Content-Type", "application/json")], &body).await;
@@ -146,7 +148,7 @@ async fn of_ten_thousand_starts_with_one_key_exactly_one_starts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_starts_with_one_idempotency_key_get_one_answer() {
-    let world = Arc::new(World::start().await);
+    let world = World::start().await;
     world.apply(LATER).await.expect(201);
     let body = json!({"machine": "later"});
     let headers = &[("Content-Type", "application/json"), ("Idempotency-Key", "one")];
