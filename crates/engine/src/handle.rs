@@ -12,7 +12,7 @@ use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
 use sprag_core::source::{Format, nearest};
-use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader, Readers};
+use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, records};
 use tokio::sync::{Semaphore, broadcast};
 
@@ -299,21 +299,6 @@ impl Handle {
     /// The open execution that holds a key.
     pub async fn execution_by_key(&self, machine: String, key: String) -> Result<Option<ExecutionId>, Refusal> {
         self.read(move |reader| reader.execution_by_key(&machine, &key)).await
-    }
-
-    /// Executions, newest first.
-    pub async fn executions(&self, query: ExecutionQuery) -> Result<Vec<ExecutionView>, Refusal> {
-        let handle = self.clone();
-        self.read(move |reader| {
-            let mut views = Vec::new();
-            for row in reader.executions(&query)? {
-                let aggregate = whole(reader, row)?;
-                let machine = handle.compiled(reader, &aggregate)?;
-                views.push(handle.shown(&aggregate, &machine));
-            }
-            Ok(views)
-        })
-        .await
     }
 
     /// A page of history, oldest first, after a sequence.

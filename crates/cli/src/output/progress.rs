@@ -1,75 +1,58 @@
-//! How far long work is: a moving line on a terminal, and a line now and then elsewhere. Always on stderr.
+//! How far long work is: a bar that is drawn over itself on stderr, and only where that is a terminal. Elsewhere nothing is
+//! said: what came of the work is data, and comes at its end.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use super::note;
-
-/// Elsewhere than on a terminal, lines come this many looks apart.
-const PLAIN_EVERY: usize = 10;
 /// Characters of the bar.
 const WIDTH: usize = 20;
-/// Characters of the part that moves.
+/// Characters of the part that moves while nobody knows how much there is.
 const SLIDER: usize = 5;
+
+/// How much of how much is done.
+pub(crate) type Share = (u64, u64);
 
 /// Work under way, as it is shown.
 pub(crate) struct Progress {
     is_terminal: bool,
-    is_quiet: bool,
     round: usize,
-    last: String,
 }
 
 impl Progress {
-    /// Of work that people wait for: without a terminal it is said in plain lines.
+    /// Of work that begins.
     pub(crate) fn new() -> Self {
         Self {
             is_terminal: io::stderr().is_terminal(),
-            is_quiet: false,
             round: 0,
-            last: String::new(),
         }
     }
 
-    /// Of work whose end says everything: without a terminal nothing is said.
-    pub(crate) fn quiet() -> Self {
-        Self {
-            is_quiet: true,
-            ..Self::new()
-        }
-    }
-
-    /// Says how far it is.
-    pub(crate) fn show(&mut self, counts: &str) {
-        self.say(counts, false);
-        self.round += 1;
+    /// Says how far it is; `share` where that is known.
+    pub(crate) fn show(&mut self, words: &str, share: Option<Share>) {
+        self.draw(&bar(self.round, share), words, "");
+        self.round = self.round.wrapping_add(1);
     }
 
     /// Says that it is over.
-    pub(crate) fn end(&mut self, counts: &str) {
-        self.say(counts, true);
+    pub(crate) fn end(&mut self, words: &str) {
+        self.draw(&"=".repeat(WIDTH), words, "\n");
     }
 
-    fn say(&mut self, counts: &str, is_over: bool) {
+    /// Draws over the line that is there.
+    fn draw(&self, bar: &str, words: &str, end: &str) {
         if self.is_terminal {
-            draw(self.round, counts, is_over);
-        } else if !self.is_quiet && counts != self.last && (is_over || self.round.is_multiple_of(PLAIN_EVERY)) {
-            note(counts);
-            counts.clone_into(&mut self.last);
+            // A terminal that is gone is no reason to stop working.
+            let _ = write!(io::stderr(), "\r[{bar}] {words}\u{1b}[K{end}");
         }
     }
 }
 
-/// Draws over the line that is there.
-fn draw(round: usize, counts: &str, is_over: bool) {
-    let end = if is_over { "\n" } else { "" };
-    // A terminal that is gone is no reason to stop waiting.
-    let _ = write!(io::stderr(), "\r[{}] {counts}\u{1b}[K{end}", bar(round, is_over));
-}
-
-/// How much there is is known only at the end, so until then the bar says no more than that it moves.
-fn bar(round: usize, is_over: bool) -> String {
-    if is_over {
-        return "=".repeat(WIDTH);
+/// As full as the work is done. Where nobody knows how much there is, it says no more than that something moves.
+fn bar(round: usize, share: Option<Share>) -> String {
+    if let Some((done, all)) = share {
+        let width = u64::try_from(WIDTH).unwrap_or_default();
+        let full = done.min(all).saturating_mul(width).checked_div(all).unwrap_or(width);
+        let full = usize::try_from(full).unwrap_or(WIDTH);
+        return format!("{}{}", "=".repeat(full), " ".repeat(WIDTH.saturating_sub(full)));
     }
     let most = WIDTH - SLIDER;
     let step = round % (2 * most);
@@ -82,11 +65,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_moves_there_and_back_and_is_full_at_the_end() {
-        let bars: Vec<String> = (0..40).map(|round| bar(round, false)).collect();
+    fn where_nobody_knows_how_much_there_is_the_bar_moves_there_and_back() {
+        let bars: Vec<String> = (0..40).map(|round| bar(round, None)).collect();
         assert!(bars.iter().all(|bar| bar.len() == WIDTH));
         assert!(bars[0].starts_with('=') && bars[15].ends_with('='));
         assert!(bars.windows(2).all(|two| two[0] != two[1]));
-        assert_eq!(bar(7, true), "=".repeat(WIDTH));
+    }
+
+    #[test]
+    fn the_bar_is_as_full_as_the_work_is_done() {
+        for (share, full) in [((0, 7), 0), ((1, 2), 10), ((7, 7), 20), ((9, 7), 20), ((0, 0), 20)] {
+            let bar = bar(3, Some(share));
+            assert_eq!((bar.len(), bar.matches('=').count()), (WIDTH, full), "{share:?}");
+        }
     }
 }

@@ -94,10 +94,11 @@ async fn many(
     body: &Value,
     output: Output,
 ) -> anyhow::Result<Exit> {
-    let mut progress = Progress::quiet();
-    let (mut rows, mut failed) = (Vec::new(), 0_usize);
-    for id in ids {
-        progress.show(&format!("{} of {} executions, {failed} failed", rows.len(), ids.len()));
+    let mut progress = Progress::new();
+    let (mut rows, mut failed, all) = (Vec::new(), 0_usize, ids.len());
+    for (done, id) in (0_u64..).zip(ids) {
+        let share = u64::try_from(all).ok().map(|all| (done, all));
+        progress.show(&format!("{done} of {all} executions, {failed} failed"), share);
         let request = client.post(&["executions", id, "migrate"]).json(body);
         let answer = request.once(&arguments.once).answer().await?;
         let is_done = answer.status < 300;
@@ -110,7 +111,7 @@ async fn many(
         };
         rows.push(json!({"id": id, what: answer.document}));
     }
-    progress.end(&format!("{} of {} executions, {failed} failed", rows.len(), ids.len()));
+    progress.end(&format!("{all} of {all} executions, {failed} failed"));
     let document = json!({"data": rows, "nextCursor": null});
     output.show(&document, output::migrations)?;
     if ids.is_empty() {

@@ -21,7 +21,7 @@ pub(crate) async fn follow(client: &Client, id: &str) -> Result<Value, Failure> 
             progress.end(&counts);
             return Ok(job);
         }
-        progress.show(&counts);
+        progress.show(&counts, None);
         tokio::time::sleep(EVERY).await;
     }
 }
