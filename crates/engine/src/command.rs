@@ -11,7 +11,7 @@ use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
 use crate::closings::Closed;
-use crate::control;
+use crate::control::{self, Matches};
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
@@ -56,7 +56,7 @@ pub type Reply = Result<Answer, Refusal>;
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Keep a machine version.
-    Apply(Arc<Machine>),
+    Apply(Apply),
     /// Start an execution.
     Start(Start),
     /// Send a message.
@@ -159,6 +159,25 @@ pub struct AttemptRef {
     pub action: ActionId,
     /// Whose.
     pub execution: ExecutionId,
+}
+
+/// A machine to keep.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// What it is.
+    pub machine: Arc<Machine>,
+    /// Only if its newest version is this one.
+    pub matches: Matches,
+}
+
+impl From<Arc<Machine>> for Apply {
+    /// Whatever its newest version is.
+    fn from(machine: Arc<Machine>) -> Self {
+        Self {
+            machine,
+            matches: Matches::Any,
+        }
+    }
 }
 
 /// How to start an execution.

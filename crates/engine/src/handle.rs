@@ -12,7 +12,7 @@ use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
 use sprag_core::source::{Format, nearest};
-use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader, Readers};
+use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, records};
 use tokio::sync::{Semaphore, broadcast};
 
@@ -21,8 +21,9 @@ use crate::closings::{Closing, Closings};
 use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
-use crate::control::Board;
+use crate::control::{Board, Matches};
 use crate::convert;
+use crate::divergence::Comparison;
 use crate::history::{self, HistoryView};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
@@ -31,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
 use crate::once::Once;
 use crate::options::Limits;
-use crate::replay::{self, Replayed};
+use crate::replay::{self, Replayed, Walk};
 use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
 
@@ -162,17 +163,14 @@ impl Handle {
     /// The same engine for one request that acts once, however often it is sent under `key`.
     pub fn once(&self, key: Option<Key>) -> Once {
         Once {
-            inbox: self.inbox.clone(),
+            handle: self.clone(),
             key,
         }
     }
 
     /// Keeps a machine version.
     pub async fn apply(&self, machine: Machine) -> Result<Applied, Refusal> {
-        match self.inbox.ask(Request::Apply(Arc::new(machine))).await? {
-            Answer::Applied(applied) => Ok(applied),
-            other => Err(unexpected(&other)),
-        }
+        self.once(None).apply(machine, Matches::Any).await.answer
     }
 
     /// Starts an execution.
@@ -308,21 +306,6 @@ impl Handle {
         self.read(move |reader| reader.execution_by_key(&machine, &key)).await
     }
 
-    /// Executions, newest first.
-    pub async fn executions(&self, query: ExecutionQuery) -> Result<Vec<ExecutionView>, Refusal> {
-        let handle = self.clone();
-        self.read(move |reader| {
-            let mut views = Vec::new();
-            for row in reader.executions(&query)? {
-                let aggregate = whole(reader, row)?;
-                let machine = handle.compiled(reader, &aggregate)?;
-                views.push(handle.shown(&aggregate, &machine));
-            }
-            Ok(views)
-        })
-        .await
-    }
-
     /// A page of history, oldest first, after a sequence.
     pub async fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryView>, Refusal> {
         let handle = self.clone();
@@ -364,13 +347,14 @@ impl Handle {
             };
             let from = handle.compiled(reader, &aggregate)?;
             let to = handle.version(reader, &name, target.version)?;
-            Ok(Ok(migration::check(
-                &aggregate,
-                (&from, &to),
-                target.version,
-                &states,
-                now,
-            )))
+            let mut check = migration::check(&aggregate, (&from, &to), target.version, &states, now);
+            if check.possible {
+                let versions = |machine: &str, version| handle.version(reader, machine, version);
+                let walk = Walk::begin(reader, &aggregate, &versions)?;
+                let compared = Comparison::new(&aggregate, (&from, &to), target.version, &states).over(walk)?;
+                (check.replayed, check.divergence) = compared;
+            }
+            Ok(Ok(check))
         })
         .await?
     }
@@ -433,11 +417,6 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
         Ok(view)
-    }
-
-    /// Asks the lane.
-    pub(crate) async fn ask(&self, request: Request) -> Reply {
-        self.inbox.ask(request).await
     }
 
     /// Reads committed state off the async threads.

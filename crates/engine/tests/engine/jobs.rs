@@ -208,7 +208,7 @@ fn a_cancelled_job_stops_where_it_is_and_cannot_go_on() {
     assert_eq!((view.status, view.counts.done), ("cancelled", 64));
     rig.crash();
     assert_eq!(items(&rig, job.id).len(), 64);
-    assert_eq!(code(rig.ask(Request::ResumeJob(job.id))), Code::StatusConflict);
+    assert_eq!(code(rig.ask(Request::ResumeJob(job.id))), Code::JobUnknown);
 }
 
 #[test]

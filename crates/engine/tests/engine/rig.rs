@@ -129,7 +129,7 @@ impl Rig {
     }
 
     pub(crate) fn apply(&mut self, text: &str) {
-        let request = Request::Apply(Arc::new(machine(text)));
+        let request = Request::Apply(Arc::new(machine(text)).into());
         assert!(matches!(self.ask(request), Ok(Answer::Applied(_))));
     }
 
