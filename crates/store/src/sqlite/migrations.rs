@@ -46,6 +46,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "history",
         sql: include_str!("migrations/0006_history.sql"),
     },
+    Migration {
+        version: 7,
+        name: "names",
+        sql: include_str!("migrations/0007_names.sql"),
+    },
 ];
 
 const CREATE: &str = "\

@@ -164,6 +164,9 @@ fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<
         let place = "error_kind = ? AND error_kind IS NOT NULL";
         Walk::new("action INDEXED BY action_error", place, ID, &[error])
     }));
+    walks.extend(
+        equal(Field::ActionId).map(|name| Walk::new("action INDEXED BY action_name", "action_id = ?", ID, &[name])),
+    );
     // The index has the execution before the id, so what is found there has to be sorted.
     walks.extend(
         open("action INDEXED BY action_open", ID, statuses, ACTION_OPEN_MAX).map(|walk| Walk {

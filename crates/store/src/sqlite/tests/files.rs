@@ -107,6 +107,7 @@ fn the_schema_records_its_steps_by_number_and_name() {
         (4, "control"),
         (5, "search"),
         (6, "history"),
+        (7, "names"),
     ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }

@@ -46,7 +46,7 @@ fn plans(connection: &Connection, table: Table, text: &str) -> Vec<(String, Stri
 }
 
 /// Filters, each with the walk that narrows it most.
-const WALKS: [(Table, &str, &str); 14] = [
+const WALKS: [(Table, &str, &str); 15] = [
     (
         Table::Execution,
         "version = 1",
@@ -96,6 +96,11 @@ const WALKS: [(Table, &str, &str); 14] = [
         Table::Execution,
         "status = \"cancelled\"",
         "execution_cancelled (id>? AND id<?)",
+    ),
+    (
+        Table::Action,
+        "actionId = \"a\"",
+        "action_name (action_id=? AND id>? AND id<?)",
     ),
     (Table::Action, "status = \"dead\"", "action_dead (id>? AND id<?)"),
     (
@@ -194,7 +199,7 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
             "DROP TABLE execution_tag; DROP TABLE action_tag; DROP TABLE job; DROP TABLE job_item; \
              DROP INDEX execution_by_key; DROP INDEX action_error; DROP INDEX action_dead_machine; \
              DROP INDEX action_dead_name; DROP TABLE fact; \
-             DROP INDEX execution_cancelled; DROP INDEX action_over; DELETE FROM schema_migration WHERE version >= 3",
+             DROP INDEX execution_cancelled; DROP INDEX action_over; DROP INDEX action_name; DELETE FROM schema_migration WHERE version >= 3",
         )
         .unwrap();
     drop(connection);
