@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
-use sprag_core::action::BoxFuture;
+use sprag_core::action::{BoxFuture, Status};
 use sprag_core::clock::{Clock, System};
 use sprag_core::ids::scatter;
 use sprag_core::machine::{LoadOptions, load_text};
@@ -13,10 +13,10 @@ use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
 use sprag_engine::{Engine, Handle, Requirements, SecretSource};
-use sprag_runners::tools::Noop;
+use sprag_runners::tools::{Fail, Noop};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::sqlite;
-use sprag_store::traits::{ExecutionQuery, Readers};
+use sprag_store::traits::{ActionQuery, ExecutionQuery, Readers};
 
 use crate::stopwatch::Stopwatch;
 use crate::work::IN_FLIGHT;
@@ -55,7 +55,10 @@ impl Embedded {
             }),
             secrets: Arc::new(NoSecrets),
         };
-        let started = Engine::builder(requirements).runner(Arc::new(Noop)).start();
+        let started = Engine::builder(requirements)
+            .runner(Arc::new(Noop))
+            .runner(Arc::new(Fail))
+            .start();
         let engine = started.map_err(|fatal| anyhow!("{fatal:?}"))?;
         let loaded = load_text(machine, Format::Yaml, &LoadOptions::default());
         let machine = loaded.machine.with_context(|| format!("{:?}", loaded.findings))?;
@@ -71,6 +74,24 @@ impl Embedded {
     /// Waits until nothing is running any more.
     pub(crate) async fn settled(&self) -> anyhow::Result<()> {
         while self.count(ExecutionStatus::Running, 1)? > 0 {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Waits until the newest action has ended.
+    pub(crate) async fn action_ended(&self) -> anyhow::Result<()> {
+        let newest = ActionQuery {
+            limit: 1,
+            ..ActionQuery::default()
+        };
+        while self
+            .readers
+            .reader()?
+            .actions(&newest)?
+            .iter()
+            .any(|action| action.status <= Status::Retrying as u8)
+        {
             tokio::task::yield_now().await;
         }
         Ok(())

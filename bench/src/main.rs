@@ -48,7 +48,7 @@ struct Arguments {
     rounds: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Command {
     /// Every work
     All,
@@ -70,6 +70,9 @@ enum Command {
     Webhook,
     /// W1 in a file full of closed executions, and of queued actions
     Growth,
+    /// Nothing is measured: a file full of closed executions, for those who measure reading
+    #[command(hide = true)]
+    Fill { count: u64, file: PathBuf },
     /// The bare probe as a server
     #[command(hide = true)]
     ServeProbe,
@@ -79,7 +82,7 @@ enum Command {
 }
 
 impl Command {
-    fn works(self) -> Vec<Work> {
+    fn works(&self) -> Vec<Work> {
         match self {
             Self::All => Work::ALL.to_vec(),
             Self::W1 => vec![Work::W1],
@@ -91,14 +94,15 @@ impl Command {
             Self::W6 => vec![Work::W6],
             Self::Webhook => vec![Work::Webhook],
             Self::Growth => vec![Work::Empty, Work::Closed, Work::Queued],
-            Self::ServeProbe | Self::ServeTarget => Vec::new(),
+            Self::Fill { .. } | Self::ServeProbe | Self::ServeTarget => Vec::new(),
         }
     }
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let end = match arguments.command {
+    let end = match &arguments.command {
+        Command::Fill { count, file } => prefill::mixed(file, *count),
         Command::ServeProbe => probe_server::serve(),
         Command::ServeTarget => target::serve(),
         command => measure(&arguments, &command.works()),

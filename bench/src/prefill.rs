@@ -1,4 +1,7 @@
 //! Files for growth: so many real executions, written through the store in large commits.
+//!
+//! The rows are those of executions that an engine really ran, under other ids and at other times; only the instants of
+//! attempts inside the actions' bodies stay those of the sample.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +13,19 @@ use sprag_store::sqlite;
 use sprag_store::traits::{Mutation, ShardId};
 use tempfile::TempDir;
 
-use crate::samples::{self, Sample};
+use crate::samples::{self, Fresh, Sample};
 use crate::work::Work;
 
 /// Executions in one commit.
 const COMMIT: u64 = 5_000;
 /// The first id is of this instant (2026-01-01); there is a new one every millisecond.
 const FIRST_MILLIS: i64 = 1_767_225_600_000;
+/// One of so many has a key, tags and a dead letter.
+const MARKED_EVERY: u64 = 100;
+/// One of so many is cancelled.
+const CANCELLED_EVERY: u64 = 1_000;
+/// So many in a row share the rarer tag, those that have any.
+const BATCH: u64 = 1_000;
 
 /// A prefilled file in a folder that goes with it.
 pub(crate) struct File {
@@ -33,25 +42,77 @@ pub(crate) fn file(work: Work, count: u64) -> anyhow::Result<File> {
         Work::Queued => samples::queued()?,
         _ => samples::closed()?,
     };
-    fill(&path, &sample, count)?;
+    fill(&path, &[&sample], count, |_| Copy::of(&sample))?;
     Ok(File { _folder: folder, path })
 }
 
-fn fill(path: &Path, sample: &Sample, count: u64) -> anyhow::Result<()> {
+/// Makes a file to search in: closed executions, one of a hundred with a key, tags and a dead letter, one of a thousand
+/// cancelled. Of the keys half are the same, of the tags one is common and one is shared by few.
+pub(crate) fn mixed(path: &Path, count: u64) -> anyhow::Result<()> {
+    let (closed, marked, cancelled) = (samples::closed()?, samples::marked()?, samples::cancelled()?);
+    fill(path, &[&closed, &marked, &cancelled], count, |index| {
+        if index.is_multiple_of(MARKED_EVERY) {
+            let key = if index.is_multiple_of(2 * MARKED_EVERY) {
+                format!("order-{index}")
+            } else {
+                "daily".to_owned()
+            };
+            Copy {
+                sample: &marked,
+                key: Some(key),
+                tags: vec!["marked".to_owned(), format!("batch-{}", index / BATCH)],
+            }
+        } else if index % CANCELLED_EVERY == 1 {
+            Copy::of(&cancelled)
+        } else {
+            Copy::of(&closed)
+        }
+    })
+}
+
+/// What one execution of a file is a copy of.
+struct Copy<'s> {
+    sample: &'s Sample,
+    key: Option<String>,
+    tags: Vec<String>,
+}
+
+impl<'s> Copy<'s> {
+    fn of(sample: &'s Sample) -> Self {
+        Self {
+            sample,
+            key: None,
+            tags: Vec::new(),
+        }
+    }
+
+    fn at(self, index: u64) -> anyhow::Result<Vec<Mutation>> {
+        let Self { sample, key, tags } = self;
+        let at = Timestamp::from_millis(FIRST_MILLIS + i64::try_from(index)?);
+        let slot = Slot(u16::try_from(index % 65_536)?);
+        Ok(sample.under(Fresh {
+            execution: ExecutionId::compose(at, slot, index),
+            action: ActionId::compose(at, slot, index),
+            at,
+            key,
+            tags,
+        }))
+    }
+}
+
+fn fill<'s>(path: &Path, samples: &[&Sample], count: u64, copy: impl Fn(u64) -> Copy<'s>) -> anyhow::Result<()> {
     let mut store = sqlite::open(&sqlite::Options { path: path.to_owned() })?.writer;
     let fence = store.acquire(ShardId(0))?;
-    store.commit(&[fence], &[Mutation::InsertMachineVersion(sample.machine.clone())])?;
+    let machines = samples
+        .iter()
+        .map(|sample| Mutation::InsertMachineVersion(sample.machine.clone()));
+    store.commit(&[fence], &machines.collect::<Vec<_>>())?;
     let mut next = 0;
     while next < count {
         let until = (next + COMMIT).min(count);
         let mut mutations = Vec::new();
         for index in next..until {
-            let at = Timestamp::from_millis(FIRST_MILLIS + i64::try_from(index)?);
-            let slot = Slot(u16::try_from(index % 65_536)?);
-            mutations.extend(sample.under(
-                ExecutionId::compose(at, slot, index),
-                ActionId::compose(at, slot, index),
-            ));
+            mutations.extend(copy(index).at(index)?);
         }
         store.commit(&[fence], &mutations).context("prefilling")?;
         next = until;

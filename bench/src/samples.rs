@@ -3,14 +3,24 @@
 use anyhow::Context;
 use serde_json::Value;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+use sprag_engine::command::Start;
 use sprag_store::records::{Action, Execution, HistoryEntry, MachineVersion};
 use sprag_store::traits::{ActionQuery, ExecutionQuery, Mutation};
 
-use crate::embedded::{Embedded, ONE, start_one};
+use crate::embedded::{Embedded, ONE};
 
 /// One action that waits for its turn for ever: the first of them takes the hour's permit.
 const PARKED: &str = "{id: parked, initial: a, states: {a: {on: {done.work: b}}, b: {type: final}}, \
     actions: [{actionId: work, type: noop, triggerState: a, config: {}, limits: [{rate: {count: 1, per: 1h}}]}]}";
+
+/// Ends with a dead letter behind it.
+const MARKED: &str = "{id: marked, initial: a, states: {a: {on: {failed.give_up: b}}, b: {type: final}}, \
+    actions: [{actionId: give_up, type: fail, triggerState: a, config: {type: temporary_failure}, \
+    retryPolicy: {maxAttempts: 1}}]}";
+/// Never ends by itself.
+const ENDLESS: &str = "{id: endless, initial: a, states: {a: {}}, \
+    actions: [{actionId: work, type: noop, triggerState: a, config: {}}]}";
 
 /// The bytes of the rows of a one-action execution.
 pub(crate) struct Rows {
@@ -33,26 +43,63 @@ pub(crate) struct Sample {
     pub(crate) view: Value,
 }
 
+/// How a sample is brought about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It completes by itself.
+    Completes,
+    /// It is cancelled once its action has ended.
+    Cancelled,
+    /// It waits.
+    Waits,
+}
+
 /// An execution of W1 that has completed.
 pub(crate) fn closed() -> anyhow::Result<Sample> {
-    taken("one", ONE)
+    taken("one", ONE, End::Completes)
 }
 
 /// An execution whose action is queued.
 pub(crate) fn queued() -> anyhow::Result<Sample> {
-    taken("parked", PARKED)
+    taken("parked", PARKED, End::Waits)
+}
+
+/// An execution that has completed although its action is dead; it has a key and tags.
+pub(crate) fn marked() -> anyhow::Result<Sample> {
+    taken("marked", MARKED, End::Completes)
+}
+
+/// An execution that was cancelled.
+pub(crate) fn cancelled() -> anyhow::Result<Sample> {
+    taken("endless", ENDLESS, End::Cancelled)
 }
 
 /// Runs two executions and takes the second, which finds no permit where there is only one.
-fn taken(name: &str, machine: &str) -> anyhow::Result<Sample> {
+fn taken(name: &str, machine: &str, end: End) -> anyhow::Result<Sample> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
         let embedded = Embedded::start(&folder.path().join("sample.db"), machine).await?;
-        for _ in 0..2 {
-            start_one(&embedded.handle(), name).await?;
+        for number in 0..2 {
+            let start = Start {
+                machine: name.to_owned(),
+                key: (name == "marked").then(|| format!("key-{number}")),
+                tags: if name == "marked" {
+                    vec!["tag".to_owned()]
+                } else {
+                    Vec::new()
+                },
+                ..Start::default()
+            };
+            let started = embedded.handle().start(start).await;
+            let id = started.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?.id;
+            if end == End::Cancelled {
+                embedded.action_ended().await?;
+                let cancelled = embedded.handle().cancel(id).await;
+                cancelled.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
+            }
         }
-        if name == "one" {
+        if end == End::Completes {
             embedded.settled().await?;
         }
         let sample = read(&embedded, name).await;
@@ -116,17 +163,40 @@ fn rows(execution: &Execution, action: &Action, history: &[HistoryEntry]) -> Row
     }
 }
 
+/// What is different about a copy of a sample.
+pub(crate) struct Fresh {
+    pub(crate) execution: ExecutionId,
+    pub(crate) action: ActionId,
+    /// When it was started; everything else happened as much later as in the sample.
+    pub(crate) at: Timestamp,
+    pub(crate) key: Option<String>,
+    pub(crate) tags: Vec<String>,
+}
+
 impl Sample {
-    /// The same execution under other ids, as it is inserted.
-    pub(crate) fn under(&self, execution: ExecutionId, action: ActionId) -> Vec<Mutation> {
+    /// The same execution under other ids and at another time, as it is inserted.
+    pub(crate) fn under(&self, fresh: Fresh) -> Vec<Mutation> {
+        let Fresh {
+            execution,
+            action,
+            at,
+            key,
+            tags,
+        } = fresh;
         let names = [
             (self.execution.id.to_string(), execution.to_string()),
             (self.action.id.to_string(), action.to_string()),
         ];
         let renamed = |body: &[u8]| renamed(body, &names);
+        let began = self.execution.created_at;
+        let moved = |then: Timestamp| at.plus(then.since(began));
         let mut mutations = vec![
             Mutation::InsertExecution(Execution {
                 id: execution,
+                key,
+                tags: tags.clone(),
+                created_at: at,
+                updated_at: moved(self.execution.updated_at),
                 body: renamed(&self.execution.body),
                 variables: renamed(&self.execution.variables),
                 ..self.execution.clone()
@@ -134,6 +204,9 @@ impl Sample {
             Mutation::InsertAction(Action {
                 id: action,
                 execution,
+                tags,
+                run_at: moved(self.action.run_at),
+                created_at: moved(self.action.created_at),
                 body: renamed(&self.action.body),
                 ..self.action.clone()
             }),
@@ -141,6 +214,7 @@ impl Sample {
         mutations.extend(self.history.iter().map(|entry| {
             Mutation::AppendHistory(HistoryEntry {
                 execution,
+                at: moved(entry.at),
                 body: renamed(&entry.body),
                 ..entry.clone()
             })
@@ -185,11 +259,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_mixed_in_is_closed_with_a_dead_letter_or_cancelled() {
+        let (marked, cancelled) = (marked().unwrap(), cancelled().unwrap());
+        assert_eq!(marked.execution.status, ExecutionStatus::Completed);
+        assert_eq!(marked.action.status, Status::Dead as u8);
+        assert_eq!(marked.action.error_kind.as_deref(), Some("temporary_failure"));
+        assert_eq!(cancelled.execution.status, ExecutionStatus::Cancelled);
+    }
+
+    #[test]
     fn an_execution_under_other_ids_mentions_its_own_nowhere() {
         let sample = closed().unwrap();
         let at = Timestamp::from_millis(1);
-        let other = (ExecutionId::compose(at, Slot(0), 1), ActionId::compose(at, Slot(0), 1));
-        let text = format!("{:?}", sample.under(other.0, other.1));
+        let copy = sample.under(Fresh {
+            execution: ExecutionId::compose(at, Slot(0), 1),
+            action: ActionId::compose(at, Slot(0), 1),
+            at,
+            key: None,
+            tags: Vec::new(),
+        });
+        let text = format!("{copy:?}");
         let bytes = |id: String| format!("{:?}", id.as_bytes()).trim_matches(['[', ']']).to_owned();
         assert!(!text.contains(&bytes(sample.execution.id.to_string())));
         assert!(!text.contains(&bytes(sample.action.id.to_string())));

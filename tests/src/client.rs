@@ -21,7 +21,7 @@ pub struct Client {
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The body, parsed; null when it is empty.
+    /// The body, parsed; a text when it is no JSON, null when it is empty.
     pub body: Value,
     /// Whether it says that it was given before, to the same idempotency key.
     pub replayed: bool,
@@ -111,6 +111,7 @@ fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
     let status = status.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "no status line"))?;
     let mut length = 0;
     let mut replayed = false;
+    let mut is_json = false;
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
@@ -120,14 +121,17 @@ fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse().unwrap_or(0);
         }
+        is_json |= name.eq_ignore_ascii_case("content-type") && value.contains("json");
         replayed |= name.eq_ignore_ascii_case("idempotent-replayed");
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body = if body.is_empty() {
         Value::Null
-    } else {
+    } else if is_json {
         serde_json::from_slice(&body)?
+    } else {
+        Value::String(String::from_utf8_lossy(&body).into_owned())
     };
     Ok(Answer { status, body, replayed })
 }

@@ -7,6 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use sprag_core::clock::System;
+use sprag_core::time::Timestamp;
+
 use crate::client::Client;
 use crate::wait;
 
@@ -100,10 +103,32 @@ impl Product {
 
     /// Its memory in bytes, as the system counts what is resident.
     pub fn resident_bytes(&self) -> u64 {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most memory it ever had, counted the same way.
+    pub fn peak_bytes(&self) -> u64 {
+        self.status_bytes("VmHWM:")
+    }
+
+    fn status_bytes(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kilobytes.unwrap_or_default() * 1024
+    }
+
+    /// Starts it and waits until it says that it is ready; how long that took.
+    pub fn start_until_ready(store: &Path, environment: &[(&str, &str)]) -> (Self, Duration) {
+        let watch = System::start(Timestamp::from_millis(0));
+        let product = Self::start(store, environment);
+        let mut client = product.client();
+        wait::until("the server to be ready", START_GUARD, || {
+            let answer = client.get("/readyz").ok()?;
+            (answer.status == 200).then_some(())
+        });
+        let took = watch.elapsed();
+        (product, took)
     }
 
     /// Ends it as an outage would.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod backup;
+mod closed;
 mod crash;
 mod demo;
 mod failpoints;
@@ -11,6 +12,7 @@ mod life;
 mod mint;
 mod once;
 mod openapi;
+mod sleeping;
 mod streams;
 mod structure;
 mod timers;

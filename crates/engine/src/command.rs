@@ -10,7 +10,8 @@ use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
-use crate::control;
+use crate::closings::Closed;
+use crate::control::{self, Matches};
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
@@ -24,6 +25,28 @@ pub struct Command {
     pub idempotency: Option<Idempotency>,
     /// Where the answer goes, once what it says is durable. The engine's own requests have nobody to answer.
     pub reply: Option<oneshot::Sender<Reply>>,
+    /// Where the execution goes that the answer speaks of, once it is closed.
+    pub closed: Option<Closed>,
+}
+
+impl Command {
+    /// A request of the engine's own: there is nobody to answer.
+    pub fn own(request: Request) -> Self {
+        Self {
+            request,
+            idempotency: None,
+            reply: None,
+            closed: None,
+        }
+    }
+
+    /// A request whose answer goes to somebody.
+    pub fn asked(request: Request, reply: oneshot::Sender<Reply>) -> Self {
+        Self {
+            reply: Some(reply),
+            ..Self::own(request)
+        }
+    }
 }
 
 /// The answer to a command.
@@ -33,7 +56,7 @@ pub type Reply = Result<Answer, Refusal>;
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Keep a machine version.
-    Apply(Arc<Machine>),
+    Apply(Apply),
     /// Start an execution.
     Start(Start),
     /// Send a message.
@@ -136,6 +159,25 @@ pub struct AttemptRef {
     pub action: ActionId,
     /// Whose.
     pub execution: ExecutionId,
+}
+
+/// A machine to keep.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// What it is.
+    pub machine: Arc<Machine>,
+    /// Only if its newest version is this one.
+    pub matches: Matches,
+}
+
+impl From<Arc<Machine>> for Apply {
+    /// Whatever its newest version is.
+    fn from(machine: Arc<Machine>) -> Self {
+        Self {
+            machine,
+            matches: Matches::Any,
+        }
+    }
 }
 
 /// How to start an execution.

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,6 +25,9 @@ use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
 const CHANGES_MAX: usize = 4_096;
 /// The longest a lane sleeps without looking at the clock.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
+
+/// How long the lane looks for outcomes before it sleeps, in microseconds.
+const SPIN_MICROS: u64 = 60;
 
 /// What an engine is built from.
 pub struct Builder {
@@ -128,13 +131,7 @@ impl Builder {
         let (sender, receiver) = mpsc::channel();
         let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
-        let hands = TaskHands {
-            runtime: tokio::runtime::Handle::current(),
-            runners: Arc::clone(&runners),
-            secrets: Arc::clone(&secrets),
-            inbox: inbox.clone(),
-            tasks: std::collections::BTreeMap::new(),
-        };
+        let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone());
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)));
         let lane = Lane::open(Parts {
@@ -146,7 +143,7 @@ impl Builder {
             options: options.clone(),
             metrics: Arc::clone(&metrics),
         })?;
-        let board = lane.board();
+        let (board, closings) = (lane.board(), lane.closings());
         let (ended_sender, ended) = watch::channel(None);
         let (grace, grace_receiver) = watch::channel(None);
         let runtime = tokio::runtime::Handle::current();
@@ -173,6 +170,7 @@ impl Builder {
             secrets,
             limits: options.limits,
             board,
+            closings,
             metrics,
         });
         Ok(Engine {
@@ -252,6 +250,7 @@ fn run(
     grace: &watch::Receiver<Option<Duration>>,
 ) -> Result<(), Fatal> {
     let mut until: Option<Timestamp> = None;
+    let mut is_quiet = true;
     loop {
         let now = clock.now();
         if until.is_some_and(|until| now >= until || lane.running() == 0) {
@@ -261,7 +260,8 @@ fn run(
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
         let mut batch = Vec::new();
         let mut oldest = None;
-        let stop = match receiver.recv_timeout(sleep) {
+        let patience = if is_quiet && lane.running() > 0 { SPIN_MICROS } else { 0 };
+        let stop = match receive(receiver, sleep, (clock, patience)) {
             Ok(Wake::Command(command, at)) => {
                 oldest = Some(at);
                 batch.push(command);
@@ -276,10 +276,30 @@ fn run(
             let grace = grace.borrow().unwrap_or_default();
             until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }
+        is_quiet = batch.len() <= 1;
         metrics.begin(clock.micros(), oldest);
         lane.tick(batch)?;
         metrics.rest(lane.running());
     }
+}
+
+/// Waits for something to do. A lane with little to do looks for the outcomes of what is under way for a moment before it
+/// sleeps: many attempts end at once, and to wake a thread takes longer than that. One with much to do has the next batch
+/// waiting anyway, and leaves the time to others.
+fn receive(
+    receiver: &Receiver<Wake>,
+    sleep: Duration,
+    (clock, patience): (&dyn Clock, u64),
+) -> Result<Wake, RecvTimeoutError> {
+    let began = clock.micros();
+    while clock.micros().saturating_sub(began) < patience {
+        match receiver.try_recv() {
+            Ok(wake) => return Ok(wake),
+            Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => std::thread::yield_now(),
+        }
+    }
+    receiver.recv_timeout(sleep)
 }
 
 /// Whether somebody asked the lane to end.

@@ -12,16 +12,18 @@ use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
 use sprag_core::source::{Format, nearest};
-use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader, Readers};
+use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, records};
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
+use crate::closings::{Closing, Closings};
 use crate::command::{
     Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
 };
-use crate::control::Board;
+use crate::control::{Board, Matches};
 use crate::convert;
+use crate::divergence::Comparison;
 use crate::history::{self, HistoryView};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
@@ -30,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
 use crate::once::Once;
 use crate::options::Limits;
-use crate::replay::{self, Replayed};
+use crate::replay::{self, Replayed, Walk};
 use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
 
@@ -46,6 +48,7 @@ pub struct Handle {
     secrets: Arc<dyn SecretSource>,
     limits: Limits,
     pub(crate) board: Board,
+    closings: Closings,
     /// One backup at a time.
     pub(crate) backups: Arc<Semaphore>,
     metrics: Arc<Metrics>,
@@ -62,6 +65,8 @@ pub(crate) struct HandleParts {
     pub(crate) limits: Limits,
     /// The switches that the lane shows.
     pub(crate) board: Board,
+    /// Where the lane looks for those who wait.
+    pub(crate) closings: Closings,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -82,6 +87,7 @@ impl Handle {
             secrets,
             limits,
             board,
+            closings,
             metrics,
         } = parts;
         Self {
@@ -94,6 +100,7 @@ impl Handle {
             secrets,
             limits,
             board,
+            closings,
             backups: Arc::new(Semaphore::new(1)),
             metrics,
         }
@@ -156,17 +163,14 @@ impl Handle {
     /// The same engine for one request that acts once, however often it is sent under `key`.
     pub fn once(&self, key: Option<Key>) -> Once {
         Once {
-            inbox: self.inbox.clone(),
+            handle: self.clone(),
             key,
         }
     }
 
     /// Keeps a machine version.
     pub async fn apply(&self, machine: Machine) -> Result<Applied, Refusal> {
-        match self.inbox.ask(Request::Apply(Arc::new(machine))).await? {
-            Answer::Applied(applied) => Ok(applied),
-            other => Err(unexpected(&other)),
-        }
+        self.once(None).apply(machine, Matches::Any).await.answer
     }
 
     /// Starts an execution.
@@ -242,25 +246,24 @@ impl Handle {
 
     /// An execution once it is closed, or as it is when the time is up.
     pub async fn wait_closed(&self, id: ExecutionId, most: Duration) -> Result<ExecutionView, Refusal> {
-        let mut changes = self.changes();
-        let closed = async {
-            loop {
-                let view = self.execution(id).await?;
-                if matches!(view.status, "completed" | "cancelled") {
-                    return Ok(view);
-                }
-                loop {
-                    match changes.recv().await {
-                        Ok(Change::Execution { id: its, .. }) if its == id => break,
-                        Ok(_) => {}
-                        Err(_) => break,
-                    }
-                }
-            }
-        };
-        match tokio::time::timeout(most, closed).await {
-            Ok(view) => view,
-            Err(_) => self.execution(id).await,
+        let closing = self.closings.wait(id);
+        let view = self.execution(id).await?;
+        if view.is_closed() {
+            return Ok(view);
+        }
+        self.wait_closing(id, closing, most).await
+    }
+
+    /// What arrives when an execution closes, or the execution as it is when the time is up.
+    pub async fn wait_closing(
+        &self,
+        id: ExecutionId,
+        closing: Closing,
+        most: Duration,
+    ) -> Result<ExecutionView, Refusal> {
+        match tokio::time::timeout(most, closing).await {
+            Ok(Ok(view)) => Ok(view),
+            Ok(Err(_)) | Err(_) => self.execution(id).await,
         }
     }
 
@@ -301,21 +304,6 @@ impl Handle {
     /// The open execution that holds a key.
     pub async fn execution_by_key(&self, machine: String, key: String) -> Result<Option<ExecutionId>, Refusal> {
         self.read(move |reader| reader.execution_by_key(&machine, &key)).await
-    }
-
-    /// Executions, newest first.
-    pub async fn executions(&self, query: ExecutionQuery) -> Result<Vec<ExecutionView>, Refusal> {
-        let handle = self.clone();
-        self.read(move |reader| {
-            let mut views = Vec::new();
-            for row in reader.executions(&query)? {
-                let aggregate = whole(reader, row)?;
-                let machine = handle.compiled(reader, &aggregate)?;
-                views.push(handle.shown(&aggregate, &machine));
-            }
-            Ok(views)
-        })
-        .await
     }
 
     /// A page of history, oldest first, after a sequence.
@@ -359,13 +347,14 @@ impl Handle {
             };
             let from = handle.compiled(reader, &aggregate)?;
             let to = handle.version(reader, &name, target.version)?;
-            Ok(Ok(migration::check(
-                &aggregate,
-                (&from, &to),
-                target.version,
-                &states,
-                now,
-            )))
+            let mut check = migration::check(&aggregate, (&from, &to), target.version, &states, now);
+            if check.possible {
+                let versions = |machine: &str, version| handle.version(reader, machine, version);
+                let walk = Walk::begin(reader, &aggregate, &versions)?;
+                let compared = Comparison::new(&aggregate, (&from, &to), target.version, &states).over(walk)?;
+                (check.replayed, check.divergence) = compared;
+            }
+            Ok(Ok(check))
         })
         .await?
     }
@@ -428,11 +417,6 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
         Ok(view)
-    }
-
-    /// Asks the lane.
-    pub(crate) async fn ask(&self, request: Request) -> Reply {
-        self.inbox.ask(request).await
     }
 
     /// Reads committed state off the async threads.

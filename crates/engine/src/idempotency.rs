@@ -11,8 +11,10 @@ use sprag_core::json;
 use sprag_store::records::Scope;
 
 use crate::command::{
-    Answer, Applied, Code, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start, Target,
+    Answer, Applied, Apply, Code, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start, Target,
 };
+use crate::control::{self, SwitchOn, SwitchView};
+use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
 
 /// The longest key, in bytes.
@@ -94,8 +96,13 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
     };
     let bare = |route, slot, target: String| of(route, slot, Value::String(target), Value::Null);
     Some(match request {
-        // Definitions live in the control shard, which the first slot belongs to.
-        Request::Apply(machine) => of("apply", Slot::default(), Value::Null, json!(machine.digest)),
+        // Definitions, switches and jobs live in the control shard, which the first slot belongs to.
+        Request::Apply(Apply { machine, matches }) => of(
+            "apply",
+            Slot::default(),
+            Value::Null,
+            json!({"digest": machine.digest, "matches": matches}),
+        ),
         Request::Start(start) => start_subject(key, start),
         Request::Send(send) => send_subject(send),
         Request::Pause(id) => bare("pause", id.slot(), id.to_string()),
@@ -124,15 +131,49 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
             json!({"config": config, "version": version}),
         ),
         Request::Archive(id) => bare("archive", id.slot(), id.to_string()),
-        // What operators set and jobs can be set again to the same effect: their keys keep nothing.
-        Request::Control(_)
-        | Request::RetryAll(_)
-        | Request::PauseJob(_)
-        | Request::ResumeJob(_)
-        | Request::CancelJob(_)
-        | Request::Explain(_)
-        | Request::Queue
-        | Request::Internal(_) => return None,
+        Request::RetryAll(RetryAll {
+            filter,
+            config,
+            version,
+            reason,
+        }) => of(
+            "retry-all",
+            Slot::default(),
+            Value::Null,
+            json!({"filter": filter, "config": config, "version": version, "reason": reason}),
+        ),
+        Request::PauseJob(id) => bare("pause-job", Slot::default(), id.to_string()),
+        Request::ResumeJob(id) => bare("resume-job", Slot::default(), id.to_string()),
+        Request::CancelJob(id) => bare("cancel-job", Slot::default(), id.to_string()),
+        Request::Control(request) => return control_subject(request),
+        Request::Explain(_) | Request::Queue | Request::Internal(_) => return None,
+    })
+}
+
+/// What operators ask. Setting a limit is no POST: it is the same however often it is done.
+fn control_subject(request: &control::Request) -> Option<Subject> {
+    let (route, target, body) = match request {
+        control::Request::SwitchOn(SwitchOn {
+            scope,
+            mode,
+            reason,
+            by,
+            lasts,
+        }) => {
+            let body = json!({"scope": scope, "mode": mode, "reason": reason, "by": by, "lasts": lasts});
+            ("switch-on", Value::Null, body)
+        }
+        control::Request::SwitchOff { id, matches } => ("switch-off", json!(id), json!({"matches": matches})),
+        control::Request::Switches
+        | control::Request::Limits
+        | control::Request::SetLimit { .. }
+        | control::Request::ClearLimit { .. } => return None,
+    };
+    Some(Subject {
+        route,
+        slot: Slot::default(),
+        target,
+        body,
     })
 }
 
@@ -178,6 +219,8 @@ enum Kept {
     Execution(Box<ExecutionView>),
     Sent(Sent),
     Action(Box<ActionView>),
+    Job(Box<JobView>),
+    Switch(Box<SwitchView>),
     Refused {
         code: String,
         detail: String,
@@ -213,9 +256,12 @@ fn kept_answer(answer: &Answer) -> Option<Kept> {
         Answer::Execution(view) => Kept::Execution(view.clone()),
         Answer::Sent(sent) => Kept::Sent(sent.clone()),
         Answer::Action(view) => Kept::Action(view.clone()),
-        Answer::Checkpointed | Answer::Queue(_) | Answer::Control(_) | Answer::Job(_) | Answer::Replayed(_) => {
-            return None;
-        }
+        Answer::Job(view) => Kept::Job(view.clone()),
+        Answer::Control(answer) => match answer.as_ref() {
+            control::Answer::Switch(view) => Kept::Switch(Box::new(view.clone())),
+            control::Answer::Switches(_) | control::Answer::Limits(_) | control::Answer::Limit(_) => return None,
+        },
+        Answer::Checkpointed | Answer::Queue(_) | Answer::Replayed(_) => return None,
     })
 }
 
@@ -231,6 +277,8 @@ pub(crate) fn restored(bytes: &[u8]) -> Reply {
         Kept::Execution(view) => Ok(Answer::Execution(view)),
         Kept::Sent(sent) => Ok(Answer::Sent(sent)),
         Kept::Action(view) => Ok(Answer::Action(view)),
+        Kept::Job(view) => Ok(Answer::Job(view)),
+        Kept::Switch(view) => Ok(Answer::Control(Box::new(control::Answer::Switch(*view)))),
         Kept::Refused { code, detail, errors } => {
             let known = Code::ALL.iter().copied().find(|known| known.text() == code);
             let code = known.ok_or_else(unreadable)?;

@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 use sprag_core::clock::Clock;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::closings::Closed;
 use crate::command::{Code, Command, Refusal, Reply, Request};
 use crate::idempotency::Idempotency;
 
@@ -45,11 +46,7 @@ impl Inbox {
 
     /// Puts a request of the engine's own.
     pub(crate) fn put(&self, request: Request) {
-        self.put_command(Command {
-            request,
-            idempotency: None,
-            reply: None,
-        });
+        self.put_command(Command::own(request));
     }
 
     /// Puts a request of the engine's own that wants an answer.
@@ -60,11 +57,27 @@ impl Inbox {
 
     /// Asks and waits for the answer.
     pub(crate) async fn ask(&self, request: Request) -> Reply {
-        self.ask_once(request, None).await
+        let (reply, answer) = oneshot::channel();
+        self.ask_for(Command::asked(request, reply), answer).await
     }
 
-    /// Asks for something that is done once, and waits for the answer.
-    pub(crate) async fn ask_once(&self, request: Request, idempotency: Option<Idempotency>) -> Reply {
+    /// Asks for something that is done once, and waits for the answer. `closed` is for the execution it speaks of.
+    pub(crate) async fn ask_once(
+        &self,
+        request: Request,
+        idempotency: Option<Idempotency>,
+        closed: Option<Closed>,
+    ) -> Reply {
+        let (reply, answer) = oneshot::channel();
+        let command = Command {
+            idempotency,
+            closed,
+            ..Command::asked(request, reply)
+        };
+        self.ask_for(command, answer).await
+    }
+
+    async fn ask_for(&self, command: Command, answer: oneshot::Receiver<Reply>) -> Reply {
         if self.closing.load(Ordering::SeqCst) {
             return Err(shutting_down());
         }
@@ -72,12 +85,7 @@ impl Inbox {
             let detail = format!("{ADMITTED_MAX} requests are waiting already; try again in a moment");
             return Err(Refusal::new(Code::Overloaded, detail));
         };
-        let (reply, answer) = oneshot::channel();
-        self.put_command(Command {
-            request,
-            idempotency,
-            reply: Some(reply),
-        });
+        self.put_command(command);
         answer.await.unwrap_or_else(|_| Err(shutting_down()))
     }
 

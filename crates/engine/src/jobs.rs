@@ -3,7 +3,7 @@
 //! A job goes through the dead letters that existed when it was made, newest first, by id: how far it is is stored in
 //! the same commit as what it did, so each letter is dealt with once, whatever dies in between.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::ids::{ActionId, JobId};
@@ -11,7 +11,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::Error;
 use sprag_store::records::{self, JobItem, JobResult, JobStatus};
 
-use crate::view::WaitingFor;
+use crate::view::{WaitingFor, Word, word_among};
 
 /// Jobs that may be open at the same time.
 pub const JOBS_OPEN_MAX: usize = 100;
@@ -161,7 +161,7 @@ pub(crate) fn letters(text: &str) -> Result<Condition, filter::Error> {
 }
 
 /// A job as callers see it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobView {
     /// Its id.
@@ -170,7 +170,8 @@ pub struct JobView {
     #[serde(rename = "type")]
     pub kind: String,
     /// Where it stands.
-    pub status: &'static str,
+    #[serde(deserialize_with = "status_word")]
+    pub status: Word,
     /// Which dead letters it means.
     pub filter: String,
     /// The configuration that they are given.
@@ -196,8 +197,12 @@ pub struct JobView {
     pub finished_at: Option<Timestamp>,
 }
 
+fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+    word_among(&JobStatus::ALL.map(JobStatus::word), deserializer)
+}
+
 /// Why a job is not moving.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum JobWaiting {
     /// It is: a step at a time, beside other work.

@@ -64,11 +64,13 @@
 //! ```
 
 mod aggregate;
+mod closings;
 pub mod command;
 pub mod control;
 pub mod convert;
 mod decide;
 pub mod dispatch;
+mod divergence;
 mod engine;
 mod follow;
 mod handle;
@@ -90,12 +92,13 @@ mod tasks;
 mod timers;
 pub mod view;
 
+pub use closings::{Closed, Closing};
 pub use engine::{Builder, Engine, Requirements};
 pub use follow::{Census, Followed};
 pub use handle::Handle;
 pub use history::HistoryView;
 pub use hooks::InboundHook;
-pub use migration::{MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
+pub use migration::{Divergence, MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
 pub use once::{Asked, Once};
 pub use options::{Limits, Options, Retention};
 pub use replay::{Replayed, replay_stored as replay};

@@ -4,8 +4,8 @@ use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_store::traits::{Found, SCAN_MAX, Search};
 
-use crate::command::{Answer, Code, Refusal, Reply, Request};
-use crate::handle::{Handle, unexpected, whole};
+use crate::command::{Code, Refusal};
+use crate::handle::{Handle, whole};
 use crate::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, Job, JobItemView, JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
 
@@ -54,32 +54,22 @@ impl Handle {
 
     /// Makes a job that tries dead letters again.
     pub async fn retry_all(&self, retry: RetryAll) -> Result<JobView, Refusal> {
-        job(self.ask(Request::RetryAll(retry)).await)
+        self.once(None).retry_all(retry).await.answer
     }
 
     /// Holds a job between two steps.
     pub async fn pause_job(&self, id: JobId) -> Result<JobView, Refusal> {
-        self.change_job(id, Request::PauseJob(id)).await
+        self.once(None).pause_job(id).await.answer
     }
 
     /// Lets a job go on.
     pub async fn resume_job(&self, id: JobId) -> Result<JobView, Refusal> {
-        self.change_job(id, Request::ResumeJob(id)).await
+        self.once(None).resume_job(id).await.answer
     }
 
     /// Ends a job.
     pub async fn cancel_job(&self, id: JobId) -> Result<JobView, Refusal> {
-        self.change_job(id, Request::CancelJob(id)).await
-    }
-
-    async fn change_job(&self, id: JobId, request: Request) -> Result<JobView, Refusal> {
-        // The lane knows the open ones only.
-        let view = self.job(id).await?;
-        if view.finished_at.is_some() {
-            let detail = format!("job `{id}` is {}; it would have to be running or paused", view.status);
-            return Err(Refusal::new(Code::StatusConflict, detail));
-        }
-        job(self.ask(request).await)
+        self.once(None).cancel_job(id).await.answer
     }
 
     /// One job.
@@ -127,12 +117,5 @@ fn search<I>(condition: Condition, before: Option<I>, limit: usize) -> Search<I>
         before,
         limit,
         scan: SCAN_MAX,
-    }
-}
-
-fn job(reply: Reply) -> Result<JobView, Refusal> {
-    match reply? {
-        Answer::Job(view) => Ok(*view),
-        other => Err(unexpected(&other)),
     }
 }

@@ -43,6 +43,19 @@ pub struct MigrationCheck {
     pub timers: Vec<TimerMove>,
     /// Why it cannot be done.
     pub problems: Vec<MigrationProblem>,
+    /// How many of its macrosteps were taken again with the other version; none where the move cannot be done.
+    pub replayed: u64,
+    /// Where the other version would first have led elsewhere; none where it would not.
+    pub divergence: Option<Divergence>,
+}
+
+/// Where another version would have decided otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Divergence {
+    /// The history entry.
+    pub sequence: u64,
+    /// What would have been different.
+    pub detail: String,
 }
 
 /// What an active state would become.
@@ -109,13 +122,7 @@ impl Plan {
         states: &BTreeMap<String, String>,
         now: Timestamp,
     ) -> Self {
-        let counterpart = |state: StateIndex| {
-            if state == StateIndex::ROOT {
-                return Some(state);
-            }
-            let path = from.state(state).path.as_str();
-            to.by_path(states.get(path).map_or(path, String::as_str))
-        };
+        let counterpart = |state| counterpart(state, (from, to), states);
         let mut plan = Self {
             moved: execution.clone(),
             states: Vec::new(),
@@ -143,6 +150,19 @@ impl Plan {
         }
         plan
     }
+}
+
+/// The state of `to` that a state of `from` becomes, if it has one.
+pub(crate) fn counterpart(
+    state: StateIndex,
+    (from, to): (&Machine, &Machine),
+    states: &BTreeMap<String, String>,
+) -> Option<StateIndex> {
+    if state == StateIndex::ROOT {
+        return Some(state);
+    }
+    let path = from.state(state).path.as_str();
+    to.by_path(states.get(path).map_or(path, String::as_str))
 }
 
 /// What histories remember, where all of it has counterparts.
@@ -266,7 +286,7 @@ fn fired_durations(from: &Machine, (before, timers): (&Execution, &Timers), visi
     fired.map(|(_, after)| after.millis).collect()
 }
 
-/// What a move would do, without doing it.
+/// What a move would do now, without doing it; the past is looked at by [`crate::divergence`].
 pub(crate) fn check(
     aggregate: &Aggregate,
     (from, to): (&Arc<Machine>, &Arc<Machine>),
@@ -296,6 +316,8 @@ pub(crate) fn check(
             .into_iter()
             .map(|(pointer, detail)| MigrationProblem { pointer, detail })
             .collect(),
+        replayed: 0,
+        divergence: None,
     }
 }
 

@@ -1,19 +1,24 @@
 //! The requests that change something, each under an idempotency key: sent again, they give the first answer.
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, SwitchId};
 use sprag_core::machine::Machine;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
-use crate::command::{Answer, Applied, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start};
-use crate::handle::{action, execution, unexpected};
+use crate::closings::{Closed, Closing};
+use crate::command::{
+    Answer, Applied, Apply, Code, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
+};
+use crate::control::{self, Matches, SwitchOn, SwitchView};
+use crate::handle::{Handle, action, execution, unexpected};
 use crate::idempotency::{Idempotency, Key};
-use crate::inbox::Inbox;
+use crate::jobs::{JobView, RetryAll};
 use crate::view::{ActionView, ExecutionView};
 
 /// A way to a running engine for one request: with a key, it acts once however often it is sent.
 #[derive(Clone)]
 pub struct Once {
-    pub(crate) inbox: Inbox,
+    pub(crate) handle: Handle,
     pub(crate) key: Option<Key>,
 }
 
@@ -27,14 +32,22 @@ pub struct Asked<T> {
 }
 
 impl Once {
-    /// Keeps a machine version.
-    pub async fn apply(self, machine: Machine) -> Asked<Applied> {
-        self.ask(Request::Apply(Arc::new(machine)), applied).await
+    /// Keeps a machine version, if the newest one is what `matches` says.
+    pub async fn apply(self, machine: Machine, matches: Matches) -> Asked<Applied> {
+        let machine = Arc::new(machine);
+        self.ask(Request::Apply(Apply { machine, matches }), applied).await
     }
 
     /// Starts an execution.
     pub async fn start(self, start: Start) -> Asked<ExecutionView> {
         self.ask(Request::Start(start), execution).await
+    }
+
+    /// Starts an execution, and gives what arrives once it is closed. For an answer that was given before nothing arrives.
+    pub async fn start_awaited(self, start: Start) -> (Asked<ExecutionView>, Closing) {
+        let (closed, closing) = oneshot::channel();
+        let asked = self.ask_awaited(Request::Start(start), Some(closed), execution).await;
+        (asked, closing)
     }
 
     /// Sends a message.
@@ -82,9 +95,68 @@ impl Once {
         self.ask(Request::Archive(id), action).await
     }
 
+    /// Makes a job that tries dead letters again.
+    pub async fn retry_all(self, retry: RetryAll) -> Asked<JobView> {
+        self.ask(Request::RetryAll(retry), job).await
+    }
+
+    /// Holds a job between two steps.
+    pub async fn pause_job(self, id: JobId) -> Asked<JobView> {
+        self.change_job(id, Request::PauseJob(id)).await
+    }
+
+    /// Lets a job go on.
+    pub async fn resume_job(self, id: JobId) -> Asked<JobView> {
+        self.change_job(id, Request::ResumeJob(id)).await
+    }
+
+    /// Ends a job.
+    pub async fn cancel_job(self, id: JobId) -> Asked<JobView> {
+        self.change_job(id, Request::CancelJob(id)).await
+    }
+
+    /// The lane knows the open jobs only, so it is the store that tells one that is over from one that never was. The
+    /// lane is asked first: it has the answers that are kept, whatever became of the job since.
+    async fn change_job(self, id: JobId, request: Request) -> Asked<JobView> {
+        let handle = self.handle.clone();
+        let mut asked = self.ask(request, job).await;
+        if asked
+            .answer
+            .as_ref()
+            .is_err_and(|refusal| refusal.code == Code::JobUnknown)
+        {
+            asked.answer = handle.job(id).await.and_then(|view| {
+                let detail = format!("job `{id}` is {}; it would have to be running or paused", view.status);
+                Err(Refusal::new(Code::StatusConflict, detail))
+            });
+        }
+        asked
+    }
+
+    /// Puts a switch on. Once this answers, no attempt in its scope begins.
+    pub async fn switch_on(self, switch: SwitchOn) -> Asked<SwitchView> {
+        self.ask(Request::Control(control::Request::SwitchOn(switch)), switch_view)
+            .await
+    }
+
+    /// Takes a switch off.
+    pub async fn switch_off(self, id: SwitchId, matches: Matches) -> Asked<SwitchView> {
+        let request = control::Request::SwitchOff { id, matches };
+        self.ask(Request::Control(request), switch_view).await
+    }
+
     async fn ask<T>(self, request: Request, read: impl FnOnce(Reply) -> Result<T, Refusal>) -> Asked<T> {
+        self.ask_awaited(request, None, read).await
+    }
+
+    async fn ask_awaited<T>(
+        self,
+        request: Request,
+        closed: Option<Closed>,
+        read: impl FnOnce(Reply) -> Result<T, Refusal>,
+    ) -> Asked<T> {
         let idempotency = self.key.as_ref().and_then(|key| Idempotency::of(key, &request));
-        match self.inbox.ask_once(request, idempotency).await {
+        match self.handle.inbox.ask_once(request, idempotency, closed).await {
             Ok(Answer::Replayed(first)) => Asked {
                 answer: read(*first),
                 replayed: true,
@@ -107,6 +179,23 @@ fn applied(reply: Reply) -> Result<Applied, Refusal> {
 fn sent(reply: Reply) -> Result<Sent, Refusal> {
     match reply? {
         Answer::Sent(sent) => Ok(sent),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn job(reply: Reply) -> Result<JobView, Refusal> {
+    match reply? {
+        Answer::Job(view) => Ok(*view),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn switch_view(reply: Reply) -> Result<SwitchView, Refusal> {
+    match reply? {
+        Answer::Control(answer) => match *answer {
+            control::Answer::Switch(view) => Ok(view),
+            other => Err(unexpected(&Answer::Control(Box::new(other)))),
+        },
         other => Err(unexpected(&other)),
     }
 }

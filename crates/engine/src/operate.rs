@@ -33,12 +33,12 @@ impl Handle {
 
     /// Puts a switch on. Once this answers, no attempt in its scope begins.
     pub async fn switch_on(&self, switch: SwitchOn) -> Result<SwitchView, Refusal> {
-        self.one_switch(control::Request::SwitchOn(switch)).await
+        self.once(None).switch_on(switch).await.answer
     }
 
     /// Takes a switch off.
     pub async fn switch_off(&self, id: SwitchId, matches: Matches) -> Result<SwitchView, Refusal> {
-        self.one_switch(control::Request::SwitchOff { id, matches }).await
+        self.once(None).switch_off(id, matches).await.answer
     }
 
     /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest
@@ -120,13 +120,6 @@ impl Handle {
         match self.inbox.ask(Request::Control(request)).await? {
             command::Answer::Control(answer) => Ok(*answer),
             other => Err(unexpected(&other)),
-        }
-    }
-
-    async fn one_switch(&self, request: control::Request) -> Result<SwitchView, Refusal> {
-        match self.control(request).await? {
-            Answer::Switch(switch) => Ok(switch),
-            other => Err(unexpected(&command::Answer::Control(Box::new(other)))),
         }
     }
 

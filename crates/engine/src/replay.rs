@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sprag_core::ids::ExecutionId;
-use sprag_core::machine::{Execution, Facts, Input, Limits, Machine, step};
+use sprag_core::machine::{Effect, Execution, Facts, Input, Limits, Machine, step};
 use sprag_store::traits::Reader;
 use sprag_store::{Error, records};
 
@@ -19,7 +19,7 @@ use crate::options::SNAPSHOT_EVERY;
 const PAGE: usize = 500;
 
 /// Where compiled machine versions come from.
-type Versions<'a> = dyn Fn(&str, u32) -> Result<Arc<Machine>, Error> + 'a;
+pub(crate) type Versions<'a> = dyn Fn(&str, u32) -> Result<Arc<Machine>, Error> + 'a;
 
 /// What a replay found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -61,38 +61,88 @@ pub fn replay_stored(reader: &dyn Reader, id: ExecutionId) -> Result<Option<Repl
 /// Takes every macrostep of an execution again.
 pub(crate) fn replay(reader: &dyn Reader, row: records::Execution, machine: &Versions<'_>) -> Result<Replayed, Error> {
     let stored = convert::aggregate_of(row).map_err(|error| crate::lane::damaged(&error))?;
-    let (mut replay, mut after) = match newest_snapshot(reader, &stored)? {
-        Some((sequence, snapshot)) => (Replay::from_snapshot(&stored, snapshot), sequence),
-        None => (Replay::from_start(first_version(reader, &stored)?), 0),
-    };
-    loop {
-        let page = reader.history(stored.head.id, after, PAGE)?;
-        for entry in &page {
-            after = entry.sequence;
-            let what = convert::entry_from(entry).map_err(|error| crate::lane::damaged(&error))?;
-            if let Some(difference) = replay.take(&stored, entry, &what, machine)? {
-                return Ok(Replayed {
-                    steps: replay.steps,
-                    agrees: false,
-                    difference: Some(difference),
-                });
-            }
-        }
-        if page.len() < PAGE {
-            break;
+    let mut walk = Walk::begin(reader, &stored, machine)?;
+    while let Some(passed) = walk.next()? {
+        if let Some(difference) = passed.difference {
+            return Ok(Replayed {
+                steps: walk.replay.steps,
+                agrees: false,
+                difference: Some(difference),
+            });
         }
     }
-    let difference = replay.compare(&stored);
+    let difference = walk.replay.compare(&stored);
     Ok(Replayed {
-        steps: replay.steps,
+        steps: walk.replay.steps,
         agrees: difference.is_none(),
         difference,
     })
 }
 
-struct Replay {
-    execution: Option<Execution>,
-    version: u32,
+/// A way through the history of an execution, entry by entry, from its newest snapshot or its beginning.
+pub(crate) struct Walk<'a> {
+    reader: &'a dyn Reader,
+    stored: &'a Aggregate,
+    machine: &'a Versions<'a>,
+    /// Where the execution was at this point.
+    pub(crate) replay: Replay,
+    page: std::vec::IntoIter<records::HistoryEntry>,
+    /// The entry that was taken last, or is begun from; 0 before the first.
+    pub(crate) after: u64,
+}
+
+/// An entry that was taken again.
+pub(crate) struct Passed {
+    /// As it is stored.
+    pub(crate) row: records::HistoryEntry,
+    /// What it says.
+    pub(crate) entry: Entry,
+    /// How what came out differs from what is stored, if it does.
+    pub(crate) difference: Option<String>,
+}
+
+impl<'a> Walk<'a> {
+    /// At the beginning of what has to be taken again.
+    pub(crate) fn begin(
+        reader: &'a dyn Reader,
+        stored: &'a Aggregate,
+        machine: &'a Versions<'a>,
+    ) -> Result<Self, Error> {
+        let (replay, after) = match newest_snapshot(reader, stored)? {
+            Some((sequence, snapshot)) => (Replay::from_snapshot(stored, snapshot), sequence),
+            None => (Replay::from_start(first_version(reader, stored)?), 0),
+        };
+        Ok(Self {
+            reader,
+            stored,
+            machine,
+            replay,
+            page: Vec::new().into_iter(),
+            after,
+        })
+    }
+
+    /// Takes the next entry again; none where the history ends.
+    pub(crate) fn next(&mut self) -> Result<Option<Passed>, Error> {
+        if self.page.len() == 0 {
+            self.page = self.reader.history(self.stored.head.id, self.after, PAGE)?.into_iter();
+        }
+        let Some(row) = self.page.next() else { return Ok(None) };
+        self.after = row.sequence;
+        let entry = convert::entry_from(&row).map_err(|error| crate::lane::damaged(&error))?;
+        let difference = self.replay.take(self.stored, &row, &entry, self.machine)?;
+        Ok(Some(Passed { row, entry, difference }))
+    }
+}
+
+/// Where a replay is.
+pub(crate) struct Replay {
+    /// The execution; none before its first entry.
+    pub(crate) execution: Option<Execution>,
+    /// The version that decides.
+    pub(crate) version: u32,
+    /// What the last step asked of the engine.
+    pub(crate) effects: Vec<Effect>,
     steps: u64,
 }
 
@@ -101,6 +151,7 @@ impl Replay {
         Self {
             execution: None,
             version,
+            effects: Vec::new(),
             steps: 0,
         }
     }
@@ -112,6 +163,7 @@ impl Replay {
         Self {
             execution: Some(execution),
             version,
+            effects: Vec::new(),
             steps: 0,
         }
     }
@@ -144,6 +196,7 @@ impl Replay {
                 match step(&compiled, &at, &input) {
                     Ok(step) if step.handled == *handled && step.microsteps == *microsteps => {
                         self.execution = Some(step.execution);
+                        self.effects = step.effects;
                         self.steps += 1;
                         Ok(None)
                     }
@@ -217,7 +270,8 @@ fn first_version(reader: &dyn Reader, stored: &Aggregate) -> Result<u32, Error> 
     }
 }
 
-fn begin(stored: &Aggregate, version: u32, variables: Map<String, Value>) -> Execution {
+/// An execution before its first step.
+pub(crate) fn begin(stored: &Aggregate, version: u32, variables: Map<String, Value>) -> Execution {
     let head = &stored.head;
     let facts = Facts {
         id: head.id,

@@ -26,6 +26,9 @@ use crate::inbox::Inbox;
 /// attempt is dropped.
 const SLACK: Duration = Duration::from_secs(10);
 
+/// How many tasks are kept, at least, before those that ended are looked for.
+const SWEEP_MIN: usize = 64;
+
 /// Where secrets come from, asked at attempt time.
 pub trait SecretSource: Send + Sync {
     /// The secret of that name; `None` when nobody has it.
@@ -46,11 +49,13 @@ pub(crate) type Runners = BTreeMap<String, Arc<dyn Runner>>;
 
 /// Carries out attempts as tasks of a runtime.
 pub(crate) struct TaskHands {
-    pub(crate) runtime: tokio::runtime::Handle,
-    pub(crate) runners: Arc<Runners>,
-    pub(crate) secrets: Arc<dyn SecretSource>,
-    pub(crate) inbox: Inbox,
-    pub(crate) tasks: BTreeMap<AttemptId, Running>,
+    runtime: tokio::runtime::Handle,
+    runners: Arc<Runners>,
+    secrets: Arc<dyn SecretSource>,
+    inbox: Inbox,
+    tasks: BTreeMap<AttemptId, Running>,
+    /// How many tasks are kept before those that ended are looked for.
+    sweep_at: usize,
 }
 
 /// A task under way.
@@ -59,9 +64,31 @@ pub(crate) struct Running {
     abort: AbortHandle,
 }
 
+impl TaskHands {
+    /// Hands for the runners of this process, on the present runtime.
+    pub(crate) fn new(runners: Arc<Runners>, secrets: Arc<dyn SecretSource>, inbox: Inbox) -> Self {
+        Self {
+            runtime: tokio::runtime::Handle::current(),
+            runners,
+            secrets,
+            inbox,
+            tasks: BTreeMap::new(),
+            sweep_at: SWEEP_MIN,
+        }
+    }
+
+    /// Forgets tasks that ended, once they may be half of all: so each start pays for two looks, however many run.
+    fn forget_finished(&mut self) {
+        if self.tasks.len() >= self.sweep_at {
+            self.tasks.retain(|_, running| !running.abort.is_finished());
+            self.sweep_at = SWEEP_MIN.max(self.tasks.len() * 2);
+        }
+    }
+}
+
 impl Hands for TaskHands {
     fn start(&mut self, job: Job) {
-        self.tasks.retain(|_, running| !running.abort.is_finished());
+        self.forget_finished();
         let (cancel, cancelled) = watch::channel(false);
         let attempt = job.attempt;
         let work = Work {
@@ -146,11 +173,7 @@ impl Control for Link {
                 attempt: self.attempt,
                 value: value.clone(),
             });
-            self.inbox.put_command(Command {
-                request,
-                idempotency: None,
-                reply: Some(reply),
-            });
+            self.inbox.put_command(Command::asked(request, reply));
             match answer.await {
                 Ok(Ok(_)) => {
                     *self.checkpointed.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);

@@ -51,11 +51,22 @@ pub struct ExecutionView {
     pub failure: Option<String>,
 }
 
+impl ExecutionView {
+    /// Whether it has ended.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.status, "completed" | "cancelled")
+    }
+}
+
 /// The word for a status, read back.
 fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+    word_among(&ExecutionStatus::ALL.map(ExecutionStatus::word), deserializer)
+}
+
+/// One of these words, read back.
+pub(crate) fn word_among<'de, D: Deserializer<'de>>(words: &[Word], deserializer: D) -> Result<Word, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let words = ExecutionStatus::ALL.map(ExecutionStatus::word);
-    let known = words.into_iter().find(|word| *word == text);
+    let known = words.iter().copied().find(|word| *word == text);
     known.ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no status")))
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use sprag_core::ids::ExecutionId;
 use sprag_core::source::Limits;
-use sprag_engine::Handle;
 use sprag_engine::command::Refusal;
 use sprag_engine::view::ExecutionView;
+use sprag_engine::{Closing, Handle};
 use tokio::sync::{Semaphore, watch};
 
 use crate::guard::Hosts;
@@ -81,6 +81,20 @@ impl App {
         tokio::select! {
             biased;
             view = self.engine.wait_closed(id, wait) => view,
+            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+        }
+    }
+
+    /// An execution that was started just now, once it is closed.
+    pub(crate) async fn closing(
+        &self,
+        id: ExecutionId,
+        closing: Closing,
+        wait: Duration,
+    ) -> Result<ExecutionView, Refusal> {
+        tokio::select! {
+            biased;
+            view = self.engine.wait_closing(id, closing, wait) => view,
             () = closed(self.closing.clone()) => self.engine.execution(id).await,
         }
     }

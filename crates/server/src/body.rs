@@ -156,7 +156,11 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
             json::Problem::TooLarge { .. } => Code::BodyTooLarge,
             json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => Code::BodyUnreadable,
         };
-        Problem::new(code, problem.to_string())
+        let remedy = match &problem {
+            json::Problem::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
+            json::Problem::TooLarge { .. } | json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => "",
+        };
+        Problem::new(code, format!("{problem}{remedy}"))
     })
 }
 

@@ -105,7 +105,7 @@ fn check(hosts: &Hosts, uri: &Uri, headers: &HeaderMap, allowed: Origin) -> Resu
         .map_err(|()| origin_refused("more than one `Origin`, or one that is no text"))?;
     match origin {
         Some(origin) if allowed == Origin::Own && !is_own_origin(origin, host) => Err(origin_refused(&format!(
-            "requests from pages of `{}` are refused",
+            "requests from pages of `{}` are refused; a page may only speak to the server that it came from",
             shown(origin)
         ))),
         _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use sprag_engine::Asked;
 use sprag_engine::idempotency::Key;
@@ -24,19 +24,23 @@ impl FromRequestParts<App> for Once {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let mut values = parts.headers.get_all(KEY).iter();
-        let key = match (values.next(), values.next()) {
-            (None, _) => None,
-            (Some(value), None) => Some(read(value)?),
-            (Some(_), Some(_)) => return Err(invalid("there is more than one `Idempotency-Key`")),
-        };
+        let key = key(&parts.headers, PRINCIPAL)?;
         Ok(Self(app.engine.once(key)))
     }
 }
 
-fn read(value: &HeaderValue) -> Result<Key, Problem> {
-    let text = value.to_str().unwrap_or_default();
-    Key::new(PRINCIPAL, text).map_err(|error| invalid(&error.to_string()))
+/// The key that a request of `principal`'s carries, if it carries one.
+pub(crate) fn key(headers: &HeaderMap, principal: &str) -> Result<Option<Key>, Problem> {
+    let mut values = headers.get_all(KEY).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => {
+            let text = value.to_str().unwrap_or_default();
+            let key = Key::new(principal, text).map_err(|error| invalid(&error.to_string()))?;
+            Ok(Some(key))
+        }
+        (Some(_), Some(_)) => Err(invalid("there is more than one `Idempotency-Key`")),
+    }
 }
 
 fn invalid(detail: &str) -> Problem {

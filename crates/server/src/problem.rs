@@ -80,7 +80,10 @@ impl Problem {
         let detail = format!("the definition has {count} {noun}");
         let errors = findings.iter().filter(is_error).map(|finding| FieldError {
             pointer: finding.pointer.clone(),
-            detail: format!("line {}, column {}: {}", finding.line, finding.column, finding.detail),
+            detail: format!(
+                "line {}, column {}: {}; {}",
+                finding.line, finding.column, finding.detail, finding.remedy
+            ),
         });
         let errors = errors.take(LISTED_MAX).collect();
         findings.truncate(LISTED_MAX);

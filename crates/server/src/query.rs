@@ -278,7 +278,11 @@ impl Page {
 
 fn cursor_invalid() -> Problem {
     let detail = "the cursor is not one that this list gave with these filters; begin without one";
-    Problem::new(Code::CursorInvalid, detail)
+    let errors = vec![FieldError {
+        pointer: "?cursor".to_owned(),
+        detail: detail.to_owned(),
+    }];
+    Problem::new(Code::CursorInvalid, detail).with_errors(errors)
 }
 
 fn quoted(words: &[&str]) -> String {

@@ -1,10 +1,12 @@
 //! Simulated clients: they start, send, repeat what was not answered, pause, resume, move, cancel and mend.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::machine::Machine;
 use sprag_engine::command::{AttemptRef, Migrate, Request, RetryDead, SendMessage, Sent, Start, Target};
 use sprag_engine::idempotency::{Idempotency, Key};
 use sprag_store::records::ExecutionStatus;
@@ -85,8 +87,8 @@ impl Clients {
     /// Applies the first version of every machine in use.
     pub(crate) fn begin(&self) -> Vec<Ask> {
         let first = self.fixtures.iter().filter_map(|fixture| fixture.versions.first());
-        let apply = |machine| Ask {
-            request: Request::Apply(std::sync::Arc::clone(machine)),
+        let apply = |machine: &Arc<Machine>| Ask {
+            request: Request::Apply(Arc::clone(machine).into()),
             purpose: Purpose::Apply,
         };
         first.map(apply).collect()
@@ -322,7 +324,7 @@ impl Clients {
         let fixture = *self.random.pick(&self.fixtures)?;
         let machine = self.random.pick(&fixture.versions)?;
         Some(Ask {
-            request: Request::Apply(std::sync::Arc::clone(machine)),
+            request: Request::Apply(Arc::clone(machine).into()),
             purpose: Purpose::Apply,
         })
     }

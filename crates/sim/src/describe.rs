@@ -28,7 +28,7 @@ pub(crate) fn opened(opened: &Result<Lane, Fatal>) -> String {
 /// A request.
 pub(crate) fn request(request: &Request) -> String {
     match request {
-        Request::Apply(machine) => format!("apply {} {:016x}", machine.id, hash(&machine.digest)),
+        Request::Apply(apply) => format!("apply {} {:016x}", apply.machine.id, hash(&apply.machine.digest)),
         Request::Start(start) => format!("start {} {:?} {:?}", start.machine, start.version, start.key),
         Request::Send(send) => {
             let to = match &send.to {

@@ -206,9 +206,9 @@ impl Simulation {
             let (sender, receiver) = oneshot::channel();
             let reply = (!is_own).then_some(sender);
             commands.push(Command {
-                request: ask.request.clone(),
                 idempotency: Clients::idempotency(&ask),
                 reply,
+                ..Command::own(ask.request.clone())
             });
             if !is_own {
                 replies.push((ask, receiver));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sprag_core::machine::Machine;
 use sprag_engine::command::{Migrate, Request};
 use sprag_store::records::ExecutionStatus;
 
@@ -88,8 +89,8 @@ impl Simulation {
                         version: None,
                         states: BTreeMap::new(),
                     };
-                    let apply = |machine| Ask {
-                        request: Request::Apply(Arc::clone(machine)),
+                    let apply = |machine: &Arc<Machine>| Ask {
+                        request: Request::Apply(Arc::clone(machine).into()),
                         purpose: Purpose::Apply,
                     };
                     asks.extend(mended.map(apply));

@@ -403,7 +403,8 @@ pub trait Reader: Send {
     fn file_bytes(&self) -> Result<FileBytes, Error>;
 }
 
-/// Rows that one page of a search looks at, whether they meet the condition or not.
+/// Rows that one page of a search looks at, whether they meet the condition or not. A store may look at fewer where each
+/// costs it more.
 pub const SCAN_MAX: usize = 10_000;
 
 /// A page of what meets a condition.

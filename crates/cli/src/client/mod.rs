@@ -11,7 +11,7 @@ mod tls;
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
@@ -166,7 +166,7 @@ impl Request<'_> {
         self
     }
 
-    /// Only if what is there is still at this revision.
+    /// Only if what is there is still at this revision; 0 where there must be nothing.
     #[must_use]
     pub(crate) fn matching(mut self, revision: Option<u64>) -> Self {
         self.revision = revision;
@@ -209,9 +209,11 @@ impl Request<'_> {
             .request(method, url)
             .header(ACCEPT, "application/json")
             .timeout(wait + ANSWER);
-        if let Some(revision) = revision {
-            request = request.header(IF_MATCH, format!("\"{revision}\""));
-        }
+        request = match revision {
+            None => request,
+            Some(0) => request.header(IF_NONE_MATCH, "*"),
+            Some(revision) => request.header(IF_MATCH, format!("\"{revision}\"")),
+        };
         if let Some((media_type, body)) = body {
             request = request.header(CONTENT_TYPE, media_type).body(body);
         }

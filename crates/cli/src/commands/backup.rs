@@ -3,7 +3,7 @@
 //! The file appears under its name only when it is complete and on disk.
 
 use std::fs::{self, File};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::client::Remote;
 use crate::failure::{Exit, Failure};
-use crate::output::{self, Output};
+use crate::output::{self, Output, Progress};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -70,6 +70,7 @@ struct Writing {
     file: File,
     written: u64,
     shown: Option<u64>,
+    progress: Progress,
 }
 
 impl Writing {
@@ -78,27 +79,26 @@ impl Writing {
             file,
             written: 0,
             shown: None,
+            progress: Progress::new(),
         }
     }
 
     fn add(&mut self, chunk: &[u8], total: Option<u64>) -> io::Result<()> {
         self.file.write_all(chunk)?;
         self.written += u64::try_from(chunk.len()).unwrap_or(0);
-        let percent = total
-            .filter(|&total| total > 0)
-            .map(|total| self.written.saturating_mul(100) / total);
-        if percent != self.shown && io::stderr().is_terminal() {
+        let percent = total.and_then(|total| self.written.saturating_mul(100).checked_div(total));
+        // A line for every piece would be more than anybody can see.
+        if percent != self.shown {
             self.shown = percent;
-            eprint!("\rbackup: {} %", percent.unwrap_or(0));
+            let share = total.map(|total| (self.written, total));
+            self.progress.show(&format!("{} bytes", self.written), share);
         }
         Ok(())
     }
 
     /// On disk first, then under its name.
     fn finish(&mut self, part: &Path, to: &Path) -> io::Result<()> {
-        if self.shown.is_some() {
-            eprintln!();
-        }
+        self.progress.end(&format!("{} bytes", self.written));
         self.file.sync_all()?;
         fs::rename(part, to)?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());

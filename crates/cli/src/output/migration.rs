@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::table::{Table, plain};
 
-/// The check of a migration: states, timers, and what stands in the way.
+/// The check of a migration: states, timers, what stands in the way, and where the other version would have led elsewhere.
 pub(crate) fn migration(document: &Value) -> String {
     let possible = if document["possible"] == Value::Bool(true) {
         "possible"
@@ -44,7 +44,39 @@ pub(crate) fn migration(document: &Value) -> String {
         // Writing to a text cannot fail.
         let _ = writeln!(text, "{pointer}: {detail}");
     }
+    if let Some(detail) = document["divergence"]["detail"].as_str() {
+        let sequence = &document["divergence"]["sequence"];
+        let _ = writeln!(text, "diverges at entry {sequence}: {}", plain(detail));
+    } else if document["possible"] == Value::Bool(true) {
+        let _ = writeln!(text, "replayed: {} steps, all the same", document["replayed"]);
+    }
     text
+}
+
+/// What became, or would become, of many executions: a line each.
+pub(crate) fn migrations(document: &Value) -> String {
+    let mut table = Table::new(&["ID", "RESULT"]);
+    for row in items(document, "data") {
+        table.row(vec![word(row, "id", "-"), plain(&result(row))]);
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}
+
+fn result(row: &Value) -> String {
+    if let Some(detail) = row["problem"]["detail"].as_str() {
+        return format!("refused: {detail}");
+    }
+    let check = &row["check"];
+    if !check.is_object() {
+        return format!("moved to version {}", row["execution"]["version"]);
+    }
+    if let Some(problem) = items(check, "problems").first() {
+        return format!("impossible: {}", word(problem, "detail", "-"));
+    }
+    match check["divergence"]["detail"].as_str() {
+        Some(detail) => format!("diverges at entry {}: {detail}", check["divergence"]["sequence"]),
+        None => format!("version {} to {}: the same", check["from"], check["to"]),
+    }
 }
 
 fn items<'d>(document: &'d Value, name: &str) -> &'d [Value] {

@@ -3,6 +3,7 @@
 mod jobs;
 mod live;
 mod migration;
+mod progress;
 mod sentences;
 mod table;
 mod views;
@@ -14,7 +15,8 @@ use serde_json::Value;
 
 pub(crate) use jobs::{job, job_counts, job_items, jobs};
 pub(crate) use live::{acts, happened, stands};
-pub(crate) use migration::migration;
+pub(crate) use migration::{migration, migrations};
+pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, plain};
 pub(crate) use views::{action, actions, execution, executions, history, lines, machine, machines};

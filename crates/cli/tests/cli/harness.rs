@@ -7,23 +7,16 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use sprag_tests::wait::until;
 use tempfile::TempDir;
 
 const SPRAG: &str = env!("CARGO_BIN_EXE_sprag");
-/// How often a condition is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How often at most: a hang guard of a minute, not a measure of anything.
-const LOOKS_MAX: usize = 6_000;
+/// How long a condition is waited for: a hang guard, not a measure of anything.
+const GUARD: Duration = Duration::from_mins(1);
 
 /// Waits until `look` finds something.
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..LOOKS_MAX {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-    panic!("never: {what}");
+pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    until(what, GUARD, look)
 }
 
 /// How a command ended and what it printed.

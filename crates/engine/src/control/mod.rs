@@ -25,6 +25,7 @@ pub use limit::{LimitKey, LimitView, Numbers, Override};
 pub(crate) use restored::report;
 pub use restored::{Because, Effect, Report, backup_mark, hold};
 pub use scope::{ParseScopeError, Scope};
+pub(crate) use switch::{EFFECTIVE, RELEASED};
 pub use switch::{Mode, Switch, SwitchView, Switches};
 
 /// Switches at a time.
@@ -83,16 +84,18 @@ pub struct SwitchOn {
     pub reason: String,
     /// Who.
     pub by: String,
-    /// When it goes off by itself.
-    pub expires_at: Option<Timestamp>,
+    /// After how many milliseconds it goes off by itself.
+    pub lasts: Option<u64>,
 }
 
 /// Which revision of something a request is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Matches {
     /// Whatever is there.
     #[default]
     Any,
+    /// Whatever is there, but something.
+    Something,
     /// This one; 0 where there must be none.
     Revision(u64),
     /// None that there could be.
@@ -104,6 +107,7 @@ impl Matches {
     pub fn is(self, revision: u64) -> bool {
         match self {
             Self::Any => true,
+            Self::Something => revision != 0,
             Self::Revision(wanted) => wanted == revision,
             Self::Nothing => false,
         }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sprag_core::action::Action;
 use sprag_core::ids::SwitchId;
 use sprag_core::time::Timestamp;
 
 use super::scope::Scope;
-use crate::view::{Waiting, WaitingFor};
+use crate::view::{Waiting, WaitingFor, Word, word_among};
 
 /// What a switch does to what it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,8 +149,15 @@ impl Switches {
     }
 }
 
+/// The words for where a switch stands: while it holds, and afterwards.
+pub(crate) const STATUSES: [Word; 2] = [EFFECTIVE, RELEASED];
+/// A switch that holds.
+pub(crate) const EFFECTIVE: Word = "effective";
+/// A switch that does no longer.
+pub(crate) const RELEASED: Word = "released";
+
 /// A switch as callers see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchView {
     /// Its id.
@@ -160,7 +167,8 @@ pub struct SwitchView {
     /// What it does to it.
     pub mode: Mode,
     /// `effective` while it holds, `released` afterwards.
-    pub status: &'static str,
+    #[serde(deserialize_with = "status_word")]
+    pub status: Word,
     /// Why.
     pub reason: String,
     /// Who put it on.
@@ -177,8 +185,12 @@ pub struct SwitchView {
     pub revision: u64,
 }
 
+fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+    word_among(&STATUSES, deserializer)
+}
+
 impl SwitchView {
-    pub(crate) fn of(switch: &Switch, status: &'static str) -> Self {
+    pub(crate) fn of(switch: &Switch, status: Word) -> Self {
         let revision = switch.revision();
         let Switch {
             id,

@@ -6,13 +6,18 @@ use sprag_core::machine::Machine;
 use sprag_store::records::MachineVersion;
 use sprag_store::{Error, Mutation};
 
-use crate::command::{Answer, Applied, Reply};
+use super::control::changed;
+use crate::command::{Answer, Applied, Apply, Reply};
 use crate::lane::Lane;
 
 impl Lane {
     /// Keeps a machine as its next version, unless a version with its digest is there already.
-    pub(super) fn apply(&mut self, machine: &Arc<Machine>) -> Result<Reply, Error> {
+    pub(super) fn apply(&mut self, apply: &Apply) -> Result<Reply, Error> {
+        let Apply { machine, matches } = apply;
         let newest = self.newest(&machine.id).unwrap_or(0);
+        if !matches.is(newest.into()) {
+            return Ok(Err(changed(&format!("machine `{}`", machine.id), newest.into())));
+        }
         if let Some(version) = self.version_with_digest(machine, newest)? {
             return Ok(Ok(Answer::Applied(Applied {
                 id: machine.id.clone(),

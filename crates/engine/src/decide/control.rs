@@ -6,15 +6,10 @@ use sprag_store::records::FactKind;
 
 use crate::command::{self, Code, Refusal, Reply};
 use crate::control::{
-    Answer, LIMIT_KEY_BYTES_MAX, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX, Override, REJOIN,
-    Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
+    Answer, EFFECTIVE, LIMIT_KEY_BYTES_MAX, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX, Override,
+    REJOIN, RELEASED, Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
 };
 use crate::lane::Lane;
-
-/// A switch that holds.
-const EFFECTIVE: &str = "effective";
-/// A switch that does no longer.
-const RELEASED: &str = "released";
 
 impl Lane {
     /// Decides on what an operator asks.
@@ -47,7 +42,7 @@ impl Lane {
             mode,
             reason,
             by,
-            expires_at,
+            lasts,
         } = switch.clone();
         if let Some(machine) = scope.machine()
             && self.newest(machine).is_none()
@@ -66,7 +61,7 @@ impl Lane {
             reason,
             by,
             since: self.now,
-            expires_at,
+            expires_at: lasts.map(|lasts| self.now.plus(lasts)),
             swept: false,
         };
         tracing::warn!(switch = %switch.id, scope = %switch.scope, mode = mode.word(), reason = switch.reason, "a switch is on");
@@ -204,7 +199,11 @@ fn check_key(key: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::NameInvalid, detail))
 }
 
-fn changed(what: &str, revision: u64) -> Refusal {
-    let detail = format!("{what} is at revision {revision}, which is not what `If-Match` says; look at it again");
+/// The refusal of a change to something that is not what whoever asks has seen.
+pub(super) fn changed(what: &str, revision: u64) -> Refusal {
+    let detail = match revision {
+        0 => format!("{what} is not there, and the request is about one that is; look again"),
+        _ => format!("{what} is at revision {revision}, which is not what the request is about; look at it again"),
+    };
     Refusal::new(Code::PreconditionFailed, detail)
 }

@@ -72,7 +72,7 @@ impl Lane {
     fn with_job(&mut self, id: JobId, change: impl FnOnce(&mut Job, Timestamp)) -> Reply {
         let Some(mut job) = self.find_job(id) else {
             let detail = format!("there is no open job `{id}`; it is over, or never was");
-            return Err(Refusal::new(Code::StatusConflict, detail));
+            return Err(Refusal::new(Code::JobUnknown, detail));
         };
         change(&mut job, self.now);
         Ok(self.put_job(job))

@@ -42,8 +42,14 @@ impl Lane {
 
     fn check_message(&self, send: &SendMessage) -> Result<(), Refusal> {
         if is_reserved(&send.kind) {
-            let detail = format!("messages of type `{}` come from the engine only", send.kind);
-            return Err(Refusal::new(Code::ReservedType, detail));
+            let detail = format!(
+                "messages of type `{}` come from the engine only; give it another type",
+                send.kind
+            );
+            return Err(Refusal {
+                errors: vec![("/type".to_owned(), detail.clone())],
+                ..Refusal::new(Code::ReservedType, detail)
+            });
         }
         check_field("/type", &send.kind)?;
         send.id.iter().try_for_each(|id| check_field("/id", id))?;
@@ -128,7 +134,11 @@ impl Lane {
         let head = &aggregate.head;
         Err(Refusal::new(
             Code::ExecutionClosed,
-            format!("execution `{}` is {}", head.id, head.status.word()),
+            format!(
+                "execution `{}` is {} and takes no more messages; start another one",
+                head.id,
+                head.status.word()
+            ),
         ))
     }
 

@@ -34,7 +34,7 @@ impl Lane {
     /// Decides on one request. `slot` is where an execution without a key of its own starts, if that is not free.
     pub(crate) fn decide(&mut self, request: &Request, slot: Option<Slot>) -> Result<Reply, Error> {
         match request {
-            Request::Apply(machine) => self.apply(machine),
+            Request::Apply(apply) => self.apply(apply),
             Request::Start(start) => self.start(start, slot),
             Request::Send(send) => self.send(send),
             Request::Pause(id) => self.pause(*id),

@@ -53,7 +53,10 @@ impl Lane {
     fn pick_version(&mut self, start: &Start) -> Result<Result<(Arc<Machine>, u32), Refusal>, Error> {
         let Some(newest) = self.newest(&start.machine) else {
             let detail = format!("there is no machine `{}`", start.machine);
-            return Ok(Err(Refusal::new(Code::MachineUnknown, detail)));
+            return Ok(Err(Refusal {
+                errors: vec![("/machine".to_owned(), format!("{detail}; apply it first"))],
+                ..Refusal::new(Code::MachineUnknown, detail)
+            }));
         };
         let version = start.version.unwrap_or(newest);
         let Some(machine) = self.machine(&start.machine, version)? else {
@@ -155,18 +158,18 @@ impl Lane {
 }
 
 fn check_names(start: &Start) -> Result<(), Refusal> {
-    let named = start
-        .key
-        .iter()
-        .map(|key| ("/key", key))
-        .chain(start.tags.iter().map(|tag| ("/tags", tag)));
-    for (pointer, name) in named {
-        check_field(pointer, name)?;
+    if let Some(key) = &start.key {
+        check_field("/key", key)?;
     }
     if start.tags.len() > TAGS_MAX {
-        return Err(Refusal::new(Code::NameInvalid, format!("more than {TAGS_MAX} tags")));
+        let detail = format!("`/tags` has {} tags; {TAGS_MAX} are the most", start.tags.len());
+        return Err(Refusal {
+            errors: vec![("/tags".to_owned(), detail.clone())],
+            ..Refusal::new(Code::NameInvalid, detail)
+        });
     }
-    Ok(())
+    let mut tags = start.tags.iter().enumerate();
+    tags.try_for_each(|(position, tag)| check_field(&format!("/tags/{position}"), tag))
 }
 
 /// A name that somebody sent, by the place it was sent in. The name itself may be too long to show.

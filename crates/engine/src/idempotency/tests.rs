@@ -1,9 +1,9 @@
 //! What a key counts for, and that what is kept comes back as it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Map;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, SwitchId};
 use sprag_core::time::Timestamp;
 
 use super::*;
@@ -122,6 +122,46 @@ fn what_is_asked_of_somebody_is_decided_in_their_slot() {
     );
 }
 
+fn switch_on() -> SwitchOn {
+    SwitchOn {
+        scope: control::Scope::All,
+        mode: control::Mode::Hold,
+        reason: "the host is down".to_owned(),
+        by: "somebody".to_owned(),
+        lasts: Some(60_000),
+    }
+}
+
+#[test]
+fn what_operators_ask_is_decided_in_the_control_shard_and_compared_whole() {
+    let job = JobId::from_bytes([1; 16]);
+    let switch = SwitchId::from_bytes([2; 16]);
+    let off = |matches| Request::Control(control::Request::SwitchOff { id: switch, matches });
+    let on = |switch| Request::Control(control::Request::SwitchOn(switch));
+    let all = |filter: &str| {
+        Request::RetryAll(RetryAll {
+            filter: filter.to_owned(),
+            ..RetryAll::default()
+        })
+    };
+    let shorter = SwitchOn {
+        lasts: Some(1),
+        ..switch_on()
+    };
+    for (one, other) in [
+        (all("id = \"a\""), all("id = \"b\"")),
+        (on(switch_on()), on(shorter)),
+        (off(control::Matches::Any), off(control::Matches::Revision(1))),
+    ] {
+        let (one, other) = (of("k", &one), of("k", &other));
+        assert_eq!((one.scope, one.scope.slot()), (other.scope, Slot::default()));
+        assert_ne!(one.digest, other.digest);
+    }
+    let verbs = [Request::PauseJob(job), Request::ResumeJob(job), Request::CancelJob(job)];
+    let scopes: BTreeSet<Scope> = verbs.iter().map(|verb| of("k", verb).scope).collect();
+    assert_eq!(scopes.len(), verbs.len());
+}
+
 #[test]
 fn what_changes_nothing_has_no_idempotency() {
     let action = ActionId::from_bytes([1; 16]);
@@ -192,6 +232,37 @@ fn an_execution_comes_back_to_the_last_byte() {
         serde_json::to_string(&back).unwrap(),
         serde_json::to_string(&view()).unwrap()
     );
+}
+
+#[test]
+fn a_job_and_a_switch_come_back_to_the_last_byte() {
+    let at = Timestamp::from_millis(1_767_225_600_000);
+    let retry = RetryAll {
+        filter: "tag = \"eu\"".to_owned(),
+        config: Some(json!({"url": "https://example.com"})),
+        version: Some(2),
+        reason: None,
+    };
+    let job = crate::jobs::Job::new(JobId::from_bytes([1; 16]), at, &retry);
+    let reply = Ok(Answer::Job(Box::new(JobView::from(&job))));
+    let back = restored(&stored(&reply).unwrap());
+    assert!(matches!(back, Ok(Answer::Job(view)) if *view == JobView::from(&job)));
+    let switch = control::Switch {
+        id: SwitchId::from_bytes([2; 16]),
+        scope: control::Scope::Machine("order".to_owned()),
+        mode: control::Mode::Cancel,
+        reason: "why".to_owned(),
+        by: "who".to_owned(),
+        since: at,
+        expires_at: None,
+        swept: false,
+    };
+    let view = SwitchView::of(&switch, "released");
+    let reply = Ok(Answer::Control(Box::new(control::Answer::Switch(view.clone()))));
+    let Ok(Answer::Control(back)) = restored(&stored(&reply).unwrap()) else {
+        panic!("a switch")
+    };
+    assert_eq!(*back, control::Answer::Switch(view));
 }
 
 #[test]

@@ -62,11 +62,8 @@ impl Lane {
         self.rejoin_some(&mut chores)?;
         self.sweep_some(&mut chores)?;
         self.expire_some(&mut chores)?;
-        commands.extend(chores.into_iter().map(|chore| Command {
-            request: Request::Internal(Internal::Chore(chore)),
-            idempotency: None,
-            reply: None,
-        }));
+        let own = |chore| Command::own(Request::Internal(Internal::Chore(chore)));
+        commands.extend(chores.into_iter().map(own));
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 mod batch;
 mod cache;
 mod chores;
+mod closed;
 mod jobs;
 mod machines;
 mod tick;

@@ -19,6 +19,7 @@ use super::jobs::Jobs;
 use super::machines::Machines;
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
+use crate::closings::Closings;
 use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
@@ -81,6 +82,7 @@ pub struct Lane {
     pub(crate) timers: Timers,
     pub(crate) control: Control,
     pub(crate) jobs: Jobs,
+    pub(super) closings: Closings,
     pub(crate) batch: Batch,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
@@ -125,6 +127,7 @@ impl Lane {
             timers: Timers::new(),
             control: Control::default(),
             jobs: Jobs::new(),
+            closings: Closings::default(),
             batch: Batch::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
@@ -248,27 +251,22 @@ impl Lane {
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
         }
-        let own = |request| Command {
-            request,
-            idempotency: None,
-            reply: None,
-        };
         let room = self.pending.len().min(BATCH_MAX);
         let is_lost = |request: &Request| matches!(request, Request::Internal(Internal::Lost(..)));
         let (lost, next): (Vec<_>, Vec<_>) = self.pending.drain(..room).partition(is_lost);
         // What an earlier process left running is settled before anybody asks about it.
-        commands.splice(..0, lost.into_iter().map(own));
-        commands.extend(next.into_iter().map(own));
+        commands.splice(..0, lost.into_iter().map(Command::own));
+        commands.extend(next.into_iter().map(Command::own));
         let due = self.timers.take_due(self.now, BATCH_MAX);
         commands.extend(due.into_iter().map(|due| {
-            own(Request::Internal(match due {
+            Command::own(Request::Internal(match due {
                 Due::Timer(key) => Internal::Timer(key),
                 Due::Action(execution, action) => Internal::Due(execution, action),
                 Due::Overdue(attempt) => Internal::Overdue(attempt),
             }))
         }));
         self.chores(&mut commands)?;
-        commands.extend(self.job_step(commands.len())?.map(own));
+        commands.extend(self.job_step(commands.len())?.map(Command::own));
         Ok(commands)
     }
 
@@ -371,7 +369,7 @@ impl Lane {
     }
 
     /// Writes the batch; only when it is durable do answers and effects follow.
-    fn commit(&mut self, commands: Vec<Command>, replies: Vec<Reply>) -> Result<(), Fatal> {
+    fn commit(&mut self, mut commands: Vec<Command>, replies: Vec<Reply>) -> Result<(), Fatal> {
         let mut mutations = self.batch.mutations(|id| self.cache.get(id));
         if self.signs_life(mutations.is_empty()) {
             mutations.push(Mutation::PutLife(Life {
@@ -391,6 +389,7 @@ impl Lane {
             }
         }
         self.store_rests_until = None;
+        self.keep_waits(&mut commands, &replies);
         self.act();
         for (command, reply) in commands.into_iter().zip(replies) {
             if let Some(sender) = command.reply {
@@ -407,6 +406,7 @@ impl Lane {
         let batch = std::mem::take(&mut self.batch);
         self.metrics.count(&batch);
         let changes = batch.changes(|id| self.cache.get(id));
+        self.tell_closed(&changes);
         for change in &changes {
             if let Change::Execution { id, .. } = change {
                 self.cache.forget_over(*id);

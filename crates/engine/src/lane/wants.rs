@@ -10,7 +10,7 @@ use crate::command::{Command, Internal, Request, SendMessage, Target};
 /// What a request needs to be loaded.
 pub(super) fn want(request: &Request, wanted: &mut Wanted) {
     match request {
-        Request::Apply(machine) => wanted.newest.push(machine.id.clone()),
+        Request::Apply(apply) => wanted.newest.push(apply.machine.id.clone()),
         Request::Start(start) => {
             wanted.newest.push(start.machine.clone());
             if let Some(key) = &start.key {

@@ -55,11 +55,7 @@ fn retry_all(filter: &str) -> Request {
 /// Asks with one tick, so that whatever follows waits.
 fn ask_once(rig: &mut Rig, request: Request) -> Result<JobView, Refusal> {
     let (reply, mut answer) = oneshot::channel();
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: Some(reply),
-    }]);
+    rig.tick(vec![Command::asked(request, reply)]);
     match answer.try_recv().expect("an answer follows the commit")? {
         Answer::Job(view) => Ok(*view),
         other => panic!("{other:?}"),
@@ -174,11 +170,7 @@ fn what_is_no_dead_letter_any_more_is_skipped_and_what_cannot_be_retried_has_fai
     };
     let job = ask_once(&mut rig, Request::RetryAll(wrong_version)).unwrap();
     // In the batch of the first step, and before it.
-    rig.tick(vec![Command {
-        request: Request::Archive(letters[1].1),
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(Request::Archive(letters[1].1))]);
     rig.run();
     let items = items(&rig, job.id);
     let results: Vec<JobResult> = items.iter().map(|item| item.result).collect();
@@ -216,7 +208,7 @@ fn a_cancelled_job_stops_where_it_is_and_cannot_go_on() {
     assert_eq!((view.status, view.counts.done), ("cancelled", 64));
     rig.crash();
     assert_eq!(items(&rig, job.id).len(), 64);
-    assert_eq!(code(rig.ask(Request::ResumeJob(job.id))), Code::StatusConflict);
+    assert_eq!(code(rig.ask(Request::ResumeJob(job.id))), Code::JobUnknown);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod actions;
 mod backups;
+mod closings;
 mod control;
 mod dispatch;
 mod jobs;

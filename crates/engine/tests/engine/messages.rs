@@ -284,7 +284,7 @@ fn a_known_digest_is_the_version_it_was() {
     let mut rig = Rig::new(DOOR);
     let apply = |rig: &mut Rig, text: &str| {
         let machine = std::sync::Arc::new(crate::rig::machine(text));
-        match rig.ask(Request::Apply(machine)).unwrap() {
+        match rig.ask(Request::Apply(machine.into())).unwrap() {
             sprag_engine::command::Answer::Applied(applied) => (applied.version, applied.created),
             other => panic!("{other:?}"),
         }

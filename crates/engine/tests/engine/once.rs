@@ -45,9 +45,8 @@ fn ask_all(rig: &mut Rig, requests: Vec<(Option<&str>, Request)>) -> Vec<Reply> 
         let (reply, answer) = oneshot::channel();
         answers.push(answer);
         commands.push(Command {
-            request,
             idempotency,
-            reply: Some(reply),
+            ..Command::asked(request, reply)
         });
     }
     rig.tick(commands);

@@ -129,18 +129,14 @@ impl Rig {
     }
 
     pub(crate) fn apply(&mut self, text: &str) {
-        let request = Request::Apply(Arc::new(machine(text)));
+        let request = Request::Apply(Arc::new(machine(text)).into());
         assert!(matches!(self.ask(request), Ok(Answer::Applied(_))));
     }
 
     /// Asks, and lets the engine go on until it rests.
     pub(crate) fn ask(&mut self, request: Request) -> Reply {
         let (reply, mut answer) = oneshot::channel();
-        self.tick(vec![Command {
-            request,
-            idempotency: None,
-            reply: Some(reply),
-        }]);
+        self.tick(vec![Command::asked(request, reply)]);
         self.run();
         answer.try_recv().expect("an answer follows the commit")
     }
@@ -152,11 +148,7 @@ impl Rig {
             machine: machine(text).id,
             ..Start::default()
         });
-        self.tick(vec![Command {
-            request,
-            idempotency: None,
-            reply: Some(reply),
-        }]);
+        self.tick(vec![Command::asked(request, reply)]);
         match answer.try_recv().expect("an answer") {
             Ok(Answer::Execution(view)) => view.id,
             other => panic!("{other:?}"),
@@ -281,11 +273,7 @@ impl Rig {
 
     pub(crate) fn finish_attempt(&mut self, attempt: AttemptRef, outcome: Outcome) {
         let request = Request::Internal(Internal::Outcome { attempt, outcome });
-        self.tick(vec![Command {
-            request,
-            idempotency: None,
-            reply: None,
-        }]);
+        self.tick(vec![Command::own(request)]);
         self.run();
     }
 

@@ -53,22 +53,16 @@ fn ask(rig: &mut Rig, request: control::Request) -> Result<control::Answer, Refu
 }
 
 fn on(rig: &mut Rig, scope: &str, mode: Mode) -> SwitchView {
-    let expires_at = None;
-    switched(rig, scope, mode, expires_at).unwrap()
+    switched(rig, scope, mode, None).unwrap()
 }
 
-fn switched(
-    rig: &mut Rig,
-    scope: &str,
-    mode: Mode,
-    expires_at: Option<sprag_core::time::Timestamp>,
-) -> Result<SwitchView, Refusal> {
+fn switched(rig: &mut Rig, scope: &str, mode: Mode, lasts: Option<u64>) -> Result<SwitchView, Refusal> {
     let switch = SwitchOn {
         scope: scope.parse::<Scope>().unwrap(),
         mode,
         reason: "a test".to_owned(),
         by: "test".to_owned(),
-        expires_at,
+        lasts,
     };
     match ask(rig, control::Request::SwitchOn(switch))? {
         control::Answer::Switch(view) => Ok(view),
@@ -202,11 +196,7 @@ fn what_was_set_aside_is_found_again_when_the_process_dies_right_after_the_relea
         id: switch.id,
         matches: Matches::Any,
     });
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(request)]);
     rig.crash();
     assert_eq!(begun(&rig), 150);
 }
@@ -269,11 +259,7 @@ fn a_switch_holds_what_was_chosen_and_has_not_begun() {
     on(&mut rig, "all", Mode::Hold);
     rig.act(Request::RetryNow(action)).unwrap();
     let request = Request::Internal(Internal::Begin(id, action));
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(request)]);
     rig.run();
     assert_eq!(rig.started().len(), 1);
 }
@@ -315,13 +301,9 @@ fn cancelling_goes_on_after_a_crash() {
         mode: Mode::Cancel,
         reason: "x".to_owned(),
         by: "x".to_owned(),
-        expires_at: None,
+        lasts: None,
     }));
-    rig.tick(vec![Command {
-        request,
-        idempotency: None,
-        reply: None,
-    }]);
+    rig.tick(vec![Command::own(request)]);
     rig.crash();
     for id in ids {
         assert_eq!(rig.action_status(id, "call"), Status::Cancelled);
@@ -333,8 +315,7 @@ fn cancelling_goes_on_after_a_crash() {
 #[test]
 fn a_switch_with_an_end_goes_off_by_itself() {
     let mut rig = rig();
-    let end = rig.now().plus(10_000);
-    switched(&mut rig, "machine:m", Mode::Hold, Some(end)).unwrap();
+    switched(&mut rig, "machine:m", Mode::Hold, Some(10_000)).unwrap();
     rig.start("m");
     rig.advance(9_999);
     assert_eq!(rig.started(), Vec::<String>::new());

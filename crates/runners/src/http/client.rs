@@ -28,7 +28,7 @@ const CONNECT_MILLIS_MIN: u64 = 50;
 /// that a request rarely meets a connection that the server is just closing, which would be an unknown outcome.
 const IDLE: Duration = Duration::from_secs(3);
 /// Unused connections kept for one destination.
-const IDLE_PER_HOST_MAX: usize = 64;
+const IDLE_PER_HOST_MAX: usize = 256;
 const USER_AGENT: &str = concat!("sprag/", env!("CARGO_PKG_VERSION"));
 
 /// Why there can be no client.

@@ -57,5 +57,6 @@ async fn drain(mut chunks: BodyDataStream) {
 }
 
 fn too_large(most: usize) -> Problem {
-    Problem::new(Code::BodyTooLarge, format!("the body has more than {most} bytes"))
+    let detail = format!("the body has more than {most} bytes; send less at a time, or raise `limits.bodyBytes`");
+    Problem::new(Code::BodyTooLarge, detail)
 }

@@ -108,13 +108,10 @@ impl FromFields for RetryAll {
 }
 
 /// `POST /v1/dead-letters/retry`: makes a job that tries all again that meet a filter.
-pub(crate) async fn retry_all(
-    State(app): State<App>,
-    Query(Nothing): Query<Nothing>,
-    Body(retry): Body<RetryAll>,
-) -> Answer {
-    let view = app.engine.retry_all(retry).await?;
-    Ok(accepted(format!("/v1/jobs/{}", view.id), &view))
+pub(crate) async fn retry_all(Query(Nothing): Query<Nothing>, Once(once): Once, Body(retry): Body<RetryAll>) -> Answer {
+    Ok(answered(once.retry_all(retry).await, |view| {
+        accepted(format!("/v1/jobs/{}", view.id), &view)
+    }))
 }
 
 /// `POST /v1/dead-letters/{id}/archive`

@@ -1,12 +1,14 @@
 //! Executions: start, show, and what people do to them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
-use sprag_engine::HistoryView;
 use sprag_engine::command::{Migrate, Start};
+use sprag_engine::view::ExecutionView;
+use sprag_engine::{self as engine, Asked, HistoryView};
 use sprag_store::records::ExecutionStatus;
 
 use super::explain;
@@ -39,17 +41,29 @@ pub(crate) async fn start(
     Once(once): Once,
     Body(start): Body<Start>,
 ) -> Answer {
-    let mut asked = once.start(start).await;
-    if let Ok(view) = &mut asked.answer
-        && wait.is_some()
-        // It is started, whatever becomes of the waiting: an error here would make the client start another one.
-        && let Ok(later) = app.execution(view.id, wait).await
-    {
-        *view = later;
-    }
+    let asked = match wait {
+        None => once.start(start).await,
+        Some(wait) => start_and_wait(&app, once, start, wait).await,
+    };
     Ok(answered(asked, |view| {
         created(format!("/v1/executions/{}", view.id), &view)
     }))
+}
+
+async fn start_and_wait(app: &App, once: engine::Once, start: Start, wait: Duration) -> Asked<ExecutionView> {
+    let (mut asked, closing) = once.start_awaited(start).await;
+    if let Ok(view) = &mut asked.answer {
+        let later = if asked.replayed {
+            app.execution(view.id, Some(wait)).await
+        } else {
+            app.closing(view.id, closing, wait).await
+        };
+        // It is started, whatever becomes of the waiting: an error here would make the client start another one.
+        if let Ok(later) = later {
+            *view = later;
+        }
+    }
+    asked
 }
 
 pub(crate) struct ListParams {

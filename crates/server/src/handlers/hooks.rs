@@ -15,6 +15,7 @@ use sprag_engine::command::{self, Refusal, SendMessage, Target};
 use super::messages;
 use crate::app::App;
 use crate::body::Raw;
+use crate::once::{answered, key};
 use crate::path::Path;
 use crate::problem::{Code, FieldError, Problem};
 use crate::reply::Answer;
@@ -52,10 +53,12 @@ pub(crate) async fn receive(
         );
         Problem::new(Code::HookUnmapped, detail).with_errors(errors)
     })?;
+    // Whoever calls a hook is known by its name alone, so their keys never meet those of people or of other hooks.
+    let once = app.engine.once(key(&inbound.headers, &format!("hook {}", hook.name))?);
     let HookMessage { key, kind, payload } = message;
     let to = Target::Key { machine, key };
-    let sent = app.engine.send(SendMessage { to, kind, payload, id }).await?;
-    Ok(messages::sent(sent))
+    let asked = once.send(SendMessage { to, kind, payload, id }).await;
+    Ok(answered(asked, messages::sent))
 }
 
 impl Inbound {

@@ -8,6 +8,7 @@ use sprag_store::records::JobStatus;
 
 use crate::app::App;
 use crate::body::{Body, NoFields};
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok};
@@ -66,30 +67,30 @@ pub(crate) async fn items(
 
 /// `POST /v1/jobs/{id}/pause`
 pub(crate) async fn pause(
-    State(app): State<App>,
     Id(id): Id<JobId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.pause_job(id).await?))
+    Ok(answered(once.pause_job(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/jobs/{id}/resume`
 pub(crate) async fn resume(
-    State(app): State<App>,
     Id(id): Id<JobId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.resume_job(id).await?))
+    Ok(answered(once.resume_job(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/jobs/{id}/cancel`
 pub(crate) async fn cancel(
-    State(app): State<App>,
     Id(id): Id<JobId>,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.cancel_job(id).await?))
+    Ok(answered(once.cancel_job(id).await, |view| ok(&view)))
 }

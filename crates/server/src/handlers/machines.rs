@@ -13,6 +13,7 @@ use sprag_store::records::MachineVersion;
 
 use crate::app::App;
 use crate::body::Definition;
+use crate::etag::{IfMatch, Seen, tagged, unchanged};
 use crate::once::{Once, answered};
 use crate::path::Path;
 use crate::problem::{LISTED_MAX, Problem};
@@ -106,10 +107,12 @@ pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Que
     Ok(ok(&page.list(rows, |row: &Summary| row.id.clone())))
 }
 
-/// `POST /v1/machines`: keeps a new version, unless a version with the same digest is there already.
+/// `POST /v1/machines`: keeps a new version, unless a version with the same digest is there already; with `If-Match`
+/// only if the newest version is still the one that was seen.
 pub(crate) async fn apply(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    IfMatch(matches): IfMatch,
     Once(once): Once,
     definition: Definition,
 ) -> Answer {
@@ -117,7 +120,7 @@ pub(crate) async fn apply(
     let Some(machine) = loaded.machine else {
         return Err(Problem::of_findings(loaded.findings));
     };
-    Ok(answered(once.apply(machine).await, applied))
+    Ok(answered(once.apply(machine, matches).await, applied))
 }
 
 fn applied(applied: Applied) -> Response {
@@ -128,7 +131,8 @@ fn applied(applied: Applied) -> Response {
     } = applied;
     let location = format!("/v1/machines/{id}/versions/{version}");
     let view = AppliedView { id, version };
-    if is_new { created(location, &view) } else { ok(&view) }
+    let shown = if is_new { created(location, &view) } else { ok(&view) };
+    tagged(u64::from(version), shown)
 }
 
 /// `POST /v1/machines/lint`: everything wrong or doubtful; nothing is kept.
@@ -164,29 +168,40 @@ fn parse(row: &MachineVersion) -> Result<Value, Problem> {
 }
 
 /// `GET /v1/machines/{id}`: the newest version.
-pub(crate) async fn show(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
-    whole(app.engine.machine(id, None).await?)
+pub(crate) async fn show(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    seen: Seen,
+    Query(Nothing): Query<Nothing>,
+) -> Answer {
+    whole(app.engine.machine(id, None).await?, &seen)
 }
 
 /// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
-pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, Query(Nothing): Query<Nothing>) -> Answer {
+pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, seen: Seen, Query(Nothing): Query<Nothing>) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
-    whole(app.engine.machine(id.to_owned(), None).await?)
+    whole(app.engine.machine(id.to_owned(), None).await?, &seen)
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`
 pub(crate) async fn show_version(
     State(app): State<App>,
     Path((id, version)): Path<(String, String)>,
+    seen: Seen,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
         let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
         return Err(Refusal::new(command::Code::VersionUnknown, detail).into());
     };
-    whole(app.engine.machine(id, Some(version)).await?)
+    whole(app.engine.machine(id, Some(version)).await?, &seen)
 }
 
-fn whole(row: MachineVersion) -> Result<Response, Problem> {
-    Ok(ok(&Whole::of(row)?))
+/// A version never changes, so its number is its tag.
+fn whole(row: MachineVersion, seen: &Seen) -> Result<Response, Problem> {
+    let version = u64::from(row.version);
+    if seen.has(version) {
+        return Ok(unchanged(version));
+    }
+    Ok(tagged(version, ok(&Whole::of(row)?)))
 }

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
 use crate::etag::{IfMatch, tagged};
 use crate::handlers::WHO;
+use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, created, ok, whole};
@@ -78,26 +79,24 @@ pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>)
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
-pub(crate) async fn on(State(app): State<App>, Query(Nothing): Query<Nothing>, Body(body): Body<On>) -> Answer {
+pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(body): Body<On>) -> Answer {
     let On {
         scope,
         mode,
         reason,
         lasts,
     } = body;
-    let expires_at = lasts.map(|lasts| app.engine.now().plus(lasts));
-    let view = app
-        .engine
-        .switch_on(SwitchOn {
-            scope,
-            mode,
-            reason,
-            by: WHO.to_owned(),
-            expires_at,
-        })
-        .await?;
-    let location = format!("/v1/kill-switches/{}", view.id);
-    Ok(tagged(view.revision, created(location, &view)))
+    let switch = SwitchOn {
+        scope,
+        mode,
+        reason,
+        by: WHO.to_owned(),
+        lasts,
+    };
+    Ok(answered(once.switch_on(switch).await, |view| {
+        let location = format!("/v1/kill-switches/{}", view.id);
+        tagged(view.revision, created(location, &view))
+    }))
 }
 
 /// `GET /v1/kill-switches/{id}`
@@ -108,11 +107,11 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Not
 
 /// `POST /v1/kill-switches/{id}/release`
 pub(crate) async fn release(
-    State(app): State<App>,
     Id(id): Id<SwitchId>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.switch_off(id, matches).await?))
+    Ok(answered(once.switch_off(id, matches).await, |view| ok(&view)))
 }

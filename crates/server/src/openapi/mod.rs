@@ -15,5 +15,7 @@ mod tests;
 
 pub(crate) use document::{document, text};
 pub(crate) use methods::{Methods, get, post};
+#[cfg(test)]
+pub(crate) use operation::ONCE;
 pub(crate) use operation::{Answer, Operation, Parameter};
 pub(crate) use resources::{Example, RESOURCES, Resource};

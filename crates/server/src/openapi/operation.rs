@@ -11,6 +11,9 @@ use super::schemas::{reference, text, whole};
 use crate::problem::Code;
 use crate::query::LIMIT_MAX;
 
+/// The header of a request that acts once.
+pub(crate) const ONCE: &str = "Idempotency-Key";
+
 /// What one method of one route is.
 pub(crate) struct Operation {
     /// The resource it belongs to.
@@ -126,6 +129,16 @@ impl Answer {
         }
     }
 
+    /// An answer without a body.
+    pub(crate) fn bare(status: u16, about: &'static str) -> Self {
+        Self {
+            status,
+            about,
+            content: Vec::new(),
+            headers: Vec::new(),
+        }
+    }
+
     /// The same answer in another form.
     pub(crate) fn or(mut self, media: &'static str, schema: Value) -> Self {
         self.content.push((media, schema));
@@ -209,6 +222,22 @@ impl Operation {
         .refuses([command::Code::PreconditionFailed])
     }
 
+    /// A change that can be bound to there being nothing yet.
+    pub(crate) fn if_none(self) -> Self {
+        self.header("If-None-Match", json!({ "const": "*" }), "Only if there is none yet.")
+            .refuses([command::Code::PreconditionFailed])
+    }
+
+    /// Something that is not sent again to whoever has it.
+    pub(crate) fn if_changed(self) -> Self {
+        self.header(
+            "If-None-Match",
+            text(),
+            "Only if the revision is another one than this, as `ETag` showed it.",
+        )
+        .answers(Answer::bare(304, "It is still the same.").tagged())
+    }
+
     /// A list that can be narrowed by a condition.
     pub(crate) fn filtered(self) -> Self {
         self.query(
@@ -223,12 +252,21 @@ impl Operation {
     pub(crate) fn once(self) -> Self {
         let key = json!({ "type": "string", "minLength": 1, "maxLength": KEY_BYTES_MAX, "pattern": "^[!-~]+$" });
         self.header(
-            "Idempotency-Key",
+            ONCE,
             key,
             "Sent again with the same key and body within a day, the request is answered as the first time.",
         )
         .refuses([Code::IdempotencyKeyInvalid])
         .refuses([command::Code::IdempotencyKeyReused])
+    }
+
+    /// A POST that changes nothing: it can be sent again with or without a key.
+    pub(crate) fn changes_nothing(self) -> Self {
+        self.header(
+            ONCE,
+            text(),
+            "Accepted and not looked at: the request changes nothing, so it may be sent again as it is.",
+        )
     }
 
     /// Waits for an execution to close.
@@ -312,7 +350,7 @@ impl Operation {
         self
     }
 
-    /// With what holds for every request. What every POST takes belongs here too.
+    /// With what holds for every request.
     pub(super) fn complete(self) -> Self {
         let mut whole = self.refuses([Code::HostRefused, Code::OriginRefused, Code::InternalError]);
         whole.refusals.sort_unstable();

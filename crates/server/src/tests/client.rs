@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use super::contract;
@@ -81,6 +81,40 @@ pub(super) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: 
     }
     head.push_str("\r\n");
     [head.as_bytes(), body].concat()
+}
+
+/// A connection that is kept for many requests.
+pub(super) struct Kept {
+    stream: BufReader<TcpStream>,
+}
+
+impl Kept {
+    pub(super) async fn open(address: SocketAddr) -> Self {
+        let stream = BufReader::new(TcpStream::connect(address).await.unwrap());
+        Self { stream }
+    }
+
+    /// Sends a request and reads its answer, which says how long it is.
+    pub(super) async fn send(&mut self, request: &[u8]) -> Reply {
+        self.stream.get_mut().write_all(request).await.unwrap();
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            let read = self.stream.read_line(&mut head).await.unwrap();
+            assert!(read > 0, "the connection ended: {head:?}");
+        }
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut reply = Reply {
+            status,
+            head: head.trim_end().to_owned(),
+            body: String::new(),
+        };
+        let length: usize = reply.header("content-length").unwrap().parse().unwrap();
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await.unwrap();
+        reply.body = String::from_utf8(body).unwrap();
+        contract::check(request, &reply);
+        reply
+    }
 }
 
 /// Sends bytes and reads what comes back until the connection ends.

@@ -1,9 +1,12 @@
 //! The API over real sockets, with a real engine behind it.
 
+mod bad_input;
 mod client;
 mod codes;
 mod contract;
+mod divergence;
 mod edges;
+mod etags;
 mod faulty;
 mod filters;
 mod guarded;
@@ -16,6 +19,7 @@ mod migration;
 mod once;
 mod operate;
 mod pages;
+mod posts;
 mod streams;
 mod tools;
 mod work;

@@ -163,9 +163,9 @@ async fn numbers_that_cannot_be_meant_are_refused_by_their_place() {
 }
 
 /// The bytes of the answer to a request, after its head.
-async fn bytes(world: &World, path: &str) -> (String, Vec<u8>) {
+pub(super) async fn bytes(world: &World, path: &str, headers: &[(&str, &str)]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(world.address).await.unwrap();
-    let asked = request("POST", path, &[], b"");
+    let asked = request("POST", path, headers, b"");
     stream.write_all(&asked).await.unwrap();
     let mut all = Vec::new();
     stream.read_to_end(&mut all).await.unwrap();
@@ -186,7 +186,7 @@ async fn a_backup_is_a_database_with_what_was_there() {
     let world = World::start().await;
     world.apply(LATER).await.expect(201);
     let id = world.begin("later").await;
-    let (head, body) = bytes(&world, "/v1/system/backup").await;
+    let (head, body) = bytes(&world, "/v1/system/backup", &[]).await;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(head.contains("application/vnd.sqlite3"), "{head}");
     assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
@@ -246,7 +246,7 @@ async fn one_backup_at_a_time() {
     first.await.unwrap().unwrap().read_exact(&mut header).unwrap();
     assert_eq!(&header, b"SQLite format 3");
     let_go.send(()).unwrap();
-    assert_eq!(bytes(&world, "/v1/system/backup").await.1[..15], header);
+    assert_eq!(bytes(&world, "/v1/system/backup", &[]).await.1[..15], header);
 }
 
 #[tokio::test]

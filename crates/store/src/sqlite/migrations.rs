@@ -36,6 +36,21 @@ const MIGRATIONS: &[Migration] = &[
         name: "control",
         sql: include_str!("migrations/0004_control.sql"),
     },
+    Migration {
+        version: 5,
+        name: "search",
+        sql: include_str!("migrations/0005_search.sql"),
+    },
+    Migration {
+        version: 6,
+        name: "history",
+        sql: include_str!("migrations/0006_history.sql"),
+    },
+    Migration {
+        version: 7,
+        name: "names",
+        sql: include_str!("migrations/0007_names.sql"),
+    },
 ];
 
 const CREATE: &str = "\

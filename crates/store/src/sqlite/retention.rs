@@ -16,6 +16,14 @@ pub(super) const AGED: &str = "\
 /// The closed execution itself comes first: without it nothing else is deleted.
 pub(super) const DELETE: &str = "DELETE FROM execution WHERE id = ?1 AND status >= 3";
 
+/// The tags go first: they are found by those of the rows that they belong to.
+pub(super) const DELETE_TAGS: [&str; 2] = [
+    "DELETE FROM execution_tag WHERE execution = ?1 AND tag IN \
+     (SELECT tag.value FROM execution, json_each(execution.tags) AS tag WHERE execution.id = ?1)",
+    "DELETE FROM action_tag WHERE (tag, action) IN \
+     (SELECT tag.value, action.id FROM action, json_each(action.tags) AS tag WHERE action.execution = ?1)",
+];
+
 /// Everything that belongs to an execution.
 pub(super) const DELETE_BELONGINGS: [&str; 6] = [
     "DELETE FROM execution_variables WHERE execution = ?1",
@@ -52,6 +60,9 @@ pub(super) fn aged(connection: &Connection, page: &AgedPage) -> rusqlite::Result
 
 /// Deletes a closed execution with all that belongs to it.
 pub(super) fn delete(connection: &Connection, id: ExecutionId) -> rusqlite::Result<()> {
+    for statement in DELETE_TAGS {
+        connection.prepare_cached(statement)?.execute(params![id.to_bytes()])?;
+    }
     one_row(connection.prepare_cached(DELETE)?.execute(params![id.to_bytes()])?)?;
     for statement in DELETE_BELONGINGS {
         connection.prepare_cached(statement)?.execute(params![id.to_bytes()])?;

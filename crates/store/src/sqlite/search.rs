@@ -20,6 +20,10 @@ use super::{actions, executions};
 use crate::records::{Action, Execution};
 use crate::traits::{Found, Search};
 
+/// Rows that a page looks at where an index leads to them: they may lie anywhere in the file, one in each of its pages,
+/// while those of the table itself lie side by side.
+const SCATTERED_MAX: usize = 500;
+
 /// Executions that meet a condition.
 pub(super) fn executions(
     connection: &Connection,
@@ -68,7 +72,8 @@ fn ids<I>(
         return Ok(found);
     };
     let walk = narrowest(connection, table, search, &bounds)?;
-    let (sql, values) = statement(table, &walk, &search.condition, &bounds, search.scan);
+    let scan = most_of(&walk, search);
+    let (sql, values) = statement(table, &walk, &search.condition, &bounds, scan);
     // Not kept among the prepared statements: each filter is another text, and would push out those in daily use.
     let mut statement = connection.prepare(&sql)?;
     let mut entries = statement.query(params_from_iter(values))?;
@@ -85,8 +90,18 @@ fn ids<I>(
         looked_at += 1;
         last = Some(id);
     }
-    found.next = last.filter(|_| looked_at >= search.scan);
+    found.next = last.filter(|_| looked_at >= scan);
     Ok(found)
+}
+
+/// How many rows a page looks at along a walk. What needs sorting is looked at whole: it is open, so it lies together
+/// with what is written now.
+fn most_of<I>(walk: &Walk, search: &Search<I>) -> usize {
+    if walk.is_whole() || !walk.in_order {
+        search.scan
+    } else {
+        search.scan.min(SCATTERED_MAX)
+    }
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<([u8; 16], bool)> {
@@ -115,8 +130,8 @@ pub(super) fn probe(walk: &Walk, bounds: &Bounds, most: usize) -> (String, Vec<V
     let mut values = walk.values.clone();
     values.extend(bounds.values());
     values.push(Value::Integer(limit(most)));
-    let Walk { from, place, id, .. } = walk;
-    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {from} WHERE {place} AND {id} >= ? AND {id} <= ? LIMIT ?)");
+    let Walk { index, place, id, .. } = walk;
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {place} AND {id} >= ? AND {id} <= ? LIMIT ?)");
     (sql, values)
 }
 

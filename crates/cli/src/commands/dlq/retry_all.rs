@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Remote;
-use crate::commands::job::follow::follow;
+use crate::client::{Once, Remote};
+use crate::commands::job::follow::{ended, follow};
 use crate::failure::Exit;
 use crate::input;
 use crate::output::{self, Output};
@@ -26,6 +26,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
+    once: Once,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -37,6 +39,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         version,
         reason,
         wait,
+        once,
         remote,
     } = arguments;
     let client = remote.client()?;
@@ -52,11 +55,10 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         body.insert("reason".to_owned(), json!(reason));
     }
     let request = client.post(&["dead-letters", "retry"]).json(&Value::Object(body));
-    let mut job = request.send().await?;
+    let mut job = request.once(once).send().await?;
     if *wait {
         job = follow(&client, job["id"].as_str().unwrap_or_default()).await?;
     }
     output.show(&job, output::job)?;
-    let is_well = !*wait || (job["status"] == "completed" && job["counts"]["failed"] == 0);
-    Ok(if is_well { Exit::Done } else { Exit::Failed })
+    Ok(if *wait { ended(&job) } else { Exit::Done })
 }

@@ -2,21 +2,28 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::{Once, Remote};
+use crate::client::{Client, Once, Remote};
 use crate::failure::{Exit, Failure};
-use crate::output::{self, Output};
+use crate::output::{self, Output, Progress};
+
+/// Executions that are asked for at once.
+const PAGE: u32 = 200;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The execution's id
-    id: String,
+    /// The executions' ids
+    #[arg(required_unless_present = "filter", value_name = "ID")]
+    ids: Vec<String>,
+    /// All open executions that meet this, as in 'machine = "order" AND tag = "eu"'
+    #[arg(long, conflicts_with = "ids")]
+    filter: Option<String>,
     /// The version to move to; the newest unless given
     #[arg(long)]
     version: Option<u32>,
     /// Where a state is called otherwise in that version; repeat it for more
     #[arg(long = "state", value_name = "OLD=NEW")]
     states: Vec<String>,
-    /// Only say what would happen; nothing is changed
+    /// Only say what would happen, and whether that version would have led there; nothing is changed
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -25,46 +32,111 @@ pub(crate) struct Arguments {
     remote: Remote,
 }
 
-/// Moves the execution and shows it, or shows what that would do: an impossible move is a failure.
+/// Moves executions and shows them, or shows what that would do. One that cannot be moved is a failure; so is, in a
+/// check, one that the other version would have led elsewhere.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments {
-        id,
-        version,
-        states,
-        check,
-        once,
-        remote,
-    } = arguments;
-    let client = remote.client()?;
+    let client = arguments.remote.client()?;
+    let body = body(arguments)?;
+    let ids = match &arguments.filter {
+        Some(filter) => open(&client, filter).await?,
+        None => arguments.ids.clone(),
+    };
+    match (&arguments.filter, ids.as_slice()) {
+        (None, [id]) => one(arguments, &client, id, &body, output).await,
+        _ => many(arguments, &client, &ids, &body, output).await,
+    }
+}
+
+fn body(arguments: &Arguments) -> Result<Value, Failure> {
     let mut body = Map::new();
-    if let Some(version) = version {
+    if let Some(version) = arguments.version {
         body.insert("version".to_owned(), json!(version));
     }
-    let renamed: Map<String, Value> = states.iter().map(|pair| renamed(pair)).collect::<Result<_, _>>()?;
+    let states = arguments.states.iter();
+    let renamed: Map<String, Value> = states.map(|pair| renamed(pair)).collect::<Result<_, _>>()?;
     if !renamed.is_empty() {
         body.insert("states".to_owned(), Value::Object(renamed));
     }
-    if *check {
+    if arguments.check {
         body.insert("check".to_owned(), json!(true));
     }
-    let document = client
-        .post(&["executions", id, "migrate"])
-        .json(&Value::Object(body))
-        .once(once)
-        .send()
-        .await?;
-    if !*check {
-        output.show(&document, output::execution)?;
-        return Ok(Exit::Done);
-    }
-    output.show(&document, output::migration)?;
-    let is_possible = document["possible"] == Value::Bool(true);
-    Ok(if is_possible { Exit::Done } else { Exit::Failed })
+    Ok(Value::Object(body))
 }
 
 fn renamed(pair: &str) -> Result<(String, Value), Failure> {
     match pair.split_once('=') {
         Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok((old.to_owned(), json!(new))),
         _ => Err(Failure::invalid(format!("`{pair}` is not OLD=NEW")).note("as in `waiting.first=waiting`")),
+    }
+}
+
+async fn one(arguments: &Arguments, client: &Client, id: &str, body: &Value, output: Output) -> anyhow::Result<Exit> {
+    let request = client.post(&["executions", id, "migrate"]).json(body);
+    let document = request.once(&arguments.once).send().await?;
+    if !arguments.check {
+        output.show(&document, output::execution)?;
+        return Ok(Exit::Done);
+    }
+    output.show(&document, output::migration)?;
+    Ok(if is_well(&document) { Exit::Done } else { Exit::Failed })
+}
+
+/// Whether a check has nothing against the move.
+fn is_well(check: &Value) -> bool {
+    check["possible"] == Value::Bool(true) && check["divergence"].is_null()
+}
+
+/// Each for itself: one that is refused holds up no other.
+async fn many(
+    arguments: &Arguments,
+    client: &Client,
+    ids: &[String],
+    body: &Value,
+    output: Output,
+) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new();
+    let (mut rows, mut failed, all) = (Vec::new(), 0_usize, ids.len());
+    for (done, id) in (0_u64..).zip(ids) {
+        let share = u64::try_from(all).ok().map(|all| (done, all));
+        progress.show(&format!("{done} of {all} executions, {failed} failed"), share);
+        let request = client.post(&["executions", id, "migrate"]).json(body);
+        let answer = request.once(&arguments.once).answer().await?;
+        let is_done = answer.status < 300;
+        let is_good = is_done && (!arguments.check || is_well(&answer.document));
+        failed += usize::from(!is_good);
+        let what = match (is_done, arguments.check) {
+            (false, _) => "problem",
+            (true, true) => "check",
+            (true, false) => "execution",
+        };
+        rows.push(json!({"id": id, what: answer.document}));
+    }
+    progress.end(&format!("{all} of {all} executions, {failed} failed"));
+    let document = json!({"data": rows, "nextCursor": null});
+    output.show(&document, output::migrations)?;
+    if ids.is_empty() {
+        output::note("no open execution meets the filter");
+    }
+    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// The ids of all open executions that meet a filter.
+async fn open(client: &Client, filter: &str) -> Result<Vec<String>, Failure> {
+    let (mut ids, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let page = client
+            .get(&["executions"])
+            .query("filter", Some(filter))
+            .query("limit", Some(PAGE))
+            .query("cursor", cursor.as_ref())
+            .send()
+            .await?;
+        let rows = page["data"].as_array().into_iter().flatten();
+        let open = rows.filter(|row| !matches!(row["status"].as_str(), Some("completed" | "cancelled")));
+        ids.extend(open.filter_map(|row| row["id"].as_str().map(str::to_owned)));
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return Ok(ids),
+        }
     }
 }

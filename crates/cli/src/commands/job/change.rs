@@ -9,7 +9,8 @@ use crate::output::{self, Output};
 /// Asks for `verb` to be done to the job.
 pub(crate) async fn run(one: &One, verb: &str, output: Output) -> anyhow::Result<Exit> {
     let client = one.remote.client()?;
-    let job = client.post(&["jobs", &one.id, verb]).json(&json!({})).send().await?;
+    let request = client.post(&["jobs", &one.id, verb]).json(&json!({}));
+    let job = request.once(&one.once).send().await?;
     output.show(&job, output::job)?;
     Ok(Exit::Done)
 }

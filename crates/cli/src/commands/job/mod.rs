@@ -5,7 +5,7 @@ pub(crate) mod follow;
 mod list;
 mod show;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::Output;
 
@@ -28,6 +28,8 @@ pub(crate) enum Command {
 pub(crate) struct One {
     /// The job's id
     id: String,
+    #[command(flatten)]
+    once: Once,
     #[command(flatten)]
     remote: Remote,
 }

@@ -1,5 +1,6 @@
 //! `sprag job show`.
 
+use super::follow::{ended, follow};
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
 use crate::failure::Exit;
@@ -12,17 +13,21 @@ pub(crate) struct Arguments {
     /// List what became of its items, in the order of work
     #[arg(long)]
     items: bool,
+    /// Wait until the job is over, and show how far it is
+    #[arg(long, conflicts_with = "items")]
+    wait: bool,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
     remote: Remote,
 }
 
-/// Shows the job, or its items.
+/// Shows the job, or its items. Whoever waits for one that is not done whole has failed.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments {
         id,
         items,
+        wait,
         page,
         remote,
     } = arguments;
@@ -30,9 +35,13 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     if *items {
         let document = page.of(client.get(&["jobs", id, "items"]), &[]).send().await?;
         list::show(output, &document, output::job_items)?;
-    } else {
-        let job = client.get(&["jobs", id]).send().await?;
-        output.show(&job, output::job)?;
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    let job = if *wait {
+        follow(&client, id).await?
+    } else {
+        client.get(&["jobs", id]).send().await?
+    };
+    output.show(&job, output::job)?;
+    Ok(if *wait { ended(&job) } else { Exit::Done })
 }

@@ -19,6 +19,9 @@ const CREATED: u16 = 201;
 pub(crate) struct Arguments {
     /// The machine file, YAML or JSON; a folder `templates` beside it holds its mail templates
     file: PathBuf,
+    /// Only if this is the newest version so far; 0 if there must be none yet
+    #[arg(long, value_name = "VERSION")]
+    newest: Option<u32>,
     #[command(flatten)]
     once: Once,
     #[command(flatten)]
@@ -27,13 +30,18 @@ pub(crate) struct Arguments {
 
 /// Gives the machine to the server and says which version it is.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { file, once, remote } = arguments;
+    let Arguments {
+        file,
+        newest,
+        once,
+        remote,
+    } = arguments;
     let text = input::text(file)?;
     let format = input::format(file, &text);
     let client = remote.client()?;
     let node = source::parse(&text, format, &Limits::DEFINITION);
     let filled = node.as_ref().ok().map(|node| filled(file, node)).transpose()?.flatten();
-    let request = client.post(&["machines"]).once(once);
+    let request = client.post(&["machines"]).once(once).matching(newest.map(u64::from));
     let answer = match (&filled, format) {
         (Some(definition), _) => request.json(definition),
         (None, Format::Yaml) => request.body("application/yaml", text),

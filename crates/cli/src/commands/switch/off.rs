@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::Output;
 
@@ -14,6 +14,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]
+    once: Once,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -24,6 +26,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .post(&["kill-switches", &arguments.id, "release"])
         .matching(arguments.revision)
         .json(&json!({}))
+        .once(&arguments.once)
         .send()
         .await?;
     output.show(&switch, super::text)?;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::Remote;
+use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -20,6 +20,8 @@ pub(crate) struct Arguments {
     #[arg(long = "for", value_name = "DURATION")]
     lasts: Option<String>,
     #[command(flatten)]
+    once: Once,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -30,11 +32,13 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         reason,
         mode,
         lasts,
+        once,
         remote,
     } = arguments;
     let client = remote.client()?;
     let body = json!({"scope": scope, "reason": reason, "mode": mode, "expiresIn": lasts});
-    let switch = client.post(&["kill-switches"]).json(&body).send().await?;
+    let request = client.post(&["kill-switches"]).json(&body);
+    let switch = request.once(once).send().await?;
     output.show(&switch, super::text)?;
     if output == Output::Text {
         let id = switch["id"].as_str().unwrap_or_default();

@@ -94,6 +94,7 @@ pub(crate) fn replay() -> Operation {
     ))
     .optional_body(reference("Nothing"))
     .answers(Answer::json(200, "What the replay found.", reference("Replayed")))
+    .changes_nothing()
 }
 
 pub(crate) fn cancel() -> Operation {
@@ -188,6 +189,7 @@ pub(crate) fn hook() -> Operation {
         .path("name", text(), "The hook's name in the machine file.")
         .raw_body();
     sends(called)
+        .once()
         .refuses([
             command::Code::HookUnknown,
             command::Code::MachineUnknown,

@@ -28,6 +28,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
     shows(one(id, summary))
         .optional_body(reference("Nothing"))
         .writes()
+        .once()
         .refuses([command::Code::StatusConflict])
 }
 
@@ -36,6 +37,7 @@ pub(crate) fn retry_all() -> Operation {
         .body(reference("RetryAllRequest"))
         .answers(Answer::json(202, "The job that does it.", reference("Job")).located())
         .writes()
+        .once()
         .refuses([
             command::Code::FilterInvalid,
             command::Code::NameInvalid,

@@ -32,6 +32,7 @@ pub(crate) fn show() -> Operation {
 pub(crate) fn set() -> Operation {
     one("setLimit", "Override what definitions say, from the next attempt on")
         .if_match()
+        .if_none()
         .body(reference("LimitRequest"))
         .writes()
         .refuses([command::Code::NameInvalid, command::Code::LimitsFull])

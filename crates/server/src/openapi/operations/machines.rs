@@ -24,7 +24,7 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 
 /// An operation that takes machines, sent or kept.
 fn of_source(id: &'static str, summary: &'static str, body: Value) -> Operation {
-    operation(id, summary).body(body).reads().refuses([
+    operation(id, summary).body(body).changes_nothing().reads().refuses([
         command::Code::DefinitionInvalid,
         command::Code::MachineUnknown,
         command::Code::VersionUnknown,
@@ -44,21 +44,24 @@ pub(crate) fn apply() -> Operation {
         "Keep a new version, unless one with the same digest is there",
     )
     .definition()
-    .answers(Answer::json(201, "A new version is kept.", reference("Applied")).located())
-    .answers(Answer::json(
-        200,
-        "The same definition was there already.",
-        reference("Applied"),
-    ))
+    .answers(
+        Answer::json(201, "A new version is kept.", reference("Applied"))
+            .located()
+            .tagged(),
+    )
+    .answers(Answer::json(200, "The same definition was there already.", reference("Applied")).tagged())
     .writes()
     .once()
+    .if_match()
+    .if_none()
     .refuses([command::Code::DefinitionInvalid])
 }
 
 /// A machine whose name is that of a route.
 pub(crate) fn show_verb(id: &'static str) -> Operation {
     operation(id, "The machine of this name")
-        .answers(Answer::json(200, "The machine.", reference("Machine")))
+        .answers(Answer::json(200, "The machine.", reference("Machine")).tagged())
+        .if_changed()
         .reads()
         .refuses([command::Code::MachineUnknown, command::Code::VersionUnknown])
 }
@@ -67,6 +70,7 @@ pub(crate) fn lint() -> Operation {
     operation("lintMachine", "Everything wrong or doubtful; nothing is kept")
         .definition()
         .answers(Answer::json(200, "What was found.", reference("Linted")))
+        .changes_nothing()
 }
 
 pub(crate) fn simulate() -> Operation {
@@ -96,12 +100,13 @@ pub(crate) fn diff() -> Operation {
     ))
 }
 
+fn shows(operation: Operation) -> Operation {
+    let version = Answer::json(200, "The version with its definition.", reference("Machine"));
+    operation.answers(version.tagged()).if_changed()
+}
+
 pub(crate) fn show() -> Operation {
-    one("showMachine", "The newest version of a machine").answers(Answer::json(
-        200,
-        "The version with its definition.",
-        reference("Machine"),
-    ))
+    shows(one("showMachine", "The newest version of a machine"))
 }
 
 pub(crate) fn diagram() -> Operation {
@@ -120,11 +125,5 @@ pub(crate) fn diagram() -> Operation {
 }
 
 pub(crate) fn show_version() -> Operation {
-    one("showMachineVersion", "One version of a machine")
-        .path("version", version(), "The version.")
-        .answers(Answer::json(
-            200,
-            "The version with its definition.",
-            reference("Machine"),
-        ))
+    shows(one("showMachineVersion", "One version of a machine").path("version", version(), "The version."))
 }

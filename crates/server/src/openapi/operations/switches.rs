@@ -33,6 +33,7 @@ pub(crate) fn on() -> Operation {
     .body(reference("SwitchRequest"))
     .answers(Answer::json(201, "It is on.", reference("Switch")).located().tagged())
     .writes()
+    .once()
     .refuses([
         command::Code::MachineUnknown,
         command::Code::NameInvalid,
@@ -50,4 +51,5 @@ pub(crate) fn release() -> Operation {
         .optional_body(reference("Nothing"))
         .answers(Answer::json(200, "It is off.", reference("Switch")))
         .writes()
+        .once()
 }

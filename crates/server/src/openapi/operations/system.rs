@@ -121,6 +121,7 @@ pub(crate) fn backup() -> Operation {
     Operation::new(RESOURCE, "takeBackup", "A copy of everything as of one instant")
         .optional_body(reference("Nothing"))
         .answers(copy)
+        .changes_nothing()
         .writes()
         .refuses([command::Code::BackupUnderWay])
 }

@@ -72,6 +72,7 @@ fn check() -> serde_json::Value {
         &json!({ "after": whole(0), "schedule": text() }),
     );
     let problem = object(&json!({ "pointer": text(), "detail": text() }), &json!({}));
+    let divergence = object(&json!({ "sequence": whole(0), "detail": text() }), &json!({}));
     object(
         &json!({
             "possible": truth(),
@@ -80,6 +81,8 @@ fn check() -> serde_json::Value {
             "states": list_of(state),
             "timers": list_of(timer),
             "problems": list_of(problem),
+            "replayed": whole(0),
+            "divergence": nullable(divergence),
         }),
         &json!({}),
     )

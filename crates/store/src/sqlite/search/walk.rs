@@ -14,6 +14,9 @@ const EXECUTION_OPEN_MAX: i64 = ExecutionStatus::Failed as i64;
 /// The greatest number of an open action's status.
 const ACTION_OPEN_MAX: i64 = Status::Retrying as i64;
 const DEAD: i64 = Status::Dead as i64;
+/// The least number of what ended and neither succeeded nor waits for a person.
+const OVER_MIN: i64 = Status::Cancelled as i64;
+const CANCELLED: i64 = ExecutionStatus::Cancelled as i64;
 /// The greatest instant that an id can hold.
 const ID_MILLIS_MAX: i64 = (1 << 48) - 1;
 
@@ -58,8 +61,10 @@ impl Table {
 /// A part of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sqlite) struct Walk {
-    /// The table with the index.
+    /// The table with the index, and the rows that it leads to.
     pub(super) from: &'static str,
+    /// The index alone, to count its entries: looking at each row would cost as much as the walk.
+    pub(super) index: &'static str,
     /// The part of the index.
     pub(super) place: String,
     /// The parameters of `place`.
@@ -87,6 +92,7 @@ impl Walk {
         let constants = tests.iter().filter_map(|test| test.constants.first());
         Self {
             from,
+            index: from,
             place: place.to_owned(),
             values: constants.map(value).collect(),
             id,
@@ -118,7 +124,10 @@ fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Opti
     }));
     walks.extend(equal(Field::Tag).map(|tag| {
         let from = "execution_tag CROSS JOIN execution ON execution.id = execution_tag.execution";
-        Walk::new(from, "execution_tag.tag = ?", "execution_tag.execution", &[tag])
+        Walk {
+            index: "execution_tag",
+            ..Walk::new(from, "execution_tag.tag = ?", "execution_tag.execution", &[tag])
+        }
     }));
     walks.extend(
         equal(Field::Machine)
@@ -130,6 +139,10 @@ fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Opti
             ..walk
         }),
     );
+    if statuses == Some(&[CANCELLED]) {
+        let from = "execution INDEXED BY execution_cancelled";
+        walks.push(Walk::new(from, "status = 4", ID, &[]));
+    }
     walks
 }
 
@@ -142,12 +155,18 @@ fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<
     }));
     walks.extend(equal(Field::Tag).map(|tag| {
         let from = "action_tag CROSS JOIN action ON action.id = action_tag.action";
-        Walk::new(from, "action_tag.tag = ?", "action_tag.action", &[tag])
+        Walk {
+            index: "action_tag",
+            ..Walk::new(from, "action_tag.tag = ?", "action_tag.action", &[tag])
+        }
     }));
     walks.extend(equal(Field::ErrorType).map(|error| {
         let place = "error_kind = ? AND error_kind IS NOT NULL";
         Walk::new("action INDEXED BY action_error", place, ID, &[error])
     }));
+    walks.extend(
+        equal(Field::ActionId).map(|name| Walk::new("action INDEXED BY action_name", "action_id = ?", ID, &[name])),
+    );
     // The index has the execution before the id, so what is found there has to be sorted.
     walks.extend(
         open("action INDEXED BY action_open", ID, statuses, ACTION_OPEN_MAX).map(|walk| Walk {
@@ -155,6 +174,12 @@ fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<
             ..walk
         }),
     );
+    if let Some(&[status]) = statuses
+        && status >= OVER_MIN
+    {
+        let place = format!("status = {status} AND status >= {OVER_MIN}");
+        walks.push(Walk::new("action INDEXED BY action_over", &place, ID, &[]));
+    }
     if statuses == Some(&[DEAD]) {
         walks.push(Walk::new("action INDEXED BY action_dead", "status = 5", ID, &[]));
         walks.extend(equal(Field::Machine).map(|machine| {

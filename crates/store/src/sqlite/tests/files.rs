@@ -100,7 +100,15 @@ fn the_schema_records_its_steps_by_number_and_name() {
         .prepare("SELECT version, name FROM schema_migration")
         .unwrap();
     let steps: Vec<(u32, String)> = statement.query_map([], read).unwrap().map(Result::unwrap).collect();
-    let expected = [(1, "heart"), (2, "idempotency"), (3, "jobs"), (4, "control")];
+    let expected = [
+        (1, "heart"),
+        (2, "idempotency"),
+        (3, "jobs"),
+        (4, "control"),
+        (5, "search"),
+        (6, "history"),
+        (7, "names"),
+    ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }
 

@@ -48,10 +48,7 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (executions::IS_RUNNING, "(id=?)"),
         (executions::HOLDER, "execution_key (machine=? AND key=?)"),
         (executions::DELETE_LARGE_VARIABLES, "(execution=?)"),
-        (
-            history::HAS,
-            "COVERING INDEX sqlite_autoindex_history_1 (execution=? AND sequence=?)",
-        ),
+        (history::HAS, "PRIMARY KEY (execution=? AND sequence=?)"),
         (history::PAGE, "(execution=? AND sequence>?)"),
         (actions::UPDATE, "(id=?)"),
         (actions::GET, "(id=?)"),
@@ -90,6 +87,9 @@ fn what_belongs_to_an_execution_is_deleted_by_key() {
     for sql in retention::DELETE_BELONGINGS {
         assert_plan(&connection, sql, "(execution=?)");
     }
+    assert_plan(&connection, retention::DELETE_TAGS[0], "(tag=? AND execution=?)");
+    assert_plan(&connection, retention::DELETE_TAGS[1], "(tag=? AND action=?)");
+    assert_plan(&connection, retention::DELETE_TAGS[1], "action_execution (execution=?)");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use sprag_core::filter::{Resource, condition};
 use super::super::search::{Bounds, Table, probe, statement, walks};
 use super::super::{executions, jobs};
 use super::File;
-use crate::conformance::fixtures::{Opened, execution, keyed};
-use crate::records::{Execution, ExecutionStatus};
+use crate::conformance::fixtures::{Opened, SUCCEEDED, action, execution, keyed};
+use crate::records::{Action, Execution, ExecutionStatus};
 use crate::traits::{Mutation, SCAN_MAX, Search};
 
 fn migrated() -> (File, Connection) {
@@ -46,7 +46,7 @@ fn plans(connection: &Connection, table: Table, text: &str) -> Vec<(String, Stri
 }
 
 /// Filters, each with the walk that narrows it most.
-const WALKS: [(Table, &str, &str); 12] = [
+const WALKS: [(Table, &str, &str); 15] = [
     (
         Table::Execution,
         "version = 1",
@@ -92,7 +92,22 @@ const WALKS: [(Table, &str, &str); 12] = [
         "tag = \"t\"",
         "PRIMARY KEY (tag=? AND action>? AND action<?)",
     ),
+    (
+        Table::Execution,
+        "status = \"cancelled\"",
+        "execution_cancelled (id>? AND id<?)",
+    ),
+    (
+        Table::Action,
+        "actionId = \"a\"",
+        "action_name (action_id=? AND id>? AND id<?)",
+    ),
     (Table::Action, "status = \"dead\"", "action_dead (id>? AND id<?)"),
+    (
+        Table::Action,
+        "status = \"skipped\"",
+        "action_over (status=? AND id>? AND id<?)",
+    ),
     (
         Table::Action,
         "status = \"dead\" AND machine = \"m\"",
@@ -183,7 +198,8 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
         .execute_batch(
             "DROP TABLE execution_tag; DROP TABLE action_tag; DROP TABLE job; DROP TABLE job_item; \
              DROP INDEX execution_by_key; DROP INDEX action_error; DROP INDEX action_dead_machine; \
-             DROP INDEX action_dead_name; DROP TABLE fact; DELETE FROM schema_migration WHERE version >= 3",
+             DROP INDEX action_dead_name; DROP TABLE fact; \
+             DROP INDEX execution_cancelled; DROP INDEX action_over; DROP INDEX action_name; DELETE FROM schema_migration WHERE version >= 3",
         )
         .unwrap();
     drop(connection);
@@ -196,6 +212,39 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
             scan: SCAN_MAX,
         });
         assert_eq!(found.unwrap().rows, std::slice::from_ref(&old), "{text}");
+    }
+}
+
+#[test]
+fn tags_go_with_what_they_belong_to_and_with_nothing_else() {
+    let file = File::new();
+    let tags = vec!["red".to_owned(), "hot".to_owned()];
+    let closed = |number| Execution {
+        status: ExecutionStatus::Completed,
+        tags: tags.clone(),
+        ..execution(number)
+    };
+    let (gone, kept) = (closed(1), closed(2));
+    let mut store = Opened::new(&file).unwrap();
+    for execution in [&gone, &kept] {
+        let action = Action {
+            tags: tags.clone(),
+            status: SUCCEEDED,
+            ..action(execution, 10)
+        };
+        let rows = [
+            Mutation::InsertExecution(execution.clone()),
+            Mutation::InsertAction(action),
+        ];
+        store.commit(&rows).unwrap();
+    }
+    store.commit(&[Mutation::DeleteExecution(gone.id)]).unwrap();
+    drop(store);
+    let connection = Connection::open(file.path()).unwrap();
+    for table in ["execution_tag", "action_tag"] {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let left: usize = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, tags.len(), "{table}");
     }
 }
 

@@ -6,12 +6,13 @@
 use std::time::Duration;
 
 use sprag_core::action::Status;
+use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::Handle;
 use sprag_engine::command::{Refusal, SendMessage, Start, Target};
 use sprag_engine::view::ExecutionView;
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::{ActionQuery, ExecutionQuery};
+use sprag_store::traits::ActionQuery;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::machines::{LEASE, NIGHTLY, ONBOARDING, ORDER, TAG, Versions};
@@ -198,11 +199,9 @@ async fn executions(
     machine: &str,
     status: Option<ExecutionStatus>,
 ) -> Result<Vec<ExecutionView>, Refusal> {
-    let query = ExecutionQuery {
-        machine: Some(machine.to_owned()),
-        status,
-        limit: LOOKED_AT_MAX,
-        ..ExecutionQuery::default()
-    };
-    handle.executions(query).await
+    let of = Condition::text(Field::Machine, machine);
+    let status = status.map(|status| Condition::number(Field::Status, status as u8));
+    let condition = status.into_iter().fold(of, Condition::and);
+    let found = handle.find_executions(condition, None, LOOKED_AT_MAX).await?;
+    Ok(found.rows)
 }
