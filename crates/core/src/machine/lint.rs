@@ -1,4 +1,5 @@
-//! Warnings: the machine works, but perhaps not as meant. Runs on a machine whose structure is sound.
+//! Warnings: the machine works, but perhaps not as meant. They speak of the file as it is written, so that whoever mends
+//! its errors sees all of them at once.
 //!
 //! A warning must be right whenever it is given; where a machine could be meant either way, lint is silent.
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use sprag_core::action::Status;
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, Mint};
 use sprag_core::machine::Machine;
@@ -296,14 +297,23 @@ impl Lane {
         Ok(replies)
     }
 
-    /// What was queued when an answer was made may have begun since, in the same batch.
+    /// What was queued when an answer was made may have begun since, in the same batch; and what has not, lacks something
+    /// that the dispatcher knows.
     fn look_again(&self, replies: &mut [Reply]) {
         for reply in replies {
             if let Ok(Answer::Execution(view)) = reply
                 && let Some(aggregate) = self.cache.get(view.id)
             {
                 let waiting = execution_waiting(aggregate);
-                view.waiting = waiting.under(aggregate.actions.values(), &self.control.switches, self.now);
+                let waiting = waiting.under(aggregate.actions.values(), &self.control.switches, self.now);
+                let mut queued = aggregate
+                    .actions
+                    .values()
+                    .filter(|action| action.status == Status::Queued);
+                view.waiting = match queued.next() {
+                    Some(action) if waiting.is_for_permit() => self.dispatcher.explain(action),
+                    _ => waiting,
+                };
             }
         }
     }
