@@ -81,10 +81,10 @@ pub fn load_node(node: &Node, options: &LoadOptions<'_>) -> Loaded {
     loader.compile();
     if !loader.has_too_many_states {
         loader.check(&options.limits);
+        let is_sound = !loader.findings.has_errors();
         loader.check_paths();
         loader.check_configs(options.runners);
-        // Errors or not: everything that can be said about the file as it is written is said in one run.
-        lint(&loader.machine, &loader.notes, &mut loader.findings);
+        lint(&loader.machine, &loader.notes, &mut loader.findings, is_sound);
     }
     let Loader { machine, findings, .. } = loader;
     let machine = (!findings.has_errors()).then_some(machine);

@@ -462,5 +462,5 @@ fn a_flood_of_findings_is_cut() {
         (findings.len(), last.code, last.severity),
         (501, "too-many-findings", Error)
     );
-    assert_eq!(last.detail, "`101` more findings are left out");
+    assert_eq!(last.detail, "`100` more findings are left out");
 }
