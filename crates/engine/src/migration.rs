@@ -224,7 +224,9 @@ fn no_counterpart(machine: &Machine, state: StateIndex, states: &BTreeMap<String
     let path = machine.display_path(state);
     let detail = match states.get(path) {
         Some(named) => format!("active state `{path}` is mapped to `{named}`, which that version does not have"),
-        None => format!("active state `{path}` has no counterpart in that version; map it with `states`"),
+        None => format!(
+            "active state `{path}` has no counterpart in that version; map it with `states` (`--state OLD=NEW`)"
+        ),
     };
     let name = path.replace('~', "~0").replace('/', "~1");
     (format!("/states/{name}"), detail)

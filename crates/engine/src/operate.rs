@@ -48,17 +48,7 @@ impl Handle {
             Answer::Limits(limits) => limits,
             other => return Err(unexpected(&command::Answer::Control(Box::new(other)))),
         };
-        let handle = self.clone();
-        self.read(move |reader| {
-            let mut keys: BTreeMap<String, LimitView> =
-                known.into_iter().map(|view| (view.key.clone(), view)).collect();
-            for stored in reader.machines()? {
-                let machine = handle.version(reader, &stored.machine, stored.version)?;
-                add_definitions(&mut keys, &machine);
-            }
-            Ok(keys.into_values().collect())
-        })
-        .await
+        Ok(self.with_definitions(known).await?.into_values().collect())
     }
 
     /// One limited key; one that nobody knows is there too, with nothing to say.
@@ -81,12 +71,36 @@ impl Handle {
             by,
             matches,
         };
-        self.one_limit(request).await
+        self.defined(self.one_limit(request).await?).await
     }
 
     /// Lets the definitions count again.
     pub async fn clear_limit(&self, key: String, matches: Matches) -> Result<LimitView, Refusal> {
-        self.one_limit(control::Request::ClearLimit { key, matches }).await
+        let request = control::Request::ClearLimit { key, matches };
+        self.defined(self.one_limit(request).await?).await
+    }
+
+    /// A limit with what the newest versions of machines say under its key.
+    async fn defined(&self, limit: LimitView) -> Result<LimitView, Refusal> {
+        let key = limit.key.clone();
+        let mut keys = self.with_definitions(vec![limit]).await?;
+        Ok(keys
+            .remove(&key)
+            .unwrap_or_else(|| LimitView::of(&key, LimitKey::default(), None)))
+    }
+
+    async fn with_definitions(&self, known: Vec<LimitView>) -> Result<BTreeMap<String, LimitView>, Refusal> {
+        let handle = self.clone();
+        self.read(move |reader| {
+            let mut keys: BTreeMap<String, LimitView> =
+                known.into_iter().map(|view| (view.key.clone(), view)).collect();
+            for stored in reader.machines()? {
+                let machine = handle.version(reader, &stored.machine, stored.version)?;
+                add_definitions(&mut keys, &machine);
+            }
+            Ok(keys)
+        })
+        .await
     }
 
     /// A copy of everything that is stored, as of now, in a file without a name. One at a time.

@@ -328,6 +328,12 @@ impl ExecutionView {
 }
 
 impl Waiting {
+    /// Whether it says only that an action is queued: what it lacks, its owner knows.
+    pub fn is_for_permit(&self) -> bool {
+        let permit = WaitingFor::Permit;
+        matches!(self, Self::Waiting { reason, .. } if *reason == permit)
+    }
+
     /// What a queued action of these waits for, where a switch holds it: then nothing else would help.
     pub(crate) fn under<'a>(
         self,
@@ -335,13 +341,7 @@ impl Waiting {
         switches: &Switches,
         now: Timestamp,
     ) -> Self {
-        let is_queued = matches!(
-            self,
-            Self::Waiting {
-                reason: WaitingFor::Permit,
-                ..
-            }
-        );
+        let is_queued = self.is_for_permit();
         let held = |action: &Action| {
             let queued = action.status == Status::Queued;
             queued.then(|| switches.waiting(action, now)).flatten()

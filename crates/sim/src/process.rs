@@ -235,11 +235,13 @@ impl Simulation {
                     .line(format_args!("  write {}", describe::mutation(mutation)));
             }
             let world = self.world.lock();
+            let has_refused = self.disk.lock().has_refused;
             self.model.apply(
                 applied,
                 Circumstances {
                     now: self.clock.now(),
                     reports: &world.reports,
+                    has_refused,
                 },
             )?;
         }

@@ -86,7 +86,7 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
         "message" => Reason::new("it waits for a message", format!("`sprag exec send {object} TYPE`")),
         "permit" => Reason::new(
             format!("it waits for a permit of `{object}`"),
-            "the end of an attempt before it; `sprag action queue` shows what runs",
+            "the end of an attempt before it, or a higher limit; `sprag limit list` and `sprag action queue` show what counts and what runs",
         ),
         "rate" => Reason::new(
             format!("the rate of `{object}` is used up{then}"),

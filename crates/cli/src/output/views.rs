@@ -99,10 +99,20 @@ fn execution_at(document: &Value, now: Timestamp) -> String {
 pub(crate) fn actions(document: &Value) -> String {
     list(
         document,
-        &["ID", "ACTION", "TYPE", "STATUS", "ATTEMPTS", "LAST ERROR", "RUN AT"],
+        &[
+            "ID",
+            "MACHINE",
+            "ACTION",
+            "TYPE",
+            "STATUS",
+            "ATTEMPTS",
+            "LAST ERROR",
+            "RUN AT",
+        ],
         |item| {
             vec![
                 field(item, "id"),
+                field(item, "machine"),
                 field(item, "actionId"),
                 field(item, "type"),
                 field(item, "status"),

@@ -1,4 +1,4 @@
-//! Warnings: the machine works, but perhaps not as meant. Runs on a machine whose structure is sound.
+//! Warnings: the machine works, but perhaps not as meant.
 //!
 //! A warning must be right whenever it is given; where a machine could be meant either way, lint is silent.
 
@@ -10,13 +10,17 @@ use super::findings::Findings;
 use super::load::{Notes, shown};
 use super::model::{Descriptor, Kind, Machine, Operation, StateIndex};
 
-/// Names everything doubtful.
-pub(super) fn lint(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
-    reach::check(machine, notes, findings);
-    self_targets(machine, notes, findings);
-    unhandled_failures(machine, notes, findings);
-    unknown_ends(machine, notes, findings);
-    data::check(machine, notes, findings);
+/// Names everything doubtful. What is missing or misspelled makes other things look unused, and states that are each
+/// other's children have no end: so doubts about the structure wait until it is sound. The others are said at once.
+pub(super) fn lint(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings, is_sound: bool) {
+    if is_sound {
+        reach::check(machine, notes, findings);
+        self_targets(machine, notes, findings);
+        unhandled_failures(machine, notes, findings);
+        unknown_ends(machine, notes, findings);
+        data::check_messages(machine, notes, findings);
+    }
+    data::check_names(machine, notes, findings);
     secrets::check(notes, findings);
 }
 

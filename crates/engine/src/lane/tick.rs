@@ -3,8 +3,10 @@
 //! Nothing is answered before it is durable, and no effect starts before its attempt is. No decision is taken on
 //! uncommitted state except inside its own batch. Time is read once per batch, so a batch is one instant.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use sprag_core::action::Status;
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, Mint};
 use sprag_core::machine::Machine;
@@ -88,6 +90,8 @@ pub struct Lane {
     pub(crate) loaded: Loaded,
     /// The engine's own requests that come next.
     pending: Vec<Request>,
+    /// What an earlier process left running and nobody has settled yet. Until then nothing begins.
+    lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
     store_rests_until: Option<Timestamp>,
     started_at: Timestamp,
@@ -131,6 +135,7 @@ impl Lane {
             batch: Batch::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
+            lost: VecDeque::new(),
             store_rests_until: None,
             options,
             metrics,
@@ -157,7 +162,7 @@ impl Lane {
         self.read_control()?;
         self.gather_jobs()?;
         let lost = self.all_running()?.into_iter();
-        self.pending
+        self.lost
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
         for line in self.store.lines(self.fence.shard)? {
             self.dispatcher.know(&line);
@@ -194,7 +199,7 @@ impl Lane {
         if let Some(until) = self.store_rests_until {
             return until;
         }
-        if !self.pending.is_empty() || self.dispatcher.is_hungry() || self.jobs_have_work() {
+        if !self.lost.is_empty() || !self.pending.is_empty() || self.dispatcher.is_hungry() || self.jobs_have_work() {
             return self.now;
         }
         let wakes = [
@@ -252,11 +257,10 @@ impl Lane {
             self.refill(&line)?;
         }
         let room = self.pending.len().min(BATCH_MAX);
-        let is_lost = |request: &Request| matches!(request, Request::Internal(Internal::Lost(..)));
-        let (lost, next): (Vec<_>, Vec<_>) = self.pending.drain(..room).partition(is_lost);
+        commands.extend(self.pending.drain(..room).map(Command::own));
         // What an earlier process left running is settled before anybody asks about it.
-        commands.splice(..0, lost.into_iter().map(Command::own));
-        commands.extend(next.into_iter().map(Command::own));
+        let room = self.lost.len().min(BATCH_MAX);
+        commands.splice(..0, self.lost.drain(..room).map(Command::own));
         let due = self.timers.take_due(self.now, BATCH_MAX);
         commands.extend(due.into_iter().map(|due| {
             Command::own(Request::Internal(match due {
@@ -296,20 +300,33 @@ impl Lane {
         Ok(replies)
     }
 
-    /// What was queued when an answer was made may have begun since, in the same batch.
+    /// What was queued when an answer was made may have begun since, in the same batch; and what has not, lacks something
+    /// that the dispatcher knows.
     fn look_again(&self, replies: &mut [Reply]) {
         for reply in replies {
             if let Ok(Answer::Execution(view)) = reply
                 && let Some(aggregate) = self.cache.get(view.id)
             {
                 let waiting = execution_waiting(aggregate);
-                view.waiting = waiting.under(aggregate.actions.values(), &self.control.switches, self.now);
+                let waiting = waiting.under(aggregate.actions.values(), &self.control.switches, self.now);
+                let mut queued = aggregate
+                    .actions
+                    .values()
+                    .filter(|action| action.status == Status::Queued);
+                view.waiting = match queued.next() {
+                    Some(action) if waiting.is_for_permit() => self.dispatcher.explain(action),
+                    _ => waiting,
+                };
             }
         }
     }
 
-    /// Starts what may start, in the same commit.
+    /// Starts what may start, in the same commit: once it is known what became of all that an earlier process left
+    /// running, because some of that may have to run alone.
     fn begin_ready(&mut self) -> Result<(), Error> {
+        if !self.lost.is_empty() {
+            return Ok(());
+        }
         for _ in 0..BEGIN_MAX {
             let Some(chosen) = self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now) else {
                 break;
@@ -439,14 +456,22 @@ impl Lane {
             "the store refused a batch: committing its commands one at a time"
         );
         self.forget()?;
-        for command in commands {
-            let commands = vec![command];
-            match self.decide_all(&commands) {
-                Ok(replies) => self.commit(commands, replies)?,
-                Err(error) => self.fail(commands, error)?,
+        let (lost, others): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| is_lost(&command.request));
+        self.lost.extend(lost.into_iter().map(|command| command.request));
+        for _ in 0..self.lost.len() {
+            if let Some(request) = self.lost.pop_front() {
+                self.one(Command::own(request))?;
             }
         }
-        Ok(())
+        others.into_iter().try_for_each(|command| self.one(command))
+    }
+
+    fn one(&mut self, command: Command) -> Result<(), Fatal> {
+        let commands = vec![command];
+        match self.decide_all(&commands) {
+            Ok(replies) => self.commit(commands, replies),
+            Err(error) => self.fail(commands, error),
+        }
     }
 
     /// Nothing of the batch was written: memory is read anew, whoever asked is told, the engine's own work waits.
@@ -471,6 +496,7 @@ impl Lane {
                 Some(sender) => {
                     let _ = sender.send(Err(Refusal::new(code, error.to_string())));
                 }
+                None if waits && is_lost(&request) => self.lost.push_back(request),
                 None if waits && is_kept(&request) => self.pending.push(request),
                 None => {}
             }
@@ -554,11 +580,16 @@ impl Lane {
     }
 }
 
+/// Whether a request is about an attempt that an earlier process left running.
+fn is_lost(request: &Request) -> bool {
+    matches!(request, Request::Internal(Internal::Lost(..)))
+}
+
 /// The engine's own requests that must not be lost while the store rests: everything the store cannot bring back.
 fn is_kept(request: &Request) -> bool {
     matches!(
         request,
-        Request::Internal(Internal::Outcome { .. } | Internal::Lost(..) | Internal::Overdue(_) | Internal::Continue(_))
+        Request::Internal(Internal::Outcome { .. } | Internal::Overdue(_) | Internal::Continue(_))
     )
 }
 

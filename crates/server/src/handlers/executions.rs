@@ -103,7 +103,8 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ExecutionId>, Query(Wait(wait)): Query<Wait>) -> Answer {
-    Ok(ok(&app.execution(id, wait).await?))
+    let view = app.execution(id, wait).await?;
+    Ok(ok(&explain::refined(&app.engine, view).await?))
 }
 
 pub(crate) struct HistoryParams {

@@ -5,13 +5,13 @@ use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::Handle;
 use sprag_engine::command::{Code, Refusal};
-use sprag_engine::view::{ActionView, ExecutionView, Waiting, WaitingFor};
+use sprag_engine::view::{ActionView, ExecutionView, Waiting};
 use sprag_store::traits::ActionQuery;
 
 /// Open actions that are explained, per status.
 const EXPLAINED_MAX: usize = 20;
 
-/// An execution with what holds it and each of its open actions.
+/// An execution with what holds it, each of its open actions and its dead letters.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Explanation {
@@ -34,7 +34,7 @@ struct ExplainedAction {
     waiting: Waiting,
 }
 
-/// Explains an execution and its open actions.
+/// Explains an execution, its open actions and its dead letters.
 pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanation, Refusal> {
     let ExecutionView {
         status,
@@ -43,7 +43,8 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
         ..
     } = engine.execution(id).await?;
     let mut actions = Vec::new();
-    for open in Status::ALL.into_iter().filter(|status| status.is_open()) {
+    let told = |status: &Status| status.is_open() || *status == Status::Dead;
+    for open in Status::ALL.into_iter().filter(told) {
         let query = ActionQuery {
             execution: Some(id),
             status: Some(open.number()),
@@ -55,7 +56,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
-    if is_for_permit(&waiting)
+    if waiting.is_for_permit()
         && let Some(queued) = actions.iter().find(|action| action.status == Status::Queued)
     {
         waiting = queued.waiting.clone();
@@ -69,6 +70,22 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
     })
 }
 
+/// An execution with what its owner knows, while one of its actions is queued.
+pub(super) async fn refined(engine: &Handle, mut view: ExecutionView) -> Result<ExecutionView, Refusal> {
+    if view.waiting.is_for_permit() {
+        let query = ActionQuery {
+            execution: Some(view.id),
+            status: Some(Status::Queued.number()),
+            limit: 1,
+            ..ActionQuery::default()
+        };
+        if let Some(queued) = engine.actions(query).await?.into_iter().next() {
+            view.waiting = explained(engine, queued).await?.waiting;
+        }
+    }
+    Ok(view)
+}
+
 /// An action with what its owner knows, while it is queued.
 pub(super) async fn explained(engine: &Handle, view: ActionView) -> Result<ActionView, Refusal> {
     if view.status != Status::Queued {
@@ -79,16 +96,6 @@ pub(super) async fn explained(engine: &Handle, view: ActionView) -> Result<Actio
         Err(refusal) if refusal.code == Code::ActionUnknown => Ok(view),
         explained => explained,
     }
-}
-
-fn is_for_permit(waiting: &Waiting) -> bool {
-    matches!(
-        waiting,
-        Waiting::Waiting {
-            reason: WaitingFor::Permit,
-            ..
-        }
-    )
 }
 
 impl ExplainedAction {

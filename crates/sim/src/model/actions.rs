@@ -103,7 +103,7 @@ impl Model {
             self.check_asked(old, new)?;
             self.revive(commit, old, new);
         }
-        self.count_crash(old, new);
+        self.count_crash(old, new, commit.around.has_refused);
         self.check_attempts(commit, old, new)?;
         if matches!(new.status, Status::Scheduled | Status::Retrying)
             && !new.body.behind

@@ -28,9 +28,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A full measure. One more than the rate gives, because a place may be held for a tick before its attempt begins.
+    /// A full measure: twice what the rate gives, because every place may be held for a tick before its attempt begins, and
+    /// however long that tick takes, the measure fills meanwhile.
     fn most(rate: Rate) -> u128 {
-        (u128::from(rate.count) + 1) * u128::from(rate.per_millis)
+        u128::from(rate.count) * 2 * u128::from(rate.per_millis)
     }
 
     fn full(rate: Rate, now: Timestamp) -> Self {
@@ -181,9 +182,14 @@ impl Model {
 
     /// An action that is found running by another process than the one that began it: one more start, or none if the
     /// life before was long enough.
-    pub(super) fn count_crash(&mut self, old: Option<&Action>, new: &Action) {
+    pub(super) fn count_crash(&mut self, old: Option<&Action>, new: &Action, may_be_aside: bool) {
         let (life, is_short) = (self.life, self.after_short_life);
         let was_running = old.is_some_and(|old| old.status == Status::Running);
+        // What the store refused is left to the next process, though it may be asked to stop: its row says which it is.
+        let is_counted = old.is_some_and(|old| old.body.crashes != new.body.crashes);
+        if may_be_aside && !is_counted {
+            return;
+        }
         let Some(known) = self.actions.get_mut(&new.id) else {
             return;
         };

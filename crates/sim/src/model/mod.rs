@@ -73,6 +73,8 @@ pub(crate) struct Circumstances<'a> {
     pub now: Timestamp,
     /// What was reported of each attempt.
     pub reports: &'a BTreeMap<AttemptId, Vec<Outcome>>,
+    /// Whether a record was refused by plan in this life.
+    pub has_refused: bool,
 }
 
 impl Model {

@@ -11,10 +11,9 @@ use crate::machine::model::{Descriptor, Machine, Operation, StateIndex, Transiti
 use crate::machine::sets::{History, Sets};
 use crate::machine::state_set::StateSet;
 
-/// Names variables that nothing sets, results of unknown actions, and messages that need not be the cause.
-pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
+/// Names variables that nothing sets, and results of unknown actions.
+pub(super) fn check_names(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
     let variables = variables(machine);
-    let without_message = entered_without_message(machine);
     for found in &notes.uses {
         if let Some(name) = variable(found)
             && !variables.contains(name)
@@ -22,6 +21,13 @@ pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Finding
             unknown_variable(found, name, &variables, findings);
         }
         unknown_result(machine, found, findings);
+    }
+}
+
+/// Names messages that need not be the cause.
+pub(super) fn check_messages(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
+    let without_message = entered_without_message(machine);
+    for found in &notes.uses {
         if found.path.root() == Some("message")
             && let Some(state) = owner(machine, found.site)
             && without_message.contains(state)

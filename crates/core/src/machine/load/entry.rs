@@ -81,13 +81,10 @@ pub fn load_node(node: &Node, options: &LoadOptions<'_>) -> Loaded {
     loader.compile();
     if !loader.has_too_many_states {
         loader.check(&options.limits);
-        // What is missing or misspelled makes other things look unused, so lint waits for a sound structure.
         let is_sound = !loader.findings.has_errors();
         loader.check_paths();
         loader.check_configs(options.runners);
-        if is_sound {
-            lint(&loader.machine, &loader.notes, &mut loader.findings);
-        }
+        lint(&loader.machine, &loader.notes, &mut loader.findings, is_sound);
     }
     let Loader { machine, findings, .. } = loader;
     let machine = (!findings.has_errors()).then_some(machine);
