@@ -37,7 +37,9 @@ setup:
 
 # What tests drive besides Rust: makes requests from the OpenAPI document. Without it that one test says `skipped`.
 SCHEMATHESIS := 4.32.5
-tools: target/tools/schemathesis/$(SCHEMATHESIS)
+# An OAuth2 server: without it the tests of `api_call` in the real binary say `skipped`.
+OIDC_PROVIDER := 9.13.3
+tools: target/tools/schemathesis/$(SCHEMATHESIS) target/tools/oauth/$(OIDC_PROVIDER)
 
 target/tools/schemathesis/$(SCHEMATHESIS):
 	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
@@ -48,6 +50,17 @@ target/tools/schemathesis/$(SCHEMATHESIS):
 	    && target/tools/schemathesis/bin/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
 	    && touch $@ || { rm -rf target/tools/schemathesis; echo "schemathesis cannot be installed: its test is skipped" >&2; }; \
 	else echo "python3 with venv and pip is missing: the test with schemathesis is skipped" >&2; fi
+
+target/tools/oauth/$(OIDC_PROVIDER):
+	@if ! command -v npm >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && apt-get install -y -qq nodejs npm >/dev/null || true; \
+	fi
+	@if command -v npm >/dev/null; then \
+	  rm -rf target/tools/oauth && mkdir -p target/tools/oauth \
+	    && npm install --prefix target/tools/oauth --ignore-scripts --no-fund --no-audit --loglevel=error \
+	      oidc-provider@$(OIDC_PROVIDER) >/dev/null && touch $@ \
+	    || { rm -rf target/tools/oauth; echo "oidc-provider cannot be installed: the tests with an OAuth2 server are skipped" >&2; }; \
+	else echo "npm is missing: the tests with an OAuth2 server are skipped" >&2; fi
 
 run: setup
 	cargo build --release -p sprag

@@ -4,11 +4,13 @@
 
 mod client;
 mod ledger;
+pub mod oauth;
 mod product;
 mod stream;
 pub mod wait;
 
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
+pub use oauth::OAuth;
 pub use product::{Product, binary};
 pub use stream::{Event, Stream};

@@ -1,11 +1,15 @@
 //! `sprag.toml`: read whole, every unknown or mistyped key named with its place.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json};
 use sprag_core::source::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::keys::{self, Key, Kind};
+use super::keys::{self, Kind};
 use super::layers::{Layers, Place, Problem, Value, check, quoted};
+use super::named::{self, Entry, Need, Section};
 
 /// Reads the text of a file into `layers`; says everything that is wrong with it.
 pub(super) fn read(name: &str, text: &str, layers: &mut Layers) -> Vec<Problem> {
@@ -30,9 +34,13 @@ struct File<'a> {
 impl File<'_> {
     fn sections(&self, table: &DeTable<'_>, layers: &mut Layers, problems: &mut Vec<Problem>) {
         for (name, value) in table {
-            let section = keys::sections().into_iter().find(|section| *section == name.get_ref());
+            if let (Some(section), DeValue::Table(entries)) = (named::section(name.get_ref()), value.get_ref()) {
+                self.named(section, entries, layers, problems);
+                continue;
+            }
+            let section = known_sections().into_iter().find(|section| *section == name.get_ref());
             match (section, value.get_ref()) {
-                (None, _) => problems.push(self.unknown("section", name, &keys::sections())),
+                (None, _) => problems.push(self.unknown("section", name, &known_sections())),
                 (Some(section), DeValue::Table(entries)) => self.entries(section, entries, layers, problems),
                 (Some(section), _) => {
                     let detail = format!("`{section}` is a section");
@@ -51,7 +59,7 @@ impl File<'_> {
                 continue;
             };
             let at = value.span().start;
-            match value_of(key, value.get_ref()) {
+            match value_of(key.kind, value.get_ref()) {
                 None => {
                     let detail = format!("`{section}.{}` must be {}", key.name, described(key.kind));
                     let remedy = match key.default {
@@ -60,11 +68,72 @@ impl File<'_> {
                     };
                     problems.push(self.problem(at, "wrong-type", detail, remedy));
                 }
-                Some(value) => match check(key, &value) {
+                Some(value) => match check(key.kind, &value) {
                     Ok(()) => layers.set(key, value, self.place(at)),
                     Err((detail, remedy)) => problems.push(self.problem(at, "wrong-value", detail, remedy)),
                 },
             }
+        }
+    }
+
+    fn named(
+        &self,
+        section: &'static Section,
+        entries: &DeTable<'_>,
+        layers: &mut Layers,
+        problems: &mut Vec<Problem>,
+    ) {
+        for (name, value) in entries {
+            let at = value.span().start;
+            let DeValue::Table(values) = value.get_ref() else {
+                let detail = format!("`{}.{}` is a section", section.name, name.get_ref());
+                let remedy = format!("write it as `[{}.{}]`", section.name, name.get_ref());
+                problems.push(self.problem(at, "wrong-type", detail, remedy));
+                continue;
+            };
+            let mut entry = Entry {
+                place: self.place(name.span().start),
+                values: BTreeMap::new(),
+            };
+            for (key, value) in values {
+                self.named_value(section, (key, value), &mut entry, problems);
+            }
+            for key in section.keys.iter().filter(|key| key.need == Need::Required) {
+                if !values.iter().any(|(name, _)| name.get_ref() == key.name) {
+                    let detail = format!("`[{}.{}]` has no `{}`", section.name, name.get_ref(), key.name);
+                    let remedy = format!("add `{} = {}`", key.name, key.example);
+                    problems.push(self.problem(name.span().start, "missing-key", detail, remedy));
+                }
+            }
+            layers
+                .named
+                .0
+                .insert((section.name, name.get_ref().clone().into_owned()), entry);
+        }
+    }
+
+    fn named_value(
+        &self,
+        section: &'static Section,
+        (name, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>),
+        entry: &mut Entry,
+        problems: &mut Vec<Problem>,
+    ) {
+        let Some(key) = section.keys.iter().find(|key| key.name == name.get_ref()) else {
+            let known: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+            problems.push(self.unknown("key", name, &known));
+            return;
+        };
+        let at = value.span().start;
+        let Some(value) = value_of(key.kind, value.get_ref()) else {
+            let detail = format!("`{}` must be {}", key.name, described(key.kind));
+            let remedy = format!("write it as in `{} = {}`", key.name, key.example);
+            problems.push(self.problem(at, "wrong-type", detail, remedy));
+            return;
+        };
+        match check(key.kind, &value) {
+            Ok(()) => drop(entry.values.insert(key.name, (value, self.place(at)))),
+            Err((detail, remedy)) => problems.push(self.problem(at, "wrong-value", detail, remedy)),
         }
     }
 
@@ -108,8 +177,13 @@ impl File<'_> {
     }
 }
 
-fn value_of(key: &Key, value: &DeValue<'_>) -> Option<Value> {
-    match (key.kind, value) {
+fn known_sections() -> Vec<&'static str> {
+    let named = named::SECTIONS.iter().map(|section| section.name);
+    keys::sections().into_iter().chain(named).collect()
+}
+
+fn value_of(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
+    match (kind, value) {
         (Kind::Text, DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
         (Kind::Texts | Kind::Words(_), DeValue::Array(items)) => {
             let texts = items.iter().map(|item| match item.get_ref() {
@@ -121,7 +195,29 @@ fn value_of(key: &Key, value: &DeValue<'_>) -> Option<Value> {
         (Kind::Whole { .. }, DeValue::Integer(number)) => u64::from_str_radix(number.as_str(), number.radix())
             .ok()
             .map(Value::Whole),
+        (Kind::Table, DeValue::Table(table)) => json_of(table).map(Value::Table),
         _ => None,
+    }
+}
+
+/// The table as JSON. None where it holds what no runner reads: dates, and numbers that are not whole.
+fn json_of(table: &DeTable<'_>) -> Option<Map<String, Json>> {
+    let entries = table
+        .iter()
+        .map(|(name, value)| Some((name.get_ref().clone().into_owned(), json_value(value.get_ref())?)));
+    entries.collect()
+}
+
+fn json_value(value: &DeValue<'_>) -> Option<Json> {
+    match value {
+        DeValue::String(text) => Some(Json::String(text.clone().into_owned())),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(Json::from),
+        DeValue::Boolean(truth) => Some(Json::Bool(*truth)),
+        DeValue::Array(items) => items.iter().map(|item| json_value(item.get_ref())).collect(),
+        DeValue::Table(table) => json_of(table).map(Json::Object),
+        DeValue::Float(_) | DeValue::Datetime(_) => None,
     }
 }
 
@@ -130,5 +226,6 @@ fn described(kind: Kind) -> &'static str {
         Kind::Text => "a text",
         Kind::Texts | Kind::Words(_) => "a list of texts",
         Kind::Whole { .. } => "a whole number",
+        Kind::Table => "a table of texts, whole numbers and lists of them",
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use sprag_core::source::nearest;
 
 use super::keys::{Key, Kind};
+use super::named::Entries;
 
 /// A value as any layer gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,7 @@ pub(super) enum Value {
     Text(String),
     Texts(Vec<String>),
     Whole(u64),
+    Table(serde_json::Map<String, serde_json::Value>),
 }
 
 /// Where a value was written.
@@ -68,6 +70,8 @@ pub(crate) struct Invalid {
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     values: BTreeMap<(&'static str, &'static str), (Value, Place)>,
+    /// Entries with names of their own; only the file has them.
+    pub(super) named: Entries,
 }
 
 impl Layers {
@@ -111,8 +115,8 @@ impl Layers {
 }
 
 /// Whether the value is what the key holds; if not, what is wrong and what would mend it.
-pub(super) fn check(key: &Key, value: &Value) -> Result<(), (String, String)> {
-    match (key.kind, value) {
+pub(super) fn check(kind: Kind, value: &Value) -> Result<(), (String, String)> {
+    match (kind, value) {
         (Kind::Words(words), Value::Texts(texts)) => texts.iter().try_for_each(|text| check_word(words, text)),
         (Kind::Whole { least, most }, Value::Whole(number)) if !(least..=most).contains(number) => Err((
             format!("`{number}` is out of bounds"),

@@ -7,6 +7,7 @@ mod environment;
 mod file;
 mod keys;
 mod layers;
+mod named;
 mod print;
 mod settings;
 

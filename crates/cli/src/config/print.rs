@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys;
+use super::{keys, named};
 
 const HEAD: &str = "\
 # sprag.toml: how `sprag up` runs. Every key is optional; these are the defaults.
@@ -26,5 +26,6 @@ pub(crate) fn annotated() -> String {
             };
         }
     }
+    named::print(&mut text);
     text
 }

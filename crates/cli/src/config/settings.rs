@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sprag_engine::dispatch::Caps;
 use sprag_engine::{Limits, Retention};
+use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
 use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, Secrets};
@@ -115,12 +116,14 @@ impl Settings {
                 exec: exec::Options {
                     allow: check.texts("exec", "allow"),
                 },
+                api_call: layers.named.api_call(),
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
+        check.services(&settings.runners.api_call);
         check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
         if check.problems.is_empty() {
             Ok(settings)
@@ -170,6 +173,20 @@ impl Check<'_> {
     fn verdict<T, E: std::error::Error>(&mut self, section: &'static str, name: &'static str, made: Result<T, E>) {
         if let Err(error) = made {
             self.problem(section, name, error.to_string(), format!("mend `{section}.{name}`"));
+        }
+    }
+
+    /// Notes what is wrong with services, each where it was written.
+    fn services(&mut self, options: &api_call::Options) {
+        for error in ApiCall::check(options) {
+            if let Some(place) = self.layers.named.place("services", &error.name, error.key) {
+                self.problems.push(Problem {
+                    place,
+                    code: "wrong-value",
+                    detail: error.to_string(),
+                    remedy: error.remedy,
+                });
+            }
         }
     }
 

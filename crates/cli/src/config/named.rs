@@ -1,0 +1,191 @@
+//! Sections whose entries have names of the operator's own: `[services.crm]`.
+//!
+//! They stand in the file alone: a name cannot be part of an environment variable without guessing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value as Json};
+use sprag_runners::api_call;
+
+use super::keys::Kind;
+use super::layers::{Place, Value};
+
+/// A section of named entries.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// `services` of `[services.crm]`.
+    pub(super) name: &'static str,
+    /// `crm`.
+    example: &'static str,
+    /// What an entry is, one comment line each.
+    about: &'static [&'static str],
+    /// Its keys.
+    pub(super) keys: &'static [Key],
+}
+
+/// A key of a named entry.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it holds.
+    pub(super) kind: Kind,
+    /// Whether an entry can do without it.
+    pub(super) need: Need,
+    /// How it could look, as TOML.
+    pub(super) example: &'static str,
+    about: &'static str,
+}
+
+/// Whether an entry can do without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It cannot.
+    Required,
+    /// It can.
+    Optional,
+}
+
+/// All of them, in the order in which they are printed.
+pub(super) static SECTIONS: &[Section] = &[Section {
+    name: "services",
+    example: "crm",
+    about: &["A service, by the name that `service` of an `api_call` action uses."],
+    keys: &[
+        required(
+            "baseUrl",
+            "\"https://crm.example.com/api\"",
+            "Where it is. An action adds path and query only. May hold `{{secrets.NAME}}`.",
+        ),
+        table(
+            "headers",
+            "{ X-Tenant = \"acme\" }",
+            "Headers of every call, unless an action gives them.",
+        ),
+        Key {
+            name: "timeout",
+            kind: Kind::Whole {
+                least: 1,
+                most: 86_400_000,
+            },
+            need: Need::Optional,
+            example: "10000",
+            about: "Milliseconds that a call may take, where its action allows more.",
+        },
+        table(
+            "authentication",
+            "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }",
+            "How calls say who they are: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
+        ),
+    ],
+}];
+
+const fn required(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Text,
+        need: Need::Required,
+        example,
+        about,
+    }
+}
+
+const fn table(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Table,
+        need: Need::Optional,
+        example,
+        about,
+    }
+}
+
+/// The section of that name.
+pub(super) fn section(name: &str) -> Option<&'static Section> {
+    SECTIONS.iter().find(|section| section.name == name)
+}
+
+/// The entries as comments, ready to be made true.
+pub(super) fn print(text: &mut String) {
+    for Section {
+        name,
+        example,
+        about,
+        keys,
+    } in SECTIONS
+    {
+        text.push('\n');
+        // Writing to a text cannot fail.
+        for line in *about {
+            let _ = writeln!(text, "# {line}");
+        }
+        let _ = writeln!(text, "# [{name}.{example}]");
+        for key in *keys {
+            let _ = writeln!(text, "# {} = {} # {}", key.name, key.example, key.about);
+        }
+    }
+}
+
+/// One entry as it was written.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) values: BTreeMap<&'static str, (Value, Place)>,
+}
+
+impl Entry {
+    fn text(&self, key: &str) -> Option<String> {
+        match self.values.get(key) {
+            Some((Value::Text(text), _)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    fn whole(&self, key: &str) -> Option<u64> {
+        match self.values.get(key) {
+            Some((Value::Whole(number), _)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn table(&self, key: &str) -> Option<Map<String, Json>> {
+        match self.values.get(key) {
+            Some((Value::Table(table), _)) => Some(table.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// All entries, by section and name.
+#[derive(Debug, Default)]
+pub(super) struct Entries(pub(super) BTreeMap<(&'static str, String), Entry>);
+
+impl Entries {
+    /// Where a key was written, or the entry that lacks it.
+    pub(super) fn place(&self, section: &str, name: &str, key: &str) -> Option<Place> {
+        let (_, entry) = self.0.iter().find(|((of, named), _)| *of == section && named == name)?;
+        Some(entry.values.get(key).map_or(&entry.place, |(_, place)| place).clone())
+    }
+
+    fn of(&self, section: &'static str) -> impl Iterator<Item = (String, &Entry)> {
+        let entries = self.0.iter().filter(move |((of, _), _)| *of == section);
+        entries.map(|((_, name), entry)| (name.clone(), entry))
+    }
+
+    /// What `api_call` is told.
+    pub(super) fn api_call(&self) -> api_call::Options {
+        let service = |entry: &Entry| api_call::ServiceOptions {
+            base_url: entry.text("baseUrl").unwrap_or_default(),
+            headers: entry.table("headers").unwrap_or_default(),
+            timeout: entry.whole("timeout"),
+            authentication: entry.table("authentication"),
+        };
+        api_call::Options {
+            services: self
+                .of("services")
+                .map(|(name, entry)| (name, service(entry)))
+                .collect(),
+        }
+    }
+}
