@@ -179,7 +179,10 @@ fn services_are_read_with_their_tables_and_checked_where_they_stand() {
     let crm = &services["crm"];
     assert_eq!((crm.base_url.as_str(), crm.timeout), ("https://crm/api", Some(5_000)));
     assert_eq!(crm.headers["X-N"], 7);
-    assert_eq!(crm.authentication.as_ref().unwrap()["scope"], serde_json::json!(["a", "b"]));
+    assert_eq!(
+        crm.authentication.as_ref().unwrap()["scope"],
+        serde_json::json!(["a", "b"])
+    );
     let problems = refused(
         "[services.a]\nbaseURL = \"https://x\"\n[services.b]\nbaseUrl = \"x\"\nheaders = \"y\"\n\
          [services.c]\nbaseUrl = \"https://x\"\nauthentication = { type = \"bearer\", tokn = \"x\" }\n\

@@ -78,6 +78,20 @@ fn every_mistake_is_found_where_it_stands() {
         (json!({"query": {"a": {}}}), "/query/a", "a string"),
         (json!({"body": "text"}), "/body", "both given"),
         (json!({"expectedStatusCodes": [2000]}), "/expectedStatusCodes/0", "2000"),
+        (json!({"lookup": {"url": "https://x"}}), "/lookup/url", "unknown key"),
+        (
+            json!({"lookup": {"endpoint": "//x"}}),
+            "/lookup/endpoint",
+            "names a host",
+        ),
+    ] {
+        assert_found(&more, pointer, text);
+    }
+}
+
+#[test]
+fn every_mistake_in_an_authentication_is_found_where_it_stands() {
+    for (more, pointer, text) in [
         (json!({"authentication": {}}), "/authentication/type", "missing"),
         (
             json!({"authentication": {"type": "oauth"}}),
@@ -125,20 +139,15 @@ fn every_mistake_is_found_where_it_stands() {
             "/authentication/clientSecret",
             "missing",
         ),
-        (json!({"lookup": {"url": "https://x"}}), "/lookup/url", "unknown key"),
-        (
-            json!({"lookup": {"endpoint": "//x"}}),
-            "/lookup/endpoint",
-            "names a host",
-        ),
     ] {
-        let found = problems(&case(&more).config);
-        assert!(
-            found.iter().any(|(at, said)| at == pointer && said.contains(text)),
-            "{more}: {found:?}"
-        );
-        assert_eq!(found.len(), 1, "{more}: {found:?}");
+        assert_found(&more, pointer, text);
     }
+}
+
+fn assert_found(more: &Value, pointer: &str, text: &str) {
+    let found = problems(&case(more).config);
+    let is_there = found.iter().any(|(at, said)| at == pointer && said.contains(text));
+    assert!(is_there && found.len() == 1, "{more}: {found:?}");
 }
 
 #[tokio::test]
