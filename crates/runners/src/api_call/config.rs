@@ -8,7 +8,7 @@ use sprag_core::source::nearest;
 
 use super::authentication::{self, Authentication};
 use super::endpoint::Endpoint;
-use super::services::Services;
+use super::services::{Service, Services};
 use crate::config::{Object, Reader, Stage, shown};
 use crate::webhook::lookup::{self, Lookup};
 use crate::webhook::{Body, read_body, read_headers, read_method, read_query};
@@ -29,8 +29,8 @@ const KEYS: [&str; 10] = [
 const STAND_IN: &str = "x";
 
 /// What to call, and how. Holds secrets, so it has no `Debug`.
-pub(super) struct Config {
-    pub(super) service: String,
+pub(super) struct Config<'s> {
+    pub(super) service: &'s Service,
     pub(super) endpoint: Endpoint,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
@@ -47,7 +47,7 @@ pub(super) fn check(config: &Value, services: &Services) -> Vec<ConfigProblem> {
 }
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
-pub(super) fn read(config: &Value, stage: Stage, services: &Services) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read<'s>(config: &Value, stage: Stage, services: &'s Services) -> Result<Config<'s>, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)
@@ -55,7 +55,7 @@ pub(super) fn read(config: &Value, stage: Stage, services: &Services) -> Result<
     reader.finish(config)
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>, services: &Services) -> Option<Config> {
+fn read_object<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Services) -> Option<Config<'s>> {
     let service = read_service(reader, object, services);
     let endpoint = read_endpoint(reader, object);
     let query = read_query(reader, object);
@@ -71,18 +71,13 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, services: &Services) ->
     let authentication = authentication::read(reader, object);
     let lookup = lookup::read(reader, object, "endpoint", read_endpoint);
     if let Some(headers) = &headers {
-        check_headers(
-            reader,
-            object,
-            headers,
-            service.and_then(|name| services.get(name)?.signed_header()),
-        );
+        check_headers(reader, object, headers, service.and_then(Service::signed_header));
     }
     if object.has(authentication::KEY) && authentication.is_none() {
         return None;
     }
     Some(Config {
-        service: service?.to_owned(),
+        service: service?,
         endpoint: endpoint?.with_query(query),
         method: method?,
         headers: headers?,
@@ -93,7 +88,7 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, services: &Services) ->
     })
 }
 
-fn read_service<'v>(reader: &mut Reader, object: &Object<'v>, services: &Services) -> Option<&'v str> {
+fn read_service<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Services) -> Option<&'s Service> {
     let name = reader.required_text(
         object,
         "service",
@@ -102,8 +97,8 @@ fn read_service<'v>(reader: &mut Reader, object: &Object<'v>, services: &Service
     if reader.is_open(name) {
         return None;
     }
-    if services.contains_key(name) {
-        return Some(name);
+    if let Some(service) = services.get(name) {
+        return Some(service);
     }
     let remedy = match nearest(name, services.keys().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),

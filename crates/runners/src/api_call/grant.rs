@@ -49,14 +49,14 @@ pub(super) enum ClientProof {
 
 impl Grant {
     /// Fetches a token.
-    pub(super) async fn fetch(&self, client: &Client) -> Result<Token, Failure> {
+    pub(super) async fn fetch(&self, client: &Client) -> Result<Token, Box<Failure>> {
         let asked = Instant::now();
         let request = self.request()?;
         let reply = client.send(request).await.map_err(|outcome| self.failed(*outcome))?;
         self.token_of(reply, asked)
     }
 
-    fn request(&self) -> Result<Request, Failure> {
+    fn request(&self) -> Result<Request, Box<Failure>> {
         let Self {
             endpoint,
             client_id,
@@ -90,7 +90,7 @@ impl Grant {
         }
         let mut headers = http::headers(pairs.iter().map(|(name, value)| (*name, value.as_str()))).map_err(|_| {
             let message = "the client id and the client secret do not fit into a header";
-            Failure::new(ActionError::new(kind::INVALID_CONFIGURATION, message))
+            Box::new(Failure::new(ActionError::new(kind::INVALID_CONFIGURATION, message)))
         })?;
         if let Some(value) = headers.get_mut("authorization") {
             *value = sensitive(value.clone());
@@ -104,7 +104,7 @@ impl Grant {
         })
     }
 
-    fn token_of(&self, reply: Reply, asked: Instant) -> Result<Token, Failure> {
+    fn token_of(&self, reply: Reply, asked: Instant) -> Result<Token, Box<Failure>> {
         if let Some(refused) = self.refused(&reply) {
             return Err(refused);
         }
@@ -125,7 +125,7 @@ impl Grant {
     }
 
     /// What the server says in OAuth2's own words (RFC 6749, 5.2), if it does.
-    fn refused(&self, reply: &Reply) -> Option<Failure> {
+    fn refused(&self, reply: &Reply) -> Option<Box<Failure>> {
         if !matches!(reply.status(), 400 | 401 | 403) {
             return None;
         }
@@ -150,27 +150,27 @@ impl Grant {
             .with_code(reply.status().to_string())
             .with_details(json!({"host": self.host(), "tokenEndpoint": self.endpoint.as_str(), "error": word}))
             .with_fix(fix);
-        Some(Failure::new(error))
+        Some(Box::new(Failure::new(error)))
     }
 
     /// The failure of the action: the same error, with a word about what it was about.
-    fn failed(&self, outcome: Outcome) -> Failure {
+    fn failed(&self, outcome: Outcome) -> Box<Failure> {
         match outcome {
             Outcome::NotDone(mut failure) | Outcome::Unknown(mut failure) => {
                 let message = std::mem::take(&mut failure.error.message);
                 failure.error.message = format!("no access token from `{}`: {message}", self.host());
-                failure
+                Box::new(failure)
             }
             // Nothing that fails is done.
             Outcome::Done(_) => self.useless("answered oddly"),
         }
     }
 
-    fn useless(&self, how: &str) -> Failure {
+    fn useless(&self, how: &str) -> Box<Failure> {
         let error = ActionError::new(kind::INVALID_CONFIGURATION, format!("`{}` {how}", self.host()))
             .with_details(json!({"host": self.host(), "tokenEndpoint": self.endpoint.as_str()}))
             .with_fix("check that `tokenEndpoint` is the token endpoint of an OAuth2 server");
-        Failure::new(error)
+        Box::new(Failure::new(error))
     }
 
     fn host(&self) -> &str {

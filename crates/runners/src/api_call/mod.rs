@@ -80,12 +80,8 @@ impl ApiCall {
     async fn prepare<'a>(&'a self, attempt: Attempt<'a>) -> Result<Session<'a>, Stop> {
         let config = config::read(attempt.config, Stage::Rendered, &self.services)
             .map_err(|problems| Box::new(refused(&problems)))?;
-        let Some(service) = self.services.get(&config.service) else {
-            // Reading found it there.
-            return Err(Box::new(refused(&config::check(attempt.config, &self.services))));
-        };
-        let service = service.fill(&config.service, &self.secrets).await?;
-        Session::new(self, attempt, config, service)
+        let service = config.service.fill(&self.secrets).await?;
+        Ok(Session::new(self, attempt, config, service))
     }
 
     async fn call(&self, attempt: Attempt<'_>) -> Outcome {

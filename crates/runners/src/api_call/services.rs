@@ -60,6 +60,7 @@ pub struct OptionsError {
 
 /// A service of the configuration, checked.
 pub(super) struct Service {
+    name: String,
     base: Text,
     timeout: Option<Duration>,
     /// `headers` and `authentication`, as they are written.
@@ -114,6 +115,7 @@ impl Service {
         problems.extend(checked(&written));
         match base {
             Some(base) if problems.is_empty() => Ok(Self {
+                name: name.to_owned(),
                 base,
                 timeout: timeout.map(Duration::from_millis),
                 written,
@@ -134,7 +136,7 @@ impl Service {
     }
 
     /// Fills in the secrets.
-    pub(super) async fn fill(&self, name: &str, from: &Secrets) -> Result<Ready, Box<Outcome>> {
+    pub(super) async fn fill(&self, from: &Secrets) -> Result<Ready, Box<Outcome>> {
         let base = filled(&self.base, from).await?;
         let mut secrets = base.secrets;
         let mut settings = self.written.clone();
@@ -151,7 +153,7 @@ impl Service {
                 detail,
                 remedy: remedy.to_owned(),
             };
-            unusable(&error_of(name, problem))
+            unusable(&error_of(&self.name, problem))
         })?;
         let mut reader = Reader::new(Stage::Rendered);
         let read = reader.root(&settings, &[HEADERS, authentication::KEY]).map(|object| {
@@ -160,7 +162,7 @@ impl Service {
         });
         let (headers, authentication) = reader.finish(read).map_err(|problems| {
             let problem = problems.into_iter().next().unwrap_or_else(nothing_read);
-            unusable(&error_of(name, problem))
+            unusable(&error_of(&self.name, problem))
         })?;
         Ok(Ready {
             base,

@@ -24,7 +24,7 @@ const UNAUTHORIZED: u16 = 401;
 pub(super) struct Session<'a> {
     runner: &'a ApiCall,
     attempt: Attempt<'a>,
-    config: Config,
+    config: Config<'a>,
     base: Url,
     /// The service's headers, where the action gives none of that name.
     defaults: HeaderMap,
@@ -37,7 +37,7 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// The call that `config` asks for, of a service whose secrets are filled in.
-    pub(super) fn new(runner: &'a ApiCall, attempt: Attempt<'a>, config: Config, service: Ready) -> Result<Self, Stop> {
+    pub(super) fn new(runner: &'a ApiCall, attempt: Attempt<'a>, config: Config<'a>, service: Ready) -> Self {
         let Ready {
             base,
             headers,
@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
                 session.secrets.push((name.to_owned(), value.to_owned()));
             }
         }
-        Ok(session)
+        session
     }
 
     /// Makes the call.

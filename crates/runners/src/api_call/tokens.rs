@@ -49,7 +49,7 @@ impl Token {
 }
 
 /// What a fetch came to; none while it is under way.
-type Landing = watch::Receiver<Option<Result<Token, Failure>>>;
+type Landing = watch::Receiver<Option<Result<Token, Box<Failure>>>>;
 
 /// Who a token is fetched for, and through which client: an address that a definition may not reach is not reached
 /// because a service of the configuration has the same.
@@ -105,7 +105,7 @@ impl Tokens {
         };
         match result {
             Some(Ok(token)) => Ok(token),
-            Some(Err(failure)) => Err(Box::new(Outcome::NotDone(failure))),
+            Some(Err(failure)) => Err(Box::new(Outcome::NotDone(*failure))),
             None => Err(not_done(
                 kind::TEMPORARY_FAILURE,
                 "the fetch of an access token was given up",
@@ -152,7 +152,7 @@ impl Tokens {
         landing
     }
 
-    fn land(&self, key: &Key, result: &Result<Token, Failure>) {
+    fn land(&self, key: &Key, result: &Result<Token, Box<Failure>>) {
         let mut slots = self.lock();
         let Some(slot) = slots.get_mut(key) else {
             return;
