@@ -153,20 +153,6 @@ fn the_file_provider_needs_its_directory() {
 }
 
 #[test]
-fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
-    let environment = Environment::of(&[
-        ("SPRAG_OUTBOUND_ALOW", "x"),
-        ("SPRAG_SECRET_STORE", "x"),
-        ("SPRAG_SERVICE_PORT_HTTP_PROTO", "x"),
-        ("SPRAG_STORE", "sqlite:x.db"),
-    ]);
-    assert_eq!(
-        environment.doubtful(),
-        [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]
-    );
-}
-
-#[test]
 fn services_are_read_with_their_tables_and_checked_where_they_stand() {
     let read = settings(
         "[services.crm]\nbaseUrl = \"https://crm/api\"\ntimeout = 5000\nheaders = { X-Tenant = \"acme\", X-N = 7 }\n\
@@ -207,4 +193,18 @@ fn services_are_read_with_their_tables_and_checked_where_they_stand() {
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
+}
+
+#[test]
+fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
+    let environment = Environment::of(&[
+        ("SPRAG_OUTBOUND_ALOW", "x"),
+        ("SPRAG_SECRET_STORE", "x"),
+        ("SPRAG_SERVICE_PORT_HTTP_PROTO", "x"),
+        ("SPRAG_STORE", "sqlite:x.db"),
+    ]);
+    assert_eq!(
+        environment.doubtful(),
+        [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]
+    );
 }
