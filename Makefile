@@ -39,7 +39,9 @@ setup:
 SCHEMATHESIS := 4.32.5
 # An EVM node: without it the tests of `blockchain_mint` say `skipped`.
 ANVIL := 1.7.1
-tools: target/tools/schemathesis/$(SCHEMATHESIS) target/tools/anvil/$(ANVIL)
+# An OAuth2 server: without it the tests of `api_call` in the real binary say `skipped`.
+OIDC_PROVIDER := 9.13.3
+tools: target/tools/schemathesis/$(SCHEMATHESIS) target/tools/anvil/$(ANVIL) target/tools/oauth/$(OIDC_PROVIDER)
 
 target/tools/schemathesis/$(SCHEMATHESIS):
 	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
@@ -61,6 +63,17 @@ target/tools/anvil/$(ANVIL):
 	      @foundry-rs/anvil@$(ANVIL) >/dev/null && touch $@ \
 	    || { rm -rf target/tools/anvil; echo "anvil cannot be installed: the tests with an EVM node are skipped" >&2; }; \
 	else echo "npm is missing: the tests with an EVM node are skipped" >&2; fi
+
+target/tools/oauth/$(OIDC_PROVIDER):
+	@if ! command -v npm >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && apt-get install -y -qq nodejs npm >/dev/null || true; \
+	fi
+	@if command -v npm >/dev/null; then \
+	  rm -rf target/tools/oauth && mkdir -p target/tools/oauth \
+	    && npm install --prefix target/tools/oauth --ignore-scripts --no-fund --no-audit --loglevel=error \
+	      oidc-provider@$(OIDC_PROVIDER) >/dev/null && touch $@ \
+	    || { rm -rf target/tools/oauth; echo "oidc-provider cannot be installed: the tests with an OAuth2 server are skipped" >&2; }; \
+	else echo "npm is missing: the tests with an OAuth2 server are skipped" >&2; fi
 
 run: setup
 	cargo build --release -p sprag

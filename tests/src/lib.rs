@@ -5,6 +5,7 @@
 pub mod chain;
 mod client;
 mod ledger;
+pub mod oauth;
 mod product;
 mod stream;
 pub mod wait;
@@ -12,5 +13,6 @@ pub mod wait;
 pub use chain::Chain;
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
+pub use oauth::OAuth;
 pub use product::{Product, binary};
 pub use stream::{Event, Stream};

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use sprag_core::clock::System;
@@ -36,6 +36,7 @@ pub fn binary(name: &str) -> PathBuf {
 pub struct Product {
     child: Child,
     address: SocketAddr,
+    said: Arc<Mutex<String>>,
 }
 
 impl Product {
@@ -80,9 +81,10 @@ impl Product {
     fn spawn(mut command: Command) -> Result<Self, String> {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let address = first_address(&mut child);
+        let said = Arc::default();
+        let address = first_address(&mut child, &said);
         match address {
-            Ok(address) => Ok(Self { child, address }),
+            Ok(address) => Ok(Self { child, address, said }),
             Err(line) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -94,6 +96,11 @@ impl Product {
     /// A client of this server.
     pub fn client(&self) -> Client {
         Client::new(self.address)
+    }
+
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where it listens.
@@ -163,15 +170,19 @@ impl Drop for Product {
 }
 
 /// Reads the address from the line that says where it listens; keeps reading, so that the pipe never fills.
-fn first_address(child: &mut Child) -> Result<SocketAddr, String> {
+fn first_address(child: &mut Child, said: &Arc<Mutex<String>>) -> Result<SocketAddr, String> {
     let stderr = child.stderr.take().ok_or("no stderr")?;
     let (sender, receiver) = mpsc::channel();
+    let said = Arc::clone(said);
     std::thread::spawn(move || {
         let mut last = String::new();
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if let Some(address) = address_in(&line) {
                 let _ = sender.send(Ok(address));
             }
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            said.push_str(&line);
+            said.push('\n');
             last = line;
         }
         let _ = sender.send(Err(last));

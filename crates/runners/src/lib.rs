@@ -5,6 +5,7 @@
 //! [outbound guard](outbound::Guard), and every runner says truthfully what it knows about its effect: done, not
 //! done, or unknown.
 
+pub mod api_call;
 mod config;
 pub mod exec;
 pub mod failpoint;

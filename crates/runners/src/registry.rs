@@ -7,6 +7,7 @@ use serde::Deserialize;
 use sprag_core::action::runner::Runner;
 use sprag_core::clock::Clock;
 
+use crate::api_call::{self, ApiCall};
 use crate::exec::{self, Exec};
 use crate::http::{self, Client};
 use crate::mint::{self, BlockchainMint};
@@ -25,6 +26,8 @@ pub struct Options {
     pub exec: exec::Options,
     /// `[chains.*]`, `[signers.*]`, `[contracts.*]`.
     pub mint: mint::Options,
+    /// `[services.*]`.
+    pub api_call: api_call::Options,
 }
 
 /// Why there are no standard runners.
@@ -39,6 +42,9 @@ pub enum Error {
     /// A chain, a signer or a contract cannot be used.
     #[error(transparent)]
     Mint(#[from] mint::OptionsError),
+    /// A service cannot be used.
+    #[error(transparent)]
+    ApiCall(#[from] api_call::OptionsError),
     /// There is no HTTP client.
     #[error(transparent)]
     Http(#[from] http::BuildError),
@@ -53,11 +59,22 @@ pub struct Registry {
 impl Registry {
     /// The runners that every server has. `secrets` is asked for what the configuration itself names.
     pub fn standard(options: &Options, clock: Arc<dyn Clock>, secrets: Arc<Secrets>) -> Result<Self, Error> {
-        let Options { outbound, exec, mint } = options;
+        let Options {
+            outbound,
+            exec,
+            api_call,
+            mint,
+        } = options;
         let guard = Guard::new(outbound)?;
         let client = Client::new(guard.clone(), Arc::clone(&clock))?;
         let trusted = Client::new(Guard::unguarded()?, clock)?;
         let mut registry = Self::default();
+        registry.insert(ApiCall::new(
+            api_call,
+            Arc::clone(&secrets),
+            client.clone(),
+            trusted.clone(),
+        )?);
         registry.insert(BlockchainMint::new(mint, secrets, client.clone(), trusted)?);
         registry.insert(Webhook::new(client.clone()));
         registry.insert(Exec::new(exec)?);
@@ -102,6 +119,7 @@ mod tests {
         assert_eq!(
             types,
             [
+                "api_call",
                 "blockchain_mint",
                 "exec",
                 "fail",

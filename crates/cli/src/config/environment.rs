@@ -85,6 +85,10 @@ fn parse(key: &Key, text: &str) -> Result<Value, (String, String)> {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Ok(Value::Texts(items.map(str::to_owned).collect()))
         }
+        Kind::Table => Err((
+            format!("`{}.{}` is a table", key.section, key.name),
+            "write it into the configuration file".to_owned(),
+        )),
         Kind::Whole { least, most } => text.trim().parse().map(Value::Whole).map_err(|_| {
             (
                 format!("`{text}` is not a whole number"),

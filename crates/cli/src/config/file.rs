@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value as Json};
 use sprag_core::source::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -194,7 +195,29 @@ fn value_of(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
         (Kind::Whole { .. }, DeValue::Integer(number)) => u64::from_str_radix(number.as_str(), number.radix())
             .ok()
             .map(Value::Whole),
+        (Kind::Table, DeValue::Table(table)) => json_of(table).map(Value::Table),
         _ => None,
+    }
+}
+
+/// The table as JSON. None where it holds what no runner reads: dates, and numbers that are not whole.
+fn json_of(table: &DeTable<'_>) -> Option<Map<String, Json>> {
+    let entries = table
+        .iter()
+        .map(|(name, value)| Some((name.get_ref().clone().into_owned(), json_value(value.get_ref())?)));
+    entries.collect()
+}
+
+fn json_value(value: &DeValue<'_>) -> Option<Json> {
+    match value {
+        DeValue::String(text) => Some(Json::String(text.clone().into_owned())),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(Json::from),
+        DeValue::Boolean(truth) => Some(Json::Bool(*truth)),
+        DeValue::Array(items) => items.iter().map(|item| json_value(item.get_ref())).collect(),
+        DeValue::Table(table) => json_of(table).map(Json::Object),
+        DeValue::Float(_) | DeValue::Datetime(_) => None,
     }
 }
 
@@ -203,5 +226,6 @@ fn described(kind: Kind) -> &'static str {
         Kind::Text => "a text",
         Kind::Texts | Kind::Words(_) => "a list of texts",
         Kind::Whole { .. } => "a whole number",
+        Kind::Table => "a table of texts, whole numbers and lists of them",
     }
 }

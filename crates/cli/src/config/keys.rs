@@ -33,6 +33,8 @@ pub(super) enum Kind {
         /// Not more.
         most: u64,
     },
+    /// Names with texts, numbers, lists and tables; only the file can have one.
+    Table,
 }
 
 const MEBIBYTES_64: u64 = 64 * 1024 * 1024;
@@ -209,5 +211,6 @@ pub(super) fn example(key: &Key) -> String {
         Kind::Whole { least, .. } => least.to_string(),
         Kind::Texts | Kind::Words(_) => "[]".to_owned(),
         Kind::Text => "\"\"".to_owned(),
+        Kind::Table => "{}".to_owned(),
     }
 }

@@ -14,6 +14,7 @@ pub(super) enum Value {
     Text(String),
     Texts(Vec<String>),
     Whole(u64),
+    Table(serde_json::Map<String, serde_json::Value>),
 }
 
 /// Where a value was written.

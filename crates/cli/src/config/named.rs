@@ -1,10 +1,12 @@
-//! Sections whose entries have names of the operator's own: `[chains.base]`, `[signers.issuer]`.
+//! Sections whose entries have names of the operator's own: `[services.crm]`, `[chains.base]`, `[signers.issuer]`.
 //!
 //! They stand in the file alone: a name cannot be part of an environment variable without guessing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value as Json};
+use sprag_runners::api_call;
 use sprag_runners::mint::{ChainOptions, ContractOptions, Options, SignerOptions};
 
 use super::keys::Kind;
@@ -48,6 +50,38 @@ pub(super) enum Need {
 
 /// All of them, in the order in which they are printed.
 pub(super) static SECTIONS: &[Section] = &[
+    Section {
+        name: "services",
+        example: "crm",
+        about: &["A service, by the name that `service` of an `api_call` action uses."],
+        keys: &[
+            required(
+                "baseUrl",
+                "\"https://crm.example.com/api\"",
+                "Where it is. An action adds path and query only. May hold `{{secrets.NAME}}`.",
+            ),
+            table(
+                "headers",
+                "{ X-Tenant = \"acme\" }",
+                "Headers of every call, unless an action gives them.",
+            ),
+            Key {
+                name: "timeout",
+                kind: Kind::Whole {
+                    least: 1,
+                    most: 86_400_000,
+                },
+                need: Need::Optional,
+                example: "10000",
+                about: "Milliseconds that a call may take, where its action allows more.",
+            },
+            table(
+                "authentication",
+                "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }",
+                "How calls say who they are: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
+            ),
+        ],
+    },
     Section {
         name: "chains",
         example: "base",
@@ -147,6 +181,16 @@ const fn optional(name: &'static str, example: &'static str, about: &'static str
     }
 }
 
+const fn table(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Table,
+        need: Need::Optional,
+        example,
+        about,
+    }
+}
+
 /// The section of that name.
 pub(super) fn section(name: &str) -> Option<&'static Section> {
     SECTIONS.iter().find(|section| section.name == name)
@@ -194,6 +238,13 @@ impl Entry {
             _ => None,
         }
     }
+
+    fn table(&self, key: &str) -> Option<Map<String, Json>> {
+        match self.values.get(key) {
+            Some((Value::Table(table), _)) => Some(table.clone()),
+            _ => None,
+        }
+    }
 }
 
 /// All entries, by section and name.
@@ -210,6 +261,22 @@ impl Entries {
     fn of(&self, section: &'static str) -> impl Iterator<Item = (String, &Entry)> {
         let entries = self.0.iter().filter(move |((of, _), _)| *of == section);
         entries.map(|((_, name), entry)| (name.clone(), entry))
+    }
+
+    /// What `api_call` is told.
+    pub(super) fn api_call(&self) -> api_call::Options {
+        let service = |entry: &Entry| api_call::ServiceOptions {
+            base_url: entry.text("baseUrl").unwrap_or_default(),
+            headers: entry.table("headers").unwrap_or_default(),
+            timeout: entry.whole("timeout"),
+            authentication: entry.table("authentication"),
+        };
+        api_call::Options {
+            services: self
+                .of("services")
+                .map(|(name, entry)| (name, service(entry)))
+                .collect(),
+        }
     }
 
     /// What `blockchain_mint` is told.

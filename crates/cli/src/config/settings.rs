@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sprag_engine::dispatch::Caps;
 use sprag_engine::{Limits, Retention};
+use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
 use sprag_runners::mint::{self, BlockchainMint};
 use sprag_runners::outbound::{self, Guard};
@@ -117,6 +118,7 @@ impl Settings {
                     allow: check.texts("exec", "allow"),
                 },
                 mint: layers.named.mint(),
+                api_call: layers.named.api_call(),
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
@@ -124,6 +126,7 @@ impl Settings {
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
         check.mint(&settings.runners.mint);
+        check.services(&settings.runners.api_call);
         check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
         if check.problems.is_empty() {
             Ok(settings)
@@ -180,6 +183,20 @@ impl Check<'_> {
     fn mint(&mut self, options: &mint::Options) {
         for error in BlockchainMint::check(options) {
             if let Some(place) = self.layers.named.place(error.section, &error.name, error.key) {
+                self.problems.push(Problem {
+                    place,
+                    code: "wrong-value",
+                    detail: error.to_string(),
+                    remedy: error.remedy,
+                });
+            }
+        }
+    }
+
+    /// Notes what is wrong with services, each where it was written.
+    fn services(&mut self, options: &api_call::Options) {
+        for error in ApiCall::check(options) {
+            if let Some(place) = self.layers.named.place("services", &error.name, error.key) {
                 self.problems.push(Problem {
                     place,
                     code: "wrong-value",

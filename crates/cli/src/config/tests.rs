@@ -153,6 +153,49 @@ fn the_file_provider_needs_its_directory() {
 }
 
 #[test]
+fn services_are_read_with_their_tables_and_checked_where_they_stand() {
+    let read = settings(
+        "[services.crm]\nbaseUrl = \"https://crm/api\"\ntimeout = 5000\nheaders = { X-Tenant = \"acme\", X-N = 7 }\n\
+         [services.crm.authentication]\ntype = \"oauth2\"\ntokenEndpoint = \"https://login/t\"\nclientId = \"me\"\n\
+         clientSecret = \"{{secrets.crm}}\"\nscope = [\"a\", \"b\"]\n",
+        &[],
+        Given::default(),
+    );
+    let services = read.unwrap().runners.api_call.services;
+    let crm = &services["crm"];
+    assert_eq!((crm.base_url.as_str(), crm.timeout), ("https://crm/api", Some(5_000)));
+    assert_eq!(crm.headers["X-N"], 7);
+    assert_eq!(
+        crm.authentication.as_ref().unwrap()["scope"],
+        serde_json::json!(["a", "b"])
+    );
+    let problems = refused(
+        "[services.a]\nbaseURL = \"https://x\"\n[services.b]\nbaseUrl = \"x\"\nheaders = \"y\"\n\
+         [services.c]\nbaseUrl = \"https://x\"\nauthentication = { type = \"bearer\", tokn = \"x\" }\n\
+         [services.d]\nbaseUrl = \"https://x\"\ntimeout = 0\nheaders = { when = 1979-05-27 }\n",
+        &[],
+        Given::default(),
+    );
+    let lines: Vec<_> = problems
+        .iter()
+        .map(|problem| format!("{}: {} ({})", problem.place, problem.detail, problem.remedy))
+        .collect();
+    let said = lines.join("\n");
+    for part in [
+        ":2:1: unknown key `baseURL` (did you mean `baseUrl`?)",
+        ":1:11: `[services.a]` has no `baseUrl` (add `baseUrl = ",
+        ":4:11: `[services.b] baseUrl`: the text is not a URL",
+        ":5:11: `headers` must be a table",
+        ":8:18: `[services.c] authentication`: `tokn`: unknown key `tokn` (did you mean `token`?)",
+        ":8:18: `[services.c] authentication`: `token`: `token` is missing",
+        ":11:11: `0` is out of bounds",
+        ":12:11: `headers` must be a table",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+}
+
+#[test]
 fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
     let environment = Environment::of(&[
         ("SPRAG_OUTBOUND_ALOW", "x"),

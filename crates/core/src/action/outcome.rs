@@ -163,3 +163,14 @@ pub enum Probe {
     /// Still nobody knows.
     Unclear,
 }
+
+impl Probe {
+    /// The same with every secret that `redactor` knows masked.
+    #[must_use]
+    pub fn masked(self, redactor: &Redactor) -> Self {
+        match self {
+            Self::Happened(done) => Self::Happened(done.masked(redactor)),
+            other => other,
+        }
+    }
+}

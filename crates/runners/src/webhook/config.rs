@@ -36,13 +36,13 @@ pub(super) struct Config {
     pub(super) body: Option<Body>,
     pub(super) expected: Option<Vec<u16>>,
     pub(super) secrets: Vec<Secret>,
-    pub(super) lookup: Option<Lookup>,
+    pub(super) lookup: Option<Lookup<Url>>,
 }
 
 /// A body and what it is, unless a header says otherwise.
-pub(super) struct Body {
-    pub(super) bytes: Vec<u8>,
-    pub(super) content_type: &'static str,
+pub(crate) struct Body {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) content_type: &'static str,
 }
 
 /// Everything wrong with the configuration as it is written.
@@ -67,7 +67,7 @@ fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
     let body = read_body(reader, object);
     let secrets = read_secrets(reader, object);
     let expected = reader.codes(object, "expectedStatusCodes", 100..=599);
-    let lookup = lookup::read(reader, object);
+    let lookup = lookup::read(reader, object, "url", read_url);
     let headers = headers?;
     if !secrets.is_empty() {
         for name in SIGNATURE_HEADERS.iter().filter(|name| headers.contains_key(**name)) {
@@ -143,7 +143,8 @@ pub(crate) fn read_headers(reader: &mut Reader, object: &Object<'_>) -> Option<H
     }
 }
 
-fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)> {
+/// Names and values under `query`, a list as several of one name.
+pub(crate) fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)> {
     let Some(query) = reader.any_object(object, "query") else {
         return Vec::new();
     };
@@ -164,7 +165,8 @@ fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)>
     pairs
 }
 
-fn read_body(reader: &mut Reader, object: &Object<'_>) -> Option<Body> {
+/// The body: `payload` as JSON, or `body` as it is.
+pub(crate) fn read_body(reader: &mut Reader, object: &Object<'_>) -> Option<Body> {
     if object.has("payload") && object.has("body") {
         let detail = "`payload` and `body` are both given";
         reader.problem(object.at("body"), detail, "keep `payload` for JSON or `body` for text");

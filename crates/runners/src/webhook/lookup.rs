@@ -11,17 +11,17 @@ use serde_json::Value;
 use sprag_core::action::outcome::{Done, Probe};
 use url::Url;
 
-use super::config::{read_headers, read_method, read_url};
+use super::config::{read_headers, read_method};
 use crate::config::{Object, Reader};
 use crate::http::{Reply, Request};
 
-const KEYS: [&str; 5] = ["url", "method", "headers", "expectedStatusCodes", "happened"];
+const KEYS: [&str; 4] = ["method", "headers", "expectedStatusCodes", "happened"];
 const HAPPENED_KEYS: [&str; 2] = ["pointer", "equals"];
 const NOT_FOUND: u16 = 404;
 
-/// How to ask.
-pub(super) struct Lookup {
-    url: Url,
+/// How to ask, and where: a URL, or an endpoint of a service.
+pub(crate) struct Lookup<At> {
+    at: At,
     method: Method,
     headers: HeaderMap,
     expected: Option<Vec<u16>>,
@@ -34,16 +34,22 @@ struct Happened {
     equals: Option<Value>,
 }
 
-/// Reads `lookup`, if it is there.
-pub(super) fn read(reader: &mut Reader, parent: &Object<'_>) -> Option<Lookup> {
-    let object = reader.object(parent, "lookup", &KEYS)?;
-    let url = read_url(reader, &object);
+/// Reads `lookup`, if it is there. Where to ask stands under `key`, and `read_at` reads it.
+pub(crate) fn read<At>(
+    reader: &mut Reader,
+    parent: &Object<'_>,
+    key: &str,
+    read_at: impl FnOnce(&mut Reader, &Object<'_>) -> Option<At>,
+) -> Option<Lookup<At>> {
+    let keys: Vec<&str> = std::iter::once(key).chain(KEYS).collect();
+    let object = reader.object(parent, "lookup", &keys)?;
+    let at = read_at(reader, &object);
     let method = read_method(reader, &object, &Method::GET);
     let headers = read_headers(reader, &object);
     let expected = reader.codes(&object, "expectedStatusCodes", 100..=599);
     let happened = read_happened(reader, &object);
     Some(Lookup {
-        url: url?,
+        at: at?,
         method: method?,
         headers: headers?,
         expected,
@@ -67,11 +73,21 @@ fn read_happened(reader: &mut Reader, parent: &Object<'_>) -> Option<Happened> {
     })
 }
 
-impl Lookup {
-    /// The request to send.
-    pub(super) fn request(&self, timeout: Duration) -> Request {
+impl<At> Lookup<At> {
+    /// Where to ask.
+    pub(crate) fn at(&self) -> &At {
+        &self.at
+    }
+
+    /// The statuses that mean it happened, where the definition lists them.
+    pub(crate) fn expected(&self) -> Option<&[u16]> {
+        self.expected.as_deref()
+    }
+
+    /// The request to send to `url`, which is what [`Lookup::at`] comes to.
+    pub(crate) fn request(&self, url: Url, timeout: Duration) -> Request {
         let Self {
-            url,
+            at: _,
             method,
             headers,
             expected: _,
@@ -79,7 +95,7 @@ impl Lookup {
         } = self;
         Request {
             method: method.clone(),
-            url: url.clone(),
+            url,
             headers: headers.clone(),
             body: None,
             timeout,
@@ -87,7 +103,7 @@ impl Lookup {
     }
 
     /// What the reply means.
-    pub(super) fn answer(&self, reply: Reply, done: impl FnOnce(&Reply) -> Done) -> Probe {
+    pub(crate) fn answer(&self, reply: Reply, done: impl FnOnce(&Reply) -> Done) -> Probe {
         if reply.status() == NOT_FOUND && !self.expected.as_ref().is_some_and(|codes| codes.contains(&NOT_FOUND)) {
             return Probe::DidNotHappen;
         }

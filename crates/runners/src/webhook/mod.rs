@@ -5,11 +5,13 @@
 //! than a cut connection.
 
 mod config;
-mod lookup;
+pub(crate) mod lookup;
 
 #[cfg(test)]
 mod tests;
 
+use reqwest::Method;
+use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 use sprag_core::action::outcome::{Done, Outcome, Probe, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
@@ -20,7 +22,7 @@ use crate::config::{Stage, refused};
 use crate::http::{self, Client, Reply, Request};
 use config::Config;
 
-pub(crate) use config::{read_headers, read_method, read_url};
+pub(crate) use config::{Body, read_body, read_headers, read_method, read_query, read_url};
 
 const TYPE: &str = "webhook";
 
@@ -46,17 +48,7 @@ impl Webhook {
     fn request(&self, config: &Config, attempt: &Attempt<'_>) -> Result<Request, Box<Outcome>> {
         let mut headers = config.headers.clone();
         let body = config.body.as_ref().map(|body| body.bytes.clone());
-        let mut add = |name: &'static str, value: &str| match http::header(name, value) {
-            Ok((name, value)) => {
-                headers.entry(name).or_insert(value);
-                Ok(())
-            }
-            Err(error) => Err(Box::new(Outcome::not_done("invalid_configuration", error.to_string()))),
-        };
-        add("idempotency-key", attempt.idempotency_key)?;
-        if let Some(body) = &config.body {
-            add("content-type", body.content_type)?;
-        }
+        complete(&mut headers, attempt.idempotency_key, config.body.as_ref())?;
         if !config.secrets.is_empty() {
             let message = signature::Message {
                 id: attempt.idempotency_key,
@@ -64,7 +56,7 @@ impl Webhook {
                 body: body.as_deref().unwrap_or_default(),
             };
             for (name, value) in message.headers(&config.secrets) {
-                add(name, &value)?;
+                add(&mut headers, name, &value)?;
             }
         }
         Ok(Request {
@@ -83,7 +75,11 @@ impl Webhook {
         let Some(lookup) = &config.lookup else {
             return Probe::Unclear;
         };
-        match self.client.send(lookup.request(attempt.timeout)).await {
+        match self
+            .client
+            .send(lookup.request(lookup.at().clone(), attempt.timeout))
+            .await
+        {
             Ok(reply) => lookup.answer(reply, |reply| done(&config, reply, attempt.action_id)),
             Err(_) => Probe::Unclear,
         }
@@ -126,15 +122,40 @@ fn read(config: &Value) -> Result<Config, Box<Outcome>> {
 }
 
 fn done(config: &Config, reply: &Reply, action_id: &str) -> Done {
+    called("webhook_called", (&config.method, &config.url), reply, action_id)
+}
+
+/// Adds the headers that every call has, unless the definition gives them.
+pub(crate) fn complete(
+    headers: &mut HeaderMap,
+    idempotency_key: &str,
+    body: Option<&Body>,
+) -> Result<(), Box<Outcome>> {
+    add(headers, "idempotency-key", idempotency_key)?;
+    match body {
+        Some(body) => add(headers, "content-type", body.content_type),
+        None => Ok(()),
+    }
+}
+
+fn add(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Box<Outcome>> {
+    let (name, value) = http::header(name, value)
+        .map_err(|error| Box::new(Outcome::not_done("invalid_configuration", error.to_string())))?;
+    headers.entry(name).or_insert(value);
+    Ok(())
+}
+
+/// What a call that succeeded gives to the machine: its result, and an event of this kind.
+pub(crate) fn called(kind: &str, (method, url): (&Method, &Url), reply: &Reply, action_id: &str) -> Done {
     let payload = json!({
-        "url": shown(&config.url),
-        "method": config.method.as_str(),
+        "url": shown(url),
+        "method": method.as_str(),
         "statusCode": reply.status(),
         "responseTime": reply.millis(),
         "actionId": action_id,
     });
     let event = ResultEvent {
-        kind: "webhook_called".to_owned(),
+        kind: kind.to_owned(),
         payload,
     };
     Done {
