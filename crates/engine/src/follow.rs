@@ -5,11 +5,11 @@
 
 use sprag_core::ids::ExecutionId;
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::{ActionQuery, FileBytes};
+use sprag_store::traits::FileBytes;
 
 use crate::command::{Code, Refusal};
 use crate::convert;
-use crate::handle::{Handle, OPEN_SHOWN};
+use crate::handle::{Handle, open_actions};
 use crate::history::{self, HistoryView};
 use crate::lane::damaged;
 use crate::view::ActionView;
@@ -65,18 +65,10 @@ impl Handle {
     pub async fn open_actions(&self, id: ExecutionId) -> Result<Vec<ActionView>, Refusal> {
         let handle = self.clone();
         self.read(move |reader| {
-            let mut views = Vec::new();
-            for status in 0..=3 {
-                let query = ActionQuery {
-                    execution: Some(id),
-                    status: Some(status),
-                    limit: OPEN_SHOWN,
-                    ..ActionQuery::default()
-                };
-                for row in reader.actions(&query)? {
-                    views.push(handle.action_view(reader, row)?);
-                }
-            }
+            let rows = open_actions(reader, id)?.into_iter();
+            let mut views: Vec<ActionView> = rows
+                .map(|row| handle.action_view(reader, row))
+                .collect::<Result<_, _>>()?;
             views.sort_by_key(|view| view.id);
             Ok(views)
         })

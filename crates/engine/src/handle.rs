@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use sprag_core::action::{ConfigProblem, Permission};
+use sprag_core::action::{ConfigProblem, Permission, Status};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
@@ -480,23 +480,29 @@ pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggr
     for timer in reader.timers(id)? {
         aggregate.timers.insert((timer.key.visit, timer.key.index), timer);
     }
-    for status in 0..=3 {
-        let query = ActionQuery {
-            execution: Some(id),
-            status: Some(status),
-            limit: OPEN_SHOWN,
-            ..ActionQuery::default()
-        };
-        for row in reader.actions(&query)? {
-            let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-            aggregate.actions.insert(action.id, action);
-        }
+    for row in open_actions(reader, id)? {
+        let action = convert::action_from(row).map_err(|error| damaged(&error))?;
+        aggregate.actions.insert(action.id, action);
     }
     Ok(aggregate)
 }
 
-/// Open actions that are looked at to say what an execution waits for.
-pub(crate) const OPEN_SHOWN: usize = 100;
+/// Open actions of an execution that are looked at, per status.
+const OPEN_SHOWN: usize = 100;
+
+/// The open actions of an execution, up to a bound.
+pub(crate) fn open_actions(reader: &dyn Reader, id: ExecutionId) -> Result<Vec<records::Action>, Error> {
+    let mut rows = Vec::new();
+    for status in Status::ALL.into_iter().filter(|status| status.is_open()) {
+        rows.extend(reader.actions(&ActionQuery {
+            execution: Some(id),
+            status: Some(status.number()),
+            limit: OPEN_SHOWN,
+            ..ActionQuery::default()
+        })?);
+    }
+    Ok(rows)
+}
 
 pub(crate) fn execution(reply: Reply) -> Result<ExecutionView, Refusal> {
     match reply? {

@@ -1,12 +1,12 @@
 //! Telling those who wait for an execution that it is closed.
 
+use sprag_core::ids::ExecutionId;
 use sprag_store::Error;
 
 use super::{Change, Lane};
 use crate::closings::{Closed, Closings};
 use crate::command::{Answer, Command, Reply};
 use crate::view::ExecutionView;
-use sprag_core::ids::ExecutionId;
 
 impl Lane {
     /// Where callers wait.
@@ -50,14 +50,12 @@ impl Lane {
     }
 
     fn closed_view(&mut self, id: ExecutionId) -> Result<Option<ExecutionView>, Error> {
-        let Some(aggregate) = self.cache.get(id) else {
+        let Some(aggregate) = self.cache.take(id) else {
             return Ok(None);
         };
-        let (name, version) = (aggregate.head.machine.clone(), aggregate.head.version);
-        let machine = self.machine(&name, version)?;
-        let aggregate = self.cache.get(id);
-        Ok(aggregate
-            .zip(machine)
-            .map(|(found, machine)| ExecutionView::of(found, &machine)))
+        let machine = self.machine_of(&aggregate);
+        let view = machine.map(|machine| Some(ExecutionView::of(&aggregate, &machine)));
+        self.cache.put(aggregate);
+        view
     }
 }

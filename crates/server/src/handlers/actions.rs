@@ -62,7 +62,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/actions/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.action(id).await?;
-    Ok(ok(&explained(&app.engine, view).await?))
+    Ok(ok(&explained(&app.engine, view).await))
 }
 
 /// `GET /v1/actions/queue`: what waits and what runs, by line.

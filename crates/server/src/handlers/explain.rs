@@ -4,7 +4,7 @@ use serde::Serialize;
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::Handle;
-use sprag_engine::command::{Code, Refusal};
+use sprag_engine::command::Refusal;
 use sprag_engine::view::{ActionView, ExecutionView, Waiting};
 use sprag_store::traits::ActionQuery;
 
@@ -52,7 +52,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
             ..ActionQuery::default()
         };
         for view in engine.actions(query).await? {
-            actions.push(ExplainedAction::of(explained(engine, view).await?));
+            actions.push(ExplainedAction::of(explained(engine, view).await));
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
@@ -80,22 +80,19 @@ pub(super) async fn refined(engine: &Handle, mut view: ExecutionView) -> Result<
             ..ActionQuery::default()
         };
         if let Some(queued) = engine.actions(query).await?.into_iter().next() {
-            view.waiting = explained(engine, queued).await?.waiting;
+            view.waiting = explained(engine, queued).await.waiting;
         }
     }
     Ok(view)
 }
 
-/// An action with what its owner knows, while it is queued.
-pub(super) async fn explained(engine: &Handle, view: ActionView) -> Result<ActionView, Refusal> {
+/// An action with what its owner knows, while it is queued. Whatever keeps the owner from saying it (too much to do, going
+/// down, the action deleted meanwhile), what was read is still what it was.
+pub(super) async fn explained(engine: &Handle, view: ActionView) -> ActionView {
     if view.status != Status::Queued {
-        return Ok(view);
+        return view;
     }
-    match engine.explain_action(view.id).await {
-        // It was deleted with its execution meanwhile: what was read is still what it was.
-        Err(refusal) if refusal.code == Code::ActionUnknown => Ok(view),
-        explained => explained,
-    }
+    engine.explain_action(view.id).await.unwrap_or(view)
 }
 
 impl ExplainedAction {

@@ -222,14 +222,20 @@ async fn actions_are_seen_as_they_change_and_statuses_too() {
     }
 }
 
-#[tokio::test]
-async fn a_quiet_stream_says_that_it_is_alive() {
+/// One stream of an execution that has begun, and one of hints.
+async fn both_streams() -> (World, Stream, Stream) {
     let world = World::start().await;
     world.apply(ORDER).await.expect(201);
     let id = world.begin("order").await;
     let mut following = Stream::open(&world, &format!("/v1/executions/{id}/stream"), &[]).await;
     following.until("execution").await;
-    let mut hinting = Stream::open(&world, "/v1/stream", &[]).await;
+    let hinting = Stream::open(&world, "/v1/stream", &[]).await;
+    (world, following, hinting)
+}
+
+#[tokio::test]
+async fn a_quiet_stream_says_that_it_is_alive() {
+    let (_world, mut following, mut hinting) = both_streams().await;
     tokio::time::pause();
     for stream in [&mut following, &mut hinting] {
         while stream.line().await.unwrap() != ": alive" {}
@@ -300,12 +306,7 @@ async fn has_room(world: &World) -> bool {
 
 #[tokio::test]
 async fn streams_end_when_the_server_does() {
-    let world = World::start().await;
-    world.apply(ORDER).await.expect(201);
-    let id = world.begin("order").await;
-    let mut following = Stream::open(&world, &format!("/v1/executions/{id}/stream"), &[]).await;
-    following.until("execution").await;
-    let mut hinting = Stream::open(&world, "/v1/stream", &[]).await;
+    let (world, mut following, mut hinting) = both_streams().await;
     hinting.line().await.unwrap();
     // The grace for requests that never end is 5 s: streams must not need it.
     tokio::time::timeout(Duration::from_secs(4), world.stop_server())
