@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use sprag_core::action::error::kind;
-use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Done, Failure, Outcome, Probe, Runner, Superseded};
+use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Failure, Outcome, Probe, Runner, Superseded};
 use sprag_core::expression::template;
 use sprag_core::ids::AttemptId;
 use sprag_core::redact::Redactor;
@@ -98,6 +98,7 @@ impl Hands for TaskHands {
                 attempt,
                 inbox: self.inbox.clone(),
                 cancelled,
+                checkpointed: Mutex::default(),
             },
         };
         let inbox = self.inbox.clone();
@@ -154,6 +155,14 @@ struct Link {
     attempt: AttemptRef,
     inbox: Inbox,
     cancelled: watch::Receiver<bool>,
+    /// What this attempt checkpointed last: whoever probes it must see that.
+    checkpointed: Mutex<Option<Value>>,
+}
+
+impl Link {
+    fn checkpointed(&self) -> Option<Value> {
+        self.checkpointed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Control for Link {
@@ -162,11 +171,14 @@ impl Control for Link {
             let (reply, answer) = oneshot::channel();
             let request = Request::Internal(Internal::Checkpoint {
                 attempt: self.attempt,
-                value,
+                value: value.clone(),
             });
             self.inbox.put_command(Command::asked(request, reply));
             match answer.await {
-                Ok(Ok(_)) => Ok(()),
+                Ok(Ok(_)) => {
+                    *self.checkpointed.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                    Ok(())
+                }
                 Ok(Err(_)) | Err(_) => Err(Superseded),
             }
         })
@@ -207,13 +219,21 @@ async fn perform(work: &Work, job: &Job) -> Outcome {
         idempotency_key: &job.idempotency_key,
         timeout: Duration::from_millis(job.timeout_millis),
         checkpoint: job.checkpoint.as_ref(),
+        templates: &job.templates,
         control: &work.link,
     };
     let outcome = match job.task {
-        Task::Run => run(runner.as_ref(), attempt).await,
+        Task::Run => match run(runner.as_ref(), attempt).await {
+            Outcome::Unknown(failure) => {
+                let checkpointed = work.link.checkpointed();
+                let checkpoint = checkpointed.as_ref().or(attempt.checkpoint);
+                probe(runner.as_ref(), Attempt { checkpoint, ..attempt }, failure).await
+            }
+            known => known,
+        },
         Task::Settle => settle(runner.as_ref(), attempt).await,
     };
-    masked(outcome, &redactor)
+    outcome.masked(&redactor)
 }
 
 /// An attempt that was already under way is never "not done" because we could not look.
@@ -230,17 +250,13 @@ fn died() -> Outcome {
 
 async fn run(runner: &dyn Runner, attempt: Attempt<'_>) -> Outcome {
     let guarded = AssertUnwindSafe(runner.run(attempt)).catch_unwind();
-    let outcome = match tokio::time::timeout(attempt.timeout.saturating_add(SLACK), guarded).await {
+    match tokio::time::timeout(attempt.timeout.saturating_add(SLACK), guarded).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(panic)) => Outcome::unknown(kind::PANIC, panic_text(panic.as_ref())),
         Err(_) => {
             let message = format!("no outcome within {} ms", attempt.timeout.as_millis());
             Outcome::unknown(kind::TIMEOUT, message)
         }
-    };
-    match outcome {
-        Outcome::Unknown(failure) => probe(runner, attempt, failure).await,
-        known => known,
     }
 }
 
@@ -321,43 +337,4 @@ fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Box<Outc
 
 fn invalid(message: String) -> Box<Outcome> {
     Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, message))
-}
-
-/// Masks every secret of the attempt in what leaves it.
-fn masked(outcome: Outcome, redactor: &Redactor) -> Outcome {
-    let failure = |mut failure: Failure| {
-        failure.error.message = redactor.text(&failure.error.message).into_owned();
-        failure.error.code = failure.error.code.map(|code| redactor.text(&code).into_owned());
-        if let Some(details) = failure.error.details.as_mut() {
-            redactor.value(details);
-        }
-        failure
-    };
-    match outcome {
-        Outcome::Done(Done {
-            mut result,
-            mut event,
-            cost,
-            metadata,
-        }) => {
-            redactor.value(&mut result);
-            if let Some(event) = event.as_mut() {
-                redactor.value(&mut event.payload);
-            }
-            let mut metadata = Value::Object(metadata);
-            redactor.value(&mut metadata);
-            let metadata = match metadata {
-                Value::Object(metadata) => metadata,
-                _ => Map::new(),
-            };
-            Outcome::Done(Done {
-                result,
-                event,
-                cost,
-                metadata,
-            })
-        }
-        Outcome::NotDone(found) => Outcome::NotDone(failure(found)),
-        Outcome::Unknown(found) => Outcome::Unknown(failure(found)),
-    }
 }

@@ -4,7 +4,7 @@
 //! so that no spelling is written twice.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The known error types.
 pub mod kind {
@@ -92,6 +92,20 @@ impl ActionError {
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
+        self
+    }
+
+    /// The same with what a person could do about it, as `suggestedFix` among the details. Call it after
+    /// [`ActionError::with_details`], which replaces them.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        let mut details = match self.details {
+            Some(Value::Object(details)) => details,
+            Some(other) => Map::from_iter([("details".to_owned(), other)]),
+            None => Map::new(),
+        };
+        details.insert("suggestedFix".to_owned(), Value::String(fix.into()));
+        self.details = Some(Value::Object(details));
         self
     }
 

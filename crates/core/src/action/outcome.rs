@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::ActionError;
+use crate::redact::Redactor;
 
 /// What a runner reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +62,45 @@ impl Failure {
     }
 }
 
+impl Done {
+    fn masked(self, redactor: &Redactor) -> Self {
+        let Self {
+            mut result,
+            mut event,
+            cost,
+            metadata,
+        } = self;
+        redactor.value(&mut result);
+        if let Some(event) = event.as_mut() {
+            redactor.value(&mut event.payload);
+        }
+        let mut metadata = Value::Object(metadata);
+        redactor.value(&mut metadata);
+        let metadata = match metadata {
+            Value::Object(metadata) => metadata,
+            _ => Map::new(),
+        };
+        Self {
+            result,
+            event,
+            cost,
+            metadata,
+        }
+    }
+}
+
+impl Failure {
+    fn masked(mut self, redactor: &Redactor) -> Self {
+        let error = &mut self.error;
+        error.message = redactor.text(&error.message).into_owned();
+        error.code = error.code.take().map(|code| redactor.text(&code).into_owned());
+        if let Some(details) = error.details.as_mut() {
+            redactor.value(details);
+        }
+        self
+    }
+}
+
 impl Outcome {
     /// Success with `result` and nothing else.
     pub fn done(result: Value) -> Self {
@@ -78,6 +118,16 @@ impl Outcome {
     /// Perhaps an effect.
     pub fn unknown(kind: &str, message: impl Into<String>) -> Self {
         Self::Unknown(Failure::new(ActionError::new(kind, message)))
+    }
+
+    /// The same with every secret that `redactor` knows masked.
+    #[must_use]
+    pub fn masked(self, redactor: &Redactor) -> Self {
+        match self {
+            Self::Done(done) => Self::Done(done.masked(redactor)),
+            Self::NotDone(failure) => Self::NotDone(failure.masked(redactor)),
+            Self::Unknown(failure) => Self::Unknown(failure.masked(redactor)),
+        }
     }
 
     /// The word for it.

@@ -6,6 +6,7 @@
 
 mod env;
 mod file;
+mod text;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,8 @@ use sprag_core::action::runner::BoxFuture;
 
 pub use env::Env;
 pub use file::File;
+pub(crate) use text::Filled;
+pub use text::{Text, TextError};
 
 /// The longest name of a secret.
 const NAME_BYTES_MAX: usize = 128;

@@ -36,8 +36,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         ..Given::default()
     };
     let settings = Settings::load(&given, &Environment::process())?;
-    // Nothing runs here, so nothing asks for the time.
-    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()))?;
+    // Nothing runs here, so nothing asks for the time or for a secret.
+    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), Arc::default())?;
     let mut all = Vec::new();
     for path in &arguments.files {
         all.push((path.as_path(), lint(path, &Known(registry.clone()))?));

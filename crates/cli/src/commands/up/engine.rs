@@ -16,7 +16,7 @@ pub(super) struct Parts {
     pub(super) store: Opened,
     pub(super) clock: Arc<System>,
     pub(super) registry: Registry,
-    pub(super) secrets: Secrets,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) options: Options,
 }
 
@@ -53,7 +53,7 @@ fn entropy() -> u64 {
 }
 
 /// The configured providers, as the engine asks them.
-struct Asked(Secrets);
+struct Asked(Arc<Secrets>);
 
 impl SecretSource for Asked {
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>> {

@@ -146,12 +146,13 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
     let clock = Arc::new(System::start(store.latest));
-    let registry = Registry::standard(&runners, clock.clone())?;
+    let secrets = Arc::new(Secrets::from_options(&secrets)?);
+    let registry = Registry::standard(&runners, clock.clone(), Arc::clone(&secrets))?;
     let parts = engine::Parts {
         store,
         clock: clock.clone(),
         registry,
-        secrets: Secrets::from_options(&secrets)?,
+        secrets,
         options,
     };
     let engine = engine::start(parts)?;

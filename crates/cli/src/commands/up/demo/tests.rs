@@ -32,7 +32,12 @@ fn every_machine_of_the_demo_is_its_example_with_all_actions_turned_to_the_world
 
 #[test]
 fn every_machine_of_the_demo_lints_clean() {
-    let registry = Registry::standard(&sprag_runners::Options::default(), Arc::new(Manual::default())).unwrap();
+    let registry = Registry::standard(
+        &sprag_runners::Options::default(),
+        Arc::new(Manual::default()),
+        Arc::default(),
+    )
+    .unwrap();
     let webhook = registry.get("webhook").unwrap();
     for (name, text) in EXAMPLES {
         let definition = machines::definition(name, text, WORLD).unwrap();
