@@ -6,11 +6,14 @@
 //! done, or unknown.
 
 mod config;
+pub mod email;
 pub mod exec;
 pub mod http;
 pub mod outbound;
+pub mod providers;
 mod registry;
 pub mod secrets;
+pub mod sms;
 #[cfg(test)]
 mod testing;
 pub mod tools;

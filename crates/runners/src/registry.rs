@@ -7,9 +7,13 @@ use serde::Deserialize;
 use sprag_core::action::runner::Runner;
 use sprag_core::clock::Clock;
 
+use crate::email::{self, Email};
 use crate::exec::{self, Exec};
 use crate::http::{self, Client};
 use crate::outbound::{self, Guard};
+use crate::providers;
+use crate::secrets::Secrets;
+use crate::sms::Sms;
 use crate::tools::{Fail, HttpCheck, LogMessage, Noop, TcpCheck, Wait};
 use crate::webhook::Webhook;
 
@@ -21,6 +25,8 @@ pub struct Options {
     pub outbound: outbound::Options,
     /// `[exec]`.
     pub exec: exec::Options,
+    /// `[providers.*]`.
+    pub providers: providers::Options,
 }
 
 /// Why there are no standard runners.
@@ -32,6 +38,9 @@ pub enum Error {
     /// `[exec]` cannot be used.
     #[error(transparent)]
     Exec(#[from] exec::OptionsError),
+    /// A provider cannot be used.
+    #[error(transparent)]
+    Providers(#[from] providers::OptionsError),
     /// There is no HTTP client.
     #[error(transparent)]
     Http(#[from] http::BuildError),
@@ -44,12 +53,24 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The runners that every server has.
-    pub fn standard(options: &Options, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let Options { outbound, exec } = options;
+    /// The runners that every server has. `secrets` is asked for what the configuration itself names.
+    pub fn standard(options: &Options, clock: Arc<dyn Clock>, secrets: Arc<Secrets>) -> Result<Self, Error> {
+        let Options {
+            outbound,
+            exec,
+            providers,
+        } = options;
         let guard = Guard::new(outbound)?;
-        let client = Client::new(guard.clone(), clock)?;
+        let client = Client::new(guard.clone(), Arc::clone(&clock))?;
+        let trusted = Client::new(Guard::unguarded()?, clock)?;
+        let mail = email::Options {
+            smtp: providers.smtp.as_ref(),
+            sendgrid: providers.sendgrid.as_ref(),
+        };
+        let guards = (guard.clone(), Guard::unguarded()?);
         let mut registry = Self::default();
+        registry.insert(Email::new(mail, Arc::clone(&secrets), guards, trusted.clone())?);
+        registry.insert(Sms::new(providers.twilio.as_ref(), secrets, trusted)?);
         registry.insert(Webhook::new(client.clone()));
         registry.insert(Exec::new(exec)?);
         registry.insert(HttpCheck::new(client));
@@ -88,16 +109,18 @@ mod tests {
 
     #[test]
     fn the_standard_runners_serve_the_types_of_the_design() {
-        let registry = Registry::standard(&Options::default(), Arc::new(Manual::default())).unwrap();
+        let registry = Registry::standard(&Options::default(), Arc::new(Manual::default()), Arc::default()).unwrap();
         let types: Vec<&str> = registry.types().collect();
         assert_eq!(
             types,
             [
+                "email",
                 "exec",
                 "fail",
                 "http_check",
                 "log_message",
                 "noop",
+                "sms",
                 "tcp_check",
                 "wait",
                 "webhook"
@@ -113,9 +136,9 @@ mod tests {
     fn options_that_cannot_be_used_are_refused_at_once() {
         let mut options = Options::default();
         options.outbound.allow.push("10.0.0.1/8".to_owned());
-        assert!(Registry::standard(&options, Arc::new(Manual::default())).is_err());
+        assert!(Registry::standard(&options, Arc::new(Manual::default()), Arc::default()).is_err());
         let mut options = Options::default();
         options.exec.allow.push("../sh".to_owned());
-        assert!(Registry::standard(&options, Arc::new(Manual::default())).is_err());
+        assert!(Registry::standard(&options, Arc::new(Manual::default()), Arc::default()).is_err());
     }
 }

@@ -8,6 +8,7 @@ mod file;
 mod keys;
 mod layers;
 mod print;
+mod providers;
 mod settings;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::environment::Environment;
 use super::file;
 use super::keys::KEYS;
 use super::layers::{Invalid, Layers, Place, Problem, Value};
+use super::providers;
 use crate::input;
 
 /// The file that is read when none is named and it is there.
@@ -115,12 +116,14 @@ impl Settings {
                 exec: exec::Options {
                     allow: check.texts("exec", "allow"),
                 },
+                providers: providers::of(layers),
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
+        check.providers(&settings.runners.providers);
         check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
         if check.problems.is_empty() {
             Ok(settings)
@@ -170,6 +173,22 @@ impl Check<'_> {
     fn verdict<T, E: std::error::Error>(&mut self, section: &'static str, name: &'static str, made: Result<T, E>) {
         if let Err(error) = made {
             self.problem(section, name, error.to_string(), format!("mend `{section}.{name}`"));
+        }
+    }
+
+    /// Notes what is wrong with providers, each where it was written, or where its section begins to be.
+    fn providers(&mut self, options: &sprag_runners::providers::Options) {
+        for error in providers::check(options) {
+            let section = providers::section(error.provider);
+            let place = self.layers.place(section, error.key);
+            if let Some(place) = place.or_else(|| self.layers.first_place(section)) {
+                self.problems.push(Problem {
+                    place,
+                    code: "wrong-value",
+                    detail: error.to_string(),
+                    remedy: error.remedy,
+                });
+            }
         }
     }
 

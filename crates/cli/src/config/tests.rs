@@ -165,3 +165,33 @@ fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
         [("SPRAG_OUTBOUND_ALOW", "SPRAG_OUTBOUND_ALLOW")]
     );
 }
+
+#[test]
+fn providers_are_sections_inside_a_section_each_known_by_name() {
+    let toml = "[providers.twilio]\naccount = \"AC1\"\ntoken = \"{{secrets.t}}\"\n[providers.smtp]\nhost = \"mail\"\nport = 25\n";
+    let variables = [("SPRAG_PROVIDERS_TWILIO_FROM", "+15557122661")];
+    let read = settings(toml, &variables, Given::default()).unwrap().runners.providers;
+    assert_eq!(read.twilio.unwrap().from.as_deref(), Some("+15557122661"));
+    assert_eq!(read.smtp.unwrap().port, Some(25));
+    assert_eq!(read.sendgrid, None);
+    let said = |toml: &str| {
+        let problems = refused(toml, &[], Given::default());
+        let lines = problems
+            .iter()
+            .map(|problem| format!("{}: {} ({})", problem.place, problem.detail, problem.remedy));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let wrong = said(
+        "[providers.twillio]\naccount = \"x\"\n[providers.smtp]\nhots = \"x\"\nport = 0\n\
+         [providers.sendgrid]\nfrom = \"nobody\"\nkey = \"{{env.HOME}}\"\n[providers.twilio]\naccount = \"AC1\"\n",
+    );
+    for part in [
+        ":1:12: unknown section `twillio` (did you mean `twilio`?)",
+        ":4:1: unknown key `hots` (did you mean `host`?)",
+        ":5:8: `0` is out of bounds",
+        "`[providers.sendgrid] key`",
+        ":10:11: `[providers.twilio] token`: it is missing",
+    ] {
+        assert!(wrong.contains(part), "{part} is not in\n{wrong}");
+    }
+}
