@@ -37,7 +37,10 @@ setup:
 
 # What tests drive besides Rust: makes requests from the OpenAPI document. Without it that one test says `skipped`.
 SCHEMATHESIS := 4.32.5
-tools: target/tools/schemathesis/$(SCHEMATHESIS)
+# A mail server, and the vendors' own API descriptions as servers: without them the tests of mail say `skipped`.
+AIOSMTPD := 1.4.6
+PRISM := 5.14.2
+tools: target/tools/schemathesis/$(SCHEMATHESIS) target/tools/aiosmtpd/$(AIOSMTPD) target/tools/prism/$(PRISM)
 
 target/tools/schemathesis/$(SCHEMATHESIS):
 	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
@@ -48,6 +51,24 @@ target/tools/schemathesis/$(SCHEMATHESIS):
 	    && target/tools/schemathesis/bin/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
 	    && touch $@ || { rm -rf target/tools/schemathesis; echo "schemathesis cannot be installed: its test is skipped" >&2; }; \
 	else echo "python3 with venv and pip is missing: the test with schemathesis is skipped" >&2; fi
+
+target/tools/aiosmtpd/$(AIOSMTPD): | target/tools/schemathesis/$(SCHEMATHESIS)
+	@if python3 -c 'import ensurepip, venv' 2>/dev/null; then \
+	  rm -rf target/tools/aiosmtpd && python3 -m venv target/tools/aiosmtpd \
+	    && target/tools/aiosmtpd/bin/pip install -q --disable-pip-version-check aiosmtpd==$(AIOSMTPD) cryptography \
+	    && touch $@ || { rm -rf target/tools/aiosmtpd; echo "aiosmtpd cannot be installed: the tests with a mail server are skipped" >&2; }; \
+	else echo "python3 with venv and pip is missing: the tests with a mail server are skipped" >&2; fi
+
+target/tools/prism/$(PRISM):
+	@if ! command -v npm >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && apt-get install -y -qq nodejs npm >/dev/null || true; \
+	fi
+	@if command -v npm >/dev/null; then \
+	  rm -rf target/tools/prism && mkdir -p target/tools/prism \
+	    && npm install --prefix target/tools/prism --ignore-scripts --no-fund --no-audit --loglevel=error \
+	      @stoplight/prism-cli@$(PRISM) >/dev/null && touch $@ \
+	    || { rm -rf target/tools/prism; echo "prism cannot be installed: the tests with the vendors' descriptions are skipped" >&2; }; \
+	else echo "npm is missing: the tests with the vendors' descriptions are skipped" >&2; fi
 
 run: setup
 	cargo build --release -p sprag

@@ -4,11 +4,15 @@
 
 mod client;
 mod ledger;
+mod mailbox;
+mod prism;
 mod product;
 mod stream;
 pub mod wait;
 
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
+pub use mailbox::{Delivered, Mailbox};
+pub use prism::Prism;
 pub use product::{Product, binary};
 pub use stream::{Event, Stream};

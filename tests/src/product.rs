@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use sprag_core::clock::System;
@@ -15,6 +15,9 @@ use crate::wait;
 
 /// How long a start may take before it counts as hung.
 const START_GUARD: Duration = Duration::from_mins(1);
+
+/// What is kept of a server's log.
+const LOG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A program of this workspace, beside the test that runs.
 pub fn binary(name: &str) -> PathBuf {
@@ -36,7 +39,11 @@ pub fn binary(name: &str) -> PathBuf {
 pub struct Product {
     child: Child,
     address: SocketAddr,
+    log: Log,
 }
+
+/// What a server printed so far.
+type Log = Arc<Mutex<String>>;
 
 impl Product {
     /// Starts `sprag up` on the database at `store`, listening where the system likes.
@@ -55,6 +62,18 @@ impl Product {
         Self::spawn(command)
     }
 
+    /// Starts `sprag up` with a configuration file.
+    pub fn start_with(store: &Path, config: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--store"])
+            .arg(format!("sqlite:{}", store.display()))
+            .arg("--config")
+            .arg(config)
+            .envs(environment.iter().copied());
+        Self::spawn(command)
+    }
+
     /// Starts `sprag up --demo` as it comes; its passing store lies below `folder`.
     pub fn start_demo(folder: &Path) -> Self {
         let mut command = Command::new(binary("sprag"));
@@ -68,15 +87,21 @@ impl Product {
     fn spawn(mut command: Command) -> Result<Self, String> {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let address = first_address(&mut child);
+        let log = Log::default();
+        let address = first_address(&mut child, &log);
         match address {
-            Ok(address) => Ok(Self { child, address }),
+            Ok(address) => Ok(Self { child, address, log }),
             Err(line) => {
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(line)
             }
         }
+    }
+
+    /// What it printed so far, up to a bound.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A client of this server.
@@ -151,14 +176,20 @@ impl Drop for Product {
 }
 
 /// Reads the address from the line that says where it listens; keeps reading, so that the pipe never fills.
-fn first_address(child: &mut Child) -> Result<SocketAddr, String> {
+fn first_address(child: &mut Child, log: &Log) -> Result<SocketAddr, String> {
     let stderr = child.stderr.take().ok_or("no stderr")?;
     let (sender, receiver) = mpsc::channel();
+    let log = Arc::clone(log);
     std::thread::spawn(move || {
         let mut last = String::new();
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if let Some(address) = address_in(&line) {
                 let _ = sender.send(Ok(address));
+            }
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            if log.len() < LOG_BYTES_MAX {
+                log.push_str(&line);
+                log.push('\n');
             }
             last = line;
         }

@@ -9,6 +9,7 @@ mod demo;
 mod failpoints;
 mod jobs;
 mod life;
+mod mail;
 mod once;
 mod openapi;
 mod sleeping;
