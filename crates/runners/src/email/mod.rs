@@ -29,7 +29,7 @@ use crate::providers::{Asked, OptionsError};
 use crate::secrets::Secrets;
 use crate::webhook::destination;
 use config::{Config, Content, Server};
-use options::{SENDGRID, SMTP, Sendgrid, Smtp};
+use options::{SENDGRID, SMTP, Security, Sendgrid, Smtp};
 use smtp::Route;
 
 pub use options::{SendgridOptions, SmtpOptions};
@@ -206,7 +206,17 @@ impl Runner for Email {
     fn destination(&self, _kind: &str, config: &Value) -> Option<String> {
         match config.get("provider")?.as_str()? {
             SMTP => match config.get("server").filter(|server| !server.is_null()) {
-                Some(server) => server.get("host")?.as_str().map(str::to_owned),
+                Some(server) => {
+                    let security = server
+                        .get("security")
+                        .and_then(Value::as_str)
+                        .map_or(Security::Starttls, Security::of);
+                    let port = server
+                        .get("port")
+                        .and_then(Value::as_u64)
+                        .unwrap_or_else(|| security.port().into());
+                    Some(format!("{}:{port}", server.get("host")?.as_str()?))
+                }
                 None => self
                     .providers
                     .smtp
