@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools run test prove bench lint fmt clippy binary
+.PHONY: help setup tools python node run test prove bench lint fmt clippy binary
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -35,45 +35,32 @@ setup:
 	  else echo "a C compiler and util-linux are missing: install gcc and util-linux" >&2; exit 1; fi; \
 	fi
 
-# What tests drive besides Rust: makes requests from the OpenAPI document. Without it that one test says `skipped`.
-SCHEMATHESIS := 4.32.5
-# An EVM node: without it the tests of `blockchain_mint` say `skipped`.
-ANVIL := 1.7.1
-# An OAuth2 server: without it the tests of `api_call` in the real binary say `skipped`.
-OIDC_PROVIDER := 9.13.3
-tools: target/tools/schemathesis/$(SCHEMATHESIS) target/tools/anvil/$(ANVIL) target/tools/oauth/$(OIDC_PROVIDER)
+# What tests drive besides Rust: each in a folder of its own, at the version that its file is named after.
+# What cannot be installed is said, and the tests that need it say `skipped`.
+SCHEMATHESIS := target/tools/schemathesis/4.32.5
+AIOSMTPD := target/tools/aiosmtpd/1.4.6
+ANVIL := target/tools/anvil/1.7.1
+OIDC_PROVIDER := target/tools/oauth/9.13.3
+PRISM := target/tools/prism/5.14.2
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(ANVIL) $(OIDC_PROVIDER) $(PRISM)
 
-target/tools/schemathesis/$(SCHEMATHESIS):
-	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq && apt-get install -y -qq python3 python3-venv >/dev/null || true; \
-	fi
-	@if python3 -c 'import ensurepip, venv' 2>/dev/null; then \
-	  rm -rf target/tools/schemathesis && python3 -m venv target/tools/schemathesis \
-	    && target/tools/schemathesis/bin/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
-	    && touch $@ || { rm -rf target/tools/schemathesis; echo "schemathesis cannot be installed: its test is skipped" >&2; }; \
-	else echo "python3 with venv and pip is missing: the test with schemathesis is skipped" >&2; fi
+$(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
+$(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
+$(ANVIL): | node ; $(call npm,@foundry-rs/anvil@$(@F))
+$(OIDC_PROVIDER): | node ; $(call npm,oidc-provider@$(@F))
+$(PRISM): | node ; $(call npm,@stoplight/prism-cli@$(@F))
 
-target/tools/anvil/$(ANVIL):
-	@if ! command -v npm >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq && apt-get install -y -qq nodejs npm >/dev/null || true; \
-	fi
-	@if command -v npm >/dev/null; then \
-	  rm -rf target/tools/anvil && mkdir -p target/tools/anvil \
-	    && npm install --prefix target/tools/anvil --ignore-scripts --no-fund --no-audit --loglevel=error \
-	      @foundry-rs/anvil@$(ANVIL) >/dev/null && touch $@ \
-	    || { rm -rf target/tools/anvil; echo "anvil cannot be installed: the tests with an EVM node are skipped" >&2; }; \
-	else echo "npm is missing: the tests with an EVM node are skipped" >&2; fi
+# $(call fetch,COMMAND,NAMES): a fresh folder, the command in it, and the file that says it is done.
+fetch = @rm -rf $(@D) && mkdir -p $(@D) && $(1) && touch $@ \
+  || { rm -rf $(@D); echo "$(2) cannot be installed: the tests that need it are skipped" >&2; }
+pip = $(call fetch,python3 -m venv $(@D) && $(@D)/bin/pip install -q --disable-pip-version-check $(1),$(1))
+npm = $(call fetch,npm install --prefix $(@D) --ignore-scripts --no-fund --no-audit --loglevel=error $(1) >/dev/null,$(1))
 
-target/tools/oauth/$(OIDC_PROVIDER):
-	@if ! command -v npm >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq && apt-get install -y -qq nodejs npm >/dev/null || true; \
-	fi
-	@if command -v npm >/dev/null; then \
-	  rm -rf target/tools/oauth && mkdir -p target/tools/oauth \
-	    && npm install --prefix target/tools/oauth --ignore-scripts --no-fund --no-audit --loglevel=error \
-	      oidc-provider@$(OIDC_PROVIDER) >/dev/null && touch $@ \
-	    || { rm -rf target/tools/oauth; echo "oidc-provider cannot be installed: the tests with an OAuth2 server are skipped" >&2; }; \
-	else echo "npm is missing: the tests with an OAuth2 server are skipped" >&2; fi
+python:
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || $(call apt,python3 python3-venv)
+node:
+	@command -v npm >/dev/null || $(call apt,nodejs npm)
+apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
 run: setup
 	cargo build --release -p sprag

@@ -16,6 +16,9 @@ use crate::wait;
 /// How long a start may take before it counts as hung.
 const START_GUARD: Duration = Duration::from_mins(1);
 
+/// What is kept of a server's log.
+const LOG_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// A program of this workspace, beside the test that runs.
 pub fn binary(name: &str) -> PathBuf {
     let mut folder = std::env::current_exe().unwrap_or_default();
@@ -36,8 +39,11 @@ pub fn binary(name: &str) -> PathBuf {
 pub struct Product {
     child: Child,
     address: SocketAddr,
-    said: Arc<Mutex<String>>,
+    log: Log,
 }
+
+/// What a server printed so far.
+type Log = Arc<Mutex<String>>;
 
 impl Product {
     /// Starts `sprag up` on the database at `store`, listening where the system likes.
@@ -81,10 +87,10 @@ impl Product {
     fn spawn(mut command: Command) -> Result<Self, String> {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let said = Arc::default();
-        let address = first_address(&mut child, &said);
+        let log = Log::default();
+        let address = first_address(&mut child, &log);
         match address {
-            Ok(address) => Ok(Self { child, address, said }),
+            Ok(address) => Ok(Self { child, address, log }),
             Err(line) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -93,14 +99,14 @@ impl Product {
         }
     }
 
+    /// What it printed so far, up to a bound.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// A client of this server.
     pub fn client(&self) -> Client {
         Client::new(self.address)
-    }
-
-    /// What it logged so far.
-    pub fn log(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where it listens.
@@ -170,19 +176,21 @@ impl Drop for Product {
 }
 
 /// Reads the address from the line that says where it listens; keeps reading, so that the pipe never fills.
-fn first_address(child: &mut Child, said: &Arc<Mutex<String>>) -> Result<SocketAddr, String> {
+fn first_address(child: &mut Child, log: &Log) -> Result<SocketAddr, String> {
     let stderr = child.stderr.take().ok_or("no stderr")?;
     let (sender, receiver) = mpsc::channel();
-    let said = Arc::clone(said);
+    let log = Arc::clone(log);
     std::thread::spawn(move || {
         let mut last = String::new();
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if let Some(address) = address_in(&line) {
                 let _ = sender.send(Ok(address));
             }
-            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            said.push_str(&line);
-            said.push('\n');
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            if log.len() < LOG_BYTES_MAX {
+                log.push_str(&line);
+                log.push('\n');
+            }
             last = line;
         }
         let _ = sender.send(Err(last));

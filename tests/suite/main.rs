@@ -11,6 +11,7 @@ mod failpoints;
 mod jobs;
 mod life;
 mod mint;
+mod mail;
 mod once;
 mod openapi;
 mod sleeping;

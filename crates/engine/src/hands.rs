@@ -1,6 +1,8 @@
 //! What a lane hands work to: tasks in production, a script in the simulator.
 
-use serde_json::Value;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
 use sprag_core::expression::template::Frozen;
 
 use crate::command::AttemptRef;
@@ -44,6 +46,8 @@ pub struct Job {
     pub timeout_millis: u64,
     /// What an attempt checkpointed last.
     pub checkpoint: Option<Value>,
+    /// The mail templates of its machine.
+    pub templates: Arc<Map<String, Value>>,
 }
 
 /// What to do about an attempt.

@@ -219,6 +219,7 @@ async fn perform(work: &Work, job: &Job) -> Outcome {
         idempotency_key: &job.idempotency_key,
         timeout: Duration::from_millis(job.timeout_millis),
         checkpoint: job.checkpoint.as_ref(),
+        templates: &job.templates,
         control: &work.link,
     };
     let outcome = match job.task {

@@ -121,6 +121,17 @@ impl Reader {
         self.as_object(value, parent.at(key))
     }
 
+    /// The objects listed under `key`, each of which may hold only `known` keys.
+    pub(crate) fn objects<'v>(&mut self, parent: &Object<'v>, key: &str, known: &[&str]) -> Vec<Object<'v>> {
+        let Some(Value::Array(items)) = parent.get(key) else {
+            return Vec::new();
+        };
+        let items = items.iter().enumerate();
+        items
+            .filter_map(|(index, item)| self.object_at(item, join(&parent.at(key), &index.to_string()), known))
+            .collect()
+    }
+
     fn object_at<'v>(&mut self, value: &'v Value, pointer: String, known: &[&str]) -> Option<Object<'v>> {
         let object = self.as_object(value, pointer)?;
         for (key, _, pointer) in object.entries() {

@@ -7,13 +7,16 @@
 
 pub mod api_call;
 mod config;
+pub mod email;
 pub mod exec;
 pub mod failpoint;
 pub mod http;
 pub mod mint;
 pub mod outbound;
+pub mod providers;
 mod registry;
 pub mod secrets;
+pub mod sms;
 #[cfg(test)]
 mod testing;
 pub mod tools;

@@ -8,11 +8,14 @@ use sprag_core::action::runner::Runner;
 use sprag_core::clock::Clock;
 
 use crate::api_call::{self, ApiCall};
+use crate::email::{self, Email};
 use crate::exec::{self, Exec};
 use crate::http::{self, Client};
 use crate::mint::{self, BlockchainMint};
 use crate::outbound::{self, Guard};
+use crate::providers;
 use crate::secrets::Secrets;
+use crate::sms::Sms;
 use crate::tools::{Fail, HttpCheck, LogMessage, Noop, TcpCheck, Wait};
 use crate::webhook::Webhook;
 
@@ -28,6 +31,8 @@ pub struct Options {
     pub mint: mint::Options,
     /// `[services.*]`.
     pub api_call: api_call::Options,
+    /// `[providers.*]`.
+    pub providers: providers::Options,
 }
 
 /// Why there are no standard runners.
@@ -45,6 +50,9 @@ pub enum Error {
     /// A service cannot be used.
     #[error(transparent)]
     ApiCall(#[from] api_call::OptionsError),
+    /// A provider cannot be used.
+    #[error(transparent)]
+    Providers(#[from] providers::OptionsError),
     /// There is no HTTP client.
     #[error(transparent)]
     Http(#[from] http::BuildError),
@@ -64,11 +72,19 @@ impl Registry {
             exec,
             api_call,
             mint,
+            providers,
         } = options;
         let guard = Guard::new(outbound)?;
         let client = Client::new(guard.clone(), Arc::clone(&clock))?;
         let trusted = Client::new(Guard::unguarded()?, clock)?;
+        let mail = email::Options {
+            smtp: providers.smtp.as_ref(),
+            sendgrid: providers.sendgrid.as_ref(),
+        };
+        let guards = (guard.clone(), Guard::unguarded()?);
         let mut registry = Self::default();
+        registry.insert(Email::new(mail, Arc::clone(&secrets), guards, trusted.clone())?);
+        registry.insert(Sms::new(providers.twilio.as_ref(), Arc::clone(&secrets), trusted.clone())?);
         registry.insert(ApiCall::new(
             api_call,
             Arc::clone(&secrets),
@@ -121,11 +137,13 @@ mod tests {
             [
                 "api_call",
                 "blockchain_mint",
+                "email",
                 "exec",
                 "fail",
                 "http_check",
                 "log_message",
                 "noop",
+                "sms",
                 "tcp_check",
                 "wait",
                 "webhook"

@@ -38,9 +38,48 @@ impl File<'_> {
                 self.named(section, entries, layers, problems);
                 continue;
             }
+            if let Some(inner) = keys::inner(name.get_ref()) {
+                self.inner(name.get_ref(), &inner, value, layers, problems);
+                continue;
+            }
             let section = known_sections().into_iter().find(|section| *section == name.get_ref());
             match (section, value.get_ref()) {
                 (None, _) => problems.push(self.unknown("section", name, &known_sections())),
+                (Some(section), DeValue::Table(entries)) => self.entries(section, entries, layers, problems),
+                (Some(section), _) => {
+                    let detail = format!("`{section}` is a section");
+                    let at = value.span().start;
+                    problems.push(self.problem(at, "wrong-type", detail, format!("write it as `[{section}]`")));
+                }
+            }
+        }
+    }
+
+    /// The sections inside a section, as `[providers.twilio]`: each is known by name.
+    fn inner(
+        &self,
+        outer: &str,
+        known: &[&'static str],
+        value: &Spanned<DeValue<'_>>,
+        layers: &mut Layers,
+        problems: &mut Vec<Problem>,
+    ) {
+        let DeValue::Table(table) = value.get_ref() else {
+            let detail = format!("`{outer}` holds sections");
+            let remedy = format!("write one of them, as `[{}]`", known.first().unwrap_or(&outer));
+            problems.push(self.problem(value.span().start, "wrong-type", detail, remedy));
+            return;
+        };
+        for (name, value) in table {
+            let section = known
+                .iter()
+                .copied()
+                .find(|section| keys::last(section) == name.get_ref());
+            match (section, value.get_ref()) {
+                (None, _) => {
+                    let names: Vec<&str> = known.iter().map(|section| keys::last(section)).collect();
+                    problems.push(self.unknown("section", name, &names));
+                }
                 (Some(section), DeValue::Table(entries)) => self.entries(section, entries, layers, problems),
                 (Some(section), _) => {
                     let detail = format!("`{section}` is a section");

@@ -114,6 +114,108 @@ pub(super) static KEYS: &[Key] = &[
             "that belongs to them, unless an action of theirs is open or dead. Not set: kept for ever.",
         ],
     },
+    provider(
+        ("providers.twilio", "account"),
+        "SPRAG_PROVIDERS_TWILIO_ACCOUNT",
+        Kind::Text,
+        &["The account that sends `sms` actions; credentials may be `{{secrets.NAME}}`."],
+    ),
+    provider(
+        ("providers.twilio", "token"),
+        "SPRAG_PROVIDERS_TWILIO_TOKEN",
+        Kind::Text,
+        &["Its token, or the secret of `apiKey`."],
+    ),
+    provider(
+        ("providers.twilio", "apiKey"),
+        "SPRAG_PROVIDERS_TWILIO_API_KEY",
+        Kind::Text,
+        &["The SID of an API key, to be used instead of the account's own token."],
+    ),
+    provider(
+        ("providers.twilio", "from"),
+        "SPRAG_PROVIDERS_TWILIO_FROM",
+        Kind::Text,
+        &["Who sends, unless an action says: a number, a short code or a name."],
+    ),
+    provider(
+        ("providers.twilio", "messagingService"),
+        "SPRAG_PROVIDERS_TWILIO_MESSAGING_SERVICE",
+        Kind::Text,
+        &["The messaging service that sends, in place of `from`."],
+    ),
+    provider(
+        ("providers.twilio", "url"),
+        "SPRAG_PROVIDERS_TWILIO_URL",
+        Kind::Text,
+        &["Where the service is, `https://api.twilio.com` if not set."],
+    ),
+    provider(
+        ("providers.smtp", "host"),
+        "SPRAG_PROVIDERS_SMTP_HOST",
+        Kind::Text,
+        &["The mail server of `email` actions with `provider: smtp`."],
+    ),
+    provider(
+        ("providers.smtp", "port"),
+        "SPRAG_PROVIDERS_SMTP_PORT",
+        Kind::Whole { least: 1, most: 65_535 },
+        &["Its port; 587, 465 or 25 if not set, by `security`."],
+    ),
+    provider(
+        ("providers.smtp", "security"),
+        "SPRAG_PROVIDERS_SMTP_SECURITY",
+        Kind::Text,
+        &["`starttls` if not set, `tls` from the first byte, or `none`."],
+    ),
+    provider(
+        ("providers.smtp", "username"),
+        "SPRAG_PROVIDERS_SMTP_USERNAME",
+        Kind::Text,
+        &["Who logs in; may be `{{secrets.NAME}}`, as the password."],
+    ),
+    provider(
+        ("providers.smtp", "password"),
+        "SPRAG_PROVIDERS_SMTP_PASSWORD",
+        Kind::Text,
+        &["The password."],
+    ),
+    provider(
+        ("providers.smtp", "from"),
+        "SPRAG_PROVIDERS_SMTP_FROM",
+        Kind::Text,
+        &["Who sends, unless an action says: `Sprag <sprag@example.com>`."],
+    ),
+    provider(
+        ("providers.smtp", "ca"),
+        "SPRAG_PROVIDERS_SMTP_CA",
+        Kind::Text,
+        &["A PEM file of certificates that are trusted besides the machine's own."],
+    ),
+    provider(
+        ("providers.sendgrid", "key"),
+        "SPRAG_PROVIDERS_SENDGRID_KEY",
+        Kind::Text,
+        &["The API key; may be `{{secrets.NAME}}`."],
+    ),
+    provider(
+        ("providers.sendgrid", "from"),
+        "SPRAG_PROVIDERS_SENDGRID_FROM",
+        Kind::Text,
+        &["Who sends, unless an action says."],
+    ),
+    provider(
+        ("providers.sendgrid", "url"),
+        "SPRAG_PROVIDERS_SENDGRID_URL",
+        Kind::Text,
+        &["Where the service is, `https://api.sendgrid.com` if not set."],
+    ),
+    provider(
+        ("providers.sendgrid", "templates"),
+        "SPRAG_PROVIDERS_SENDGRID_TEMPLATES",
+        Kind::Texts,
+        &["Names that actions use for the vendor's templates: `[\"notice=d-0123456789abcdef\"]`."],
+    ),
     limit(
         "bodyBytes",
         "SPRAG_LIMITS_BODY_BYTES",
@@ -172,6 +274,23 @@ pub(super) static KEYS: &[Key] = &[
     ),
 ];
 
+/// A key of a provider: without a default, since a provider that is not set up is not there.
+const fn provider(
+    (section, name): (&'static str, &'static str),
+    variable: &'static str,
+    kind: Kind,
+    about: &'static [&'static str],
+) -> Key {
+    Key {
+        section,
+        name,
+        variable,
+        kind,
+        default: None,
+        about,
+    }
+}
+
 const fn limit(
     name: &'static str,
     variable: &'static str,
@@ -198,6 +317,18 @@ pub(super) fn sections() -> Vec<&'static str> {
         }
     }
     sections
+}
+
+/// The sections inside the one of that name; none where it has no others inside.
+pub(super) fn inner(outer: &str) -> Option<Vec<&'static str>> {
+    let is_inside = |section: &&str| section.split_once('.').is_some_and(|(first, _)| first == outer);
+    let inner: Vec<_> = sections().into_iter().filter(is_inside).collect();
+    (!inner.is_empty()).then_some(inner)
+}
+
+/// What a section is called inside another.
+pub(super) fn last(section: &str) -> &str {
+    section.rsplit('.').next().unwrap_or(section)
 }
 
 /// The keys of a section.

@@ -89,6 +89,12 @@ impl Layers {
         self.get(section, name).map(|(_, place)| place.clone())
     }
 
+    /// Where a key of the section was set, the first by name.
+    pub(super) fn first_place(&self, section: &'static str) -> Option<Place> {
+        let mut keys = self.values.iter().filter(|((of, _), _)| *of == section);
+        keys.next().map(|(_, (_, place))| place.clone())
+    }
+
     /// A text, if it was set.
     pub(super) fn text(&self, section: &'static str, name: &'static str) -> Option<&str> {
         match self.get(section, name) {

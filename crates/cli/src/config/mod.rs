@@ -9,6 +9,7 @@ mod keys;
 mod layers;
 mod named;
 mod print;
+mod providers;
 mod settings;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::environment::Environment;
 use super::file;
 use super::keys::KEYS;
 use super::layers::{Invalid, Layers, Place, Problem, Value};
+use super::providers;
 use crate::input;
 
 /// The file that is read when none is named and it is there.
@@ -119,6 +120,7 @@ impl Settings {
                 },
                 mint: layers.named.mint(),
                 api_call: layers.named.api_call(),
+                providers: providers::of(layers),
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
@@ -127,6 +129,7 @@ impl Settings {
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
         check.mint(&settings.runners.mint);
         check.services(&settings.runners.api_call);
+        check.providers(&settings.runners.providers);
         check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
         if check.problems.is_empty() {
             Ok(settings)
@@ -197,6 +200,22 @@ impl Check<'_> {
     fn services(&mut self, options: &api_call::Options) {
         for error in ApiCall::check(options) {
             if let Some(place) = self.layers.named.place("services", &error.name, error.key) {
+                self.problems.push(Problem {
+                    place,
+                    code: "wrong-value",
+                    detail: error.to_string(),
+                    remedy: error.remedy,
+                });
+            }
+        }
+    }
+
+    /// Notes what is wrong with providers, each where it was written, or where its section begins to be.
+    fn providers(&mut self, options: &sprag_runners::providers::Options) {
+        for error in providers::check(options) {
+            let section = providers::section(error.provider);
+            let place = self.layers.place(section, error.key);
+            if let Some(place) = place.or_else(|| self.layers.first_place(section)) {
                 self.problems.push(Problem {
                     place,
                     code: "wrong-value",

@@ -209,6 +209,15 @@ fn a_slip_of_the_pen_in_the_environment_is_noticed_and_a_secret_is_not() {
     );
 }
 
+/// Everything that is said of a file, a line each.
+fn said(toml: &str) -> String {
+    let problems = refused(toml, &[], Given::default());
+    let lines = problems
+        .iter()
+        .map(|problem| format!("{}: {} ({})", problem.place, problem.detail, problem.remedy));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn entries_with_names_of_their_own_are_read_and_checked_where_they_stand() {
     let key = "[signers.issuer]\nkey = \"{{secrets.issuer_key}}\"\n";
@@ -220,13 +229,6 @@ fn entries_with_names_of_their_own_are_read_and_checked_where_they_stand() {
     let mint = read.unwrap().runners.mint;
     assert_eq!(mint.chains["base"].chain_id, Some(8453));
     assert_eq!(mint.signers["issuer"].key, "{{secrets.issuer_key}}");
-    let said = |toml: &str| {
-        let problems = refused(toml, &[], Given::default());
-        let lines = problems
-            .iter()
-            .map(|problem| format!("{}: {} ({})", problem.place, problem.detail, problem.remedy));
-        lines.collect::<Vec<_>>().join("\n")
-    };
     let wrong = said(
         "[chains.base]\nrcp = \"x\"\n[chains.two]\nrpc = \"ftp://x\"\n[signers]\nissuer = 1\n[signers.s]\nkey = \"0x12\"\n\
          [contracts.c]\nchain = \"bse\"\naddress = \"0x1\"\nabi = \"[]\"\n",
@@ -243,4 +245,27 @@ fn entries_with_names_of_their_own_are_read_and_checked_where_they_stand() {
         assert!(wrong.contains(part), "{part} is not in\n{wrong}");
     }
     assert!(!wrong.contains("0x12"), "a key in clear is not repeated: {wrong}");
+}
+
+#[test]
+fn providers_are_sections_inside_a_section_each_known_by_name() {
+    let toml = "[providers.twilio]\naccount = \"AC1\"\ntoken = \"{{secrets.t}}\"\n[providers.smtp]\nhost = \"mail\"\nport = 25\n";
+    let variables = [("SPRAG_PROVIDERS_TWILIO_FROM", "+15557122661")];
+    let read = settings(toml, &variables, Given::default()).unwrap().runners.providers;
+    assert_eq!(read.twilio.unwrap().from.as_deref(), Some("+15557122661"));
+    assert_eq!(read.smtp.unwrap().port, Some(25));
+    assert_eq!(read.sendgrid, None);
+    let wrong = said(
+        "[providers.twillio]\naccount = \"x\"\n[providers.smtp]\nhots = \"x\"\nport = 0\n\
+         [providers.sendgrid]\nfrom = \"nobody\"\nkey = \"{{env.HOME}}\"\n[providers.twilio]\naccount = \"AC1\"\n",
+    );
+    for part in [
+        ":1:12: unknown section `twillio` (did you mean `twilio`?)",
+        ":4:1: unknown key `hots` (did you mean `host`?)",
+        ":5:8: `0` is out of bounds",
+        "`[providers.sendgrid] key`",
+        ":10:11: `[providers.twilio] token`: it is missing",
+    ] {
+        assert!(wrong.contains(part), "{part} is not in\n{wrong}");
+    }
 }

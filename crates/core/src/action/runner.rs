@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::outcome::{Outcome, Probe};
 use crate::ids::{ActionId, AttemptId};
@@ -73,6 +73,8 @@ pub struct Attempt<'a> {
     pub timeout: Duration,
     /// What an earlier attempt of this action checkpointed last.
     pub checkpoint: Option<&'a Value>,
+    /// The mail templates of the action's machine, by name.
+    pub templates: &'a Map<String, Value>,
     /// Cancellation and checkpoints.
     pub control: &'a dyn Control,
 }

@@ -10,6 +10,7 @@ mod findings;
 mod hook;
 mod lint;
 mod load;
+mod mail;
 mod model;
 mod outline;
 mod scenario;
@@ -39,6 +40,7 @@ pub use hook::{Hook, HookError, HookMessage, Verify};
 pub use load::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_node, load_stored, load_text,
 };
+pub use mail::{Mail, MailError};
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
 pub use scenario::{Mismatch, Report, ScenarioFile, run_scenarios};
 pub use schema::schema;

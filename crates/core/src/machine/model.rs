@@ -4,6 +4,7 @@
 //! and "is a descendant of" is two comparisons.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -68,7 +69,7 @@ pub struct Machine {
     /// The inbound webhooks, in the order of the file.
     pub hooks: Vec<Hook>,
     /// Mail templates by name.
-    pub templates: Map<String, Value>,
+    pub templates: Arc<Map<String, Value>>,
     /// Every dotted path, for look-up by name.
     pub(super) paths: BTreeMap<String, StateIndex>,
 }

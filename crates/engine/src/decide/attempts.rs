@@ -107,6 +107,7 @@ impl Lane {
             idempotency_key: action.idempotency_key(),
             timeout_millis: timeout.min(left),
             checkpoint: action.body.checkpoint.clone(),
+            templates: Arc::clone(&machine.templates),
         }
     }
 

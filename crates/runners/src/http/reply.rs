@@ -45,6 +45,11 @@ impl Reply {
         self.status
     }
 
+    /// The value of a header, if it is there and text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
     /// Milliseconds from the start of the request to the end of the reply.
     pub fn millis(&self) -> u64 {
         u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sprag_core::action::error::ActionError;
 use sprag_core::action::outcome::{Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, Control, Runner, Superseded};
@@ -20,6 +20,7 @@ pub(crate) struct Case {
     pub(crate) number: u32,
     pub(crate) timeout: Duration,
     pub(crate) checkpoint: Option<Value>,
+    pub(crate) templates: Map<String, Value>,
     pub(crate) control: Recorder,
 }
 
@@ -36,6 +37,7 @@ impl Case {
             number: 1,
             timeout: Duration::from_secs(30),
             checkpoint: None,
+            templates: Map::new(),
             control: Recorder::default(),
         }
     }
@@ -56,6 +58,7 @@ impl Case {
             idempotency_key: "act_0000000000000000000000000.1",
             timeout: self.timeout,
             checkpoint: self.checkpoint.as_ref(),
+            templates: &self.templates,
             control: &self.control,
         }
     }

@@ -58,6 +58,7 @@ fn run(config: &Value) -> Outcome {
         idempotency_key: "key",
         timeout: Duration::from_secs(1),
         checkpoint: None,
+        templates: &serde_json::Map::new(),
         control: &Nobody,
     };
     let mut running = pin!(Adder.run(attempt));

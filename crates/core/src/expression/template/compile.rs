@@ -54,6 +54,22 @@ impl Template {
         self.walk(&mut Meter::new(limits), |text, meter, _| text.render(scope, meter))
     }
 
+    /// Renders a template that is one string as text, each value in it made safe by `escape` for where it stands.
+    pub fn render_text(
+        &self,
+        scope: &dyn Scope,
+        limits: Limits,
+        escape: fn(&str) -> String,
+    ) -> Result<String, RenderError> {
+        let rendered = self.walk(&mut Meter::new(limits), |text, meter, _| {
+            text.render_text(scope, meter, escape).map(Json::String)
+        })?;
+        Ok(match rendered {
+            Json::String(text) => text,
+            other => escape(&other.to_string()),
+        })
+    }
+
     /// Every path that an expression names, each once, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter()

@@ -80,6 +80,16 @@ impl Text {
         if let [Part::Expression(only)] = self.parts.as_slice() {
             return only.evaluate(scope, meter);
         }
+        self.render_text(scope, meter, str::to_owned).map(Json::String)
+    }
+
+    /// Its text, also where it is one expression; each value goes through `escape`.
+    pub(super) fn render_text(
+        &self,
+        scope: &dyn Scope,
+        meter: &mut Meter,
+        escape: fn(&str) -> String,
+    ) -> Result<String, RenderErrorKind> {
         let mut rendered = String::new();
         for part in &self.parts {
             match part {
@@ -87,10 +97,10 @@ impl Text {
                     meter.output.take(literal.len())?;
                     rendered.push_str(literal);
                 }
-                Part::Expression(expression) => rendered.push_str(&expression.text(scope, meter)?),
+                Part::Expression(expression) => rendered.push_str(&escape(&expression.text(scope, meter)?)),
             }
         }
-        Ok(Json::String(rendered))
+        Ok(rendered)
     }
 }
 

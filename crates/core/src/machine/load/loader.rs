@@ -1,13 +1,13 @@
 //! One load under way: the machine so far, what was found, and the order in which things are read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::keys::{MACHINE, MAIL};
+use super::keys::MACHINE;
 use super::notes::Notes;
 use super::reader::{Fields, Spot};
-use crate::expression::template::Template;
 use crate::machine::digest::digest;
 use crate::machine::findings::Findings;
 use crate::machine::model::Machine;
@@ -56,7 +56,7 @@ impl<'n> Loader<'n> {
             results_named: Vec::new(),
             skips_named: Vec::new(),
             hooks: Vec::new(),
-            templates: object("templates"),
+            templates: Arc::new(object("templates")),
             paths: BTreeMap::new(),
         };
         Self {
@@ -82,28 +82,11 @@ impl<'n> Loader<'n> {
         self.read_behaviour();
         self.read_hooks(&root);
         self.check_mail_templates(&root);
+        self.check_mails();
         self.machine.automatic = automatic(&self.machine);
         self.name_results();
         self.name_skips();
         self.machine.digest = digest(&self.machine);
-    }
-
-    /// Mail templates are rendered by their runner, over values of its own: only their form can be judged here.
-    fn check_mail_templates(&mut self, root: &Fields<'n>) {
-        for (_, mail) in root.get("templates").iter().flat_map(Spot::members) {
-            for part in mail
-                .members()
-                .filter(|(name, _)| MAIL.key(name).is_some())
-                .map(|(_, part)| part)
-            {
-                if let Err(errors) = Template::compile(&part.node.to_value()) {
-                    let errors = errors
-                        .iter()
-                        .map(|error| (error.pointer.as_str(), error.detail.as_str()));
-                    self.template_errors(&part, errors);
-                }
-            }
-        }
     }
 
     /// The actions whose results some expression may read; all of them, where that is decided only at run time.

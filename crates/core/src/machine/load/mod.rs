@@ -10,6 +10,7 @@ mod hooks;
 mod keys;
 mod limits;
 mod loader;
+mod mails;
 mod notes;
 mod operations;
 mod reader;

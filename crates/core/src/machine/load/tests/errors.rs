@@ -361,6 +361,25 @@ bad-template /templates/t/text | `{{` is not closed | braces
 states: {a: {}}
 templates: {t: {subject: x, text: «"{{ now"}}
 ---
+bad-template /templates/t/subject | one line | one line
+states: {a: {}}
+templates: {t: {subject: «"a\nb", text: x}}
+---
+unknown-template /actions/0/config/template | no template `notic` | did you mean `notice`?
+states: {a: {}}
+templates: {notice: {subject: s, text: t}}
+actions: [{actionId: x, type: email, config: {provider: smtp, to: x, template: «notic}, triggerState: a}]
+---
+bad-template /actions/0/config/template | neither `text` nor `html` | one of them
+states: {a: {}}
+templates: {notice: {subject: s}}
+actions: [{actionId: x, type: email, config: {provider: smtp, to: x, template: «notice}, triggerState: a}]
+---
+bad-template /actions/0/config/template | has no `subject` | `subject`
+states: {a: {}}
+templates: {notice: {text: s}}
+actions: [{actionId: x, type: email, config: {provider: smtp, to: x, template: «notice}, triggerState: a}]
+---
 unknown-root /states/a/on/X/guard/==/0/var | `mesage.payload.x` begins with `mesage` | did you mean `message`?
 states: {a: {on: {X: {target: a, guard: {"==": [{var: «mesage.payload.x}, 1]}}}}}
 ---

@@ -1,0 +1,341 @@
+//! The configuration of an `email` action.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lettre::message::Mailbox;
+use lettre::message::header::ContentType;
+use serde_json::{Map, Value};
+use sprag_core::action::runner::ConfigProblem;
+
+use super::Providers;
+use super::address;
+use super::options::{SECURITY, SENDGRID, SMTP, Security};
+use crate::config::{Object, Reader, Stage, shown};
+
+const KEYS: [&str; 13] = [
+    "provider",
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "replyTo",
+    "subject",
+    "text",
+    "html",
+    "template",
+    "variables",
+    "attachments",
+    "server",
+];
+const SERVER_KEYS: [&str; 5] = ["host", "port", "security", "username", "password"];
+const ATTACHMENT_KEYS: [&str; 4] = ["filename", "content", "text", "contentType"];
+/// The most receivers of one mail.
+const RECIPIENTS_MAX: usize = 100;
+/// The most attachments of one mail.
+const ATTACHMENTS_MAX: usize = 20;
+/// The most bytes of all attachments together, decoded.
+const ATTACHMENT_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// What to send, and to whom.
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) provider: &'static str,
+    pub(super) from: Mailbox,
+    pub(super) to: Vec<Mailbox>,
+    pub(super) cc: Vec<Mailbox>,
+    pub(super) bcc: Vec<Mailbox>,
+    pub(super) reply_to: Option<Mailbox>,
+    pub(super) subject: Option<String>,
+    pub(super) content: Content,
+    pub(super) attachments: Vec<Attachment>,
+    pub(super) server: Option<Server>,
+}
+
+/// The words of the mail.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// As they are.
+    Words {
+        /// Plain.
+        text: Option<String>,
+        /// With markup.
+        html: Option<String>,
+    },
+    /// Made by a template.
+    Template {
+        /// Its name, or the vendor's id.
+        name: String,
+        /// What it may use.
+        variables: Map<String, Value>,
+    },
+}
+
+/// A file that goes along.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) filename: String,
+    pub(super) content_type: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A server that the definition names: the outbound guard looks at it.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) security: Security,
+    pub(super) login: Option<(String, String)>,
+}
+
+impl Config {
+    /// Everybody who gets the mail, each once.
+    pub(super) fn recipients(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for mailbox in self.to.iter().chain(&self.cc).chain(&self.bcc) {
+            let address = mailbox.email.to_string();
+            if !all.contains(&address) {
+                all.push(address);
+            }
+        }
+        all
+    }
+}
+
+/// Everything wrong with the configuration as it is written.
+pub(super) fn check(config: &Value, providers: &Providers) -> Vec<ConfigProblem> {
+    read(config, Stage::Written, providers).err().unwrap_or_default()
+}
+
+/// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
+pub(super) fn read(config: &Value, stage: Stage, providers: &Providers) -> Result<Config, Vec<ConfigProblem>> {
+    let mut reader = Reader::new(stage);
+    let config = reader
+        .root(config, &KEYS)
+        .and_then(|object| read_object(&mut reader, &object, providers));
+    reader.finish(config)
+}
+
+fn read_object(reader: &mut Reader, object: &Object<'_>, providers: &Providers) -> Option<Config> {
+    let provider = reader
+        .require(object, "provider", "`smtp`")
+        .and_then(|()| reader.choice(object, "provider", &[SMTP, SENDGRID]));
+    let server = read_server(reader, object);
+    if let Some(provider) = provider {
+        check_provider(reader, object, provider, providers);
+    }
+    let to = read_mailboxes(reader, object, "to");
+    let cc = read_mailboxes(reader, object, "cc");
+    let bcc = read_mailboxes(reader, object, "bcc");
+    reader.require(object, "to", "`ann@example.com`");
+    if object.get("to").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        reader.problem(object.at("to"), "nobody gets the mail", "add an address");
+    }
+    if [&to, &cc, &bcc].iter().map(|list| list.len()).sum::<usize>() > RECIPIENTS_MAX {
+        let detail = format!("there are more than {RECIPIENTS_MAX} receivers");
+        reader.problem(object.at("to"), detail, "send several mails");
+    }
+    let from = read_from(reader, object, provider, providers);
+    let reply_to = read_mailboxes(reader, object, "replyTo").into_iter().next();
+    let subject = read_line(reader, object, "subject");
+    let content = read_content(reader, object);
+    let attachments = read_attachments(reader, object);
+    if matches!(content, Some(Content::Words { .. })) && !object.has("subject") {
+        reader.require(object, "subject", "`Your parcel has arrived`");
+    }
+    Some(Config {
+        provider: provider?,
+        from: from?,
+        to: some(to)?,
+        cc,
+        bcc,
+        reply_to,
+        subject,
+        content: content?,
+        attachments,
+        server,
+    })
+}
+
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
+}
+
+fn check_provider(reader: &mut Reader, object: &Object<'_>, provider: &str, providers: &Providers) {
+    let is_configured = match provider {
+        SMTP => providers.smtp.is_some() || object.has("server"),
+        _ => providers.sendgrid.is_some(),
+    };
+    if !is_configured {
+        let detail = format!("`[providers.{provider}]` is not configured");
+        let remedy = format!("add `[providers.{provider}]` to `sprag.toml`");
+        reader.problem(object.at("provider"), detail, remedy);
+    }
+    if provider != SMTP && object.has("server") {
+        let detail = format!("`server` is for `smtp`, and the provider is `{provider}`");
+        reader.problem(object.at("server"), detail, "remove it, or write `provider: smtp`");
+    }
+}
+
+fn read_mailboxes(reader: &mut Reader, object: &Object<'_>, key: &str) -> Vec<Mailbox> {
+    let texts = match object.get(key) {
+        Some(Value::Array(_)) => reader.texts(object, key).unwrap_or_default(),
+        _ => reader.text(object, key).into_iter().collect(),
+    };
+    let mut mailboxes = Vec::new();
+    for text in texts {
+        match address::several(text) {
+            _ if reader.is_open(text) => {}
+            Ok(read) => mailboxes.extend(read),
+            Err(detail) => reader.problem(
+                object.at(key),
+                format!("`{}` is not an address: {detail}", shown(text)),
+                "write `ann@example.com` or `Ann Lee <ann@example.com>`",
+            ),
+        }
+    }
+    mailboxes
+}
+
+fn read_from(
+    reader: &mut Reader,
+    object: &Object<'_>,
+    provider: Option<&str>,
+    providers: &Providers,
+) -> Option<Mailbox> {
+    if object.has("from") {
+        return read_mailboxes(reader, object, "from").into_iter().next();
+    }
+    let provider = provider?;
+    let default = match provider {
+        SMTP => providers.smtp.as_ref().and_then(|smtp| smtp.from.clone()),
+        _ => providers.sendgrid.as_ref().and_then(|sendgrid| sendgrid.from.clone()),
+    };
+    if default.is_none() {
+        let remedy = format!("add `from`, here or in `[providers.{provider}]`");
+        reader.problem(object.at("from"), "nobody is named as the sender", remedy);
+    }
+    default
+}
+
+/// A text that becomes part of a header.
+fn read_line(reader: &mut Reader, object: &Object<'_>, key: &str) -> Option<String> {
+    let text = reader.text(object, key)?;
+    if text.contains(['\r', '\n']) && !reader.is_open(text) {
+        let detail = format!("`{key}` holds a line break");
+        reader.problem(object.at(key), detail, "put it on one line");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+fn read_content(reader: &mut Reader, object: &Object<'_>) -> Option<Content> {
+    let template = reader.text(object, "template");
+    let variables = reader.any_object(object, "variables");
+    let (text, html) = (reader.text(object, "text"), reader.text(object, "html"));
+    match template {
+        Some(_) if object.has("text") || object.has("html") => {
+            let detail = "`template` and words of the action's own are both given";
+            reader.problem(object.at("template"), detail, "keep `template`, or `text` and `html`");
+            None
+        }
+        Some(name) => Some(Content::Template {
+            name: name.to_owned(),
+            variables: variables
+                .iter()
+                .flat_map(Object::entries)
+                .map(|(name, value, _)| (name.to_owned(), value.clone()))
+                .collect(),
+        }),
+        None if !object.has("template") && !object.has("text") && !object.has("html") => {
+            let remedy = "add `template`, `text` or `html`";
+            reader.problem(object.at("text"), "the mail has no words", remedy);
+            None
+        }
+        None => Some(Content::Words {
+            text: text.map(str::to_owned),
+            html: html.map(str::to_owned),
+        }),
+    }
+}
+
+fn read_attachments(reader: &mut Reader, object: &Object<'_>) -> Vec<Attachment> {
+    let count = match object.get("attachments") {
+        None => return Vec::new(),
+        Some(Value::Array(items)) => items.len(),
+        Some(other) => {
+            reader.mismatch(other, object.at("attachments"), "a list of attachments");
+            return Vec::new();
+        }
+    };
+    if count > ATTACHMENTS_MAX {
+        let detail = format!("there are {count} attachments, and at most {ATTACHMENTS_MAX} can be sent");
+        reader.problem(object.at("attachments"), detail, "send several mails, or links");
+        return Vec::new();
+    }
+    let items = reader.objects(object, "attachments", &ATTACHMENT_KEYS);
+    let attachments: Vec<_> = items.iter().filter_map(|item| read_attachment(reader, item)).collect();
+    let bytes: usize = attachments.iter().map(|attachment| attachment.bytes.len()).sum();
+    if bytes > ATTACHMENT_BYTES_MAX {
+        let detail = format!("the attachments have {bytes} bytes, and at most {ATTACHMENT_BYTES_MAX} can be sent");
+        reader.problem(object.at("attachments"), detail, "send links instead");
+    }
+    attachments
+}
+
+fn read_attachment(reader: &mut Reader, item: &Object<'_>) -> Option<Attachment> {
+    reader.require(item, "filename", "`invoice.pdf`")?;
+    let filename = read_line(reader, item, "filename")?;
+    let content_type = reader.text(item, "contentType").unwrap_or("application/octet-stream");
+    if !reader.is_open(content_type) && ContentType::parse(content_type).is_err() {
+        let detail = format!("`{}` is not a media type", shown(content_type));
+        reader.problem(item.at("contentType"), detail, "write it as in `application/pdf`");
+    }
+    let bytes = match (reader.text(item, "content"), reader.text(item, "text")) {
+        (Some(content), None) if reader.is_open(content) => return None,
+        (Some(content), None) => match STANDARD.decode(content) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let detail = format!("`content` is not base64: {error}");
+                reader.problem(item.at("content"), detail, "encode it, or write `text` for text");
+                return None;
+            }
+        },
+        (None, Some(text)) => text.as_bytes().to_vec(),
+        _ => {
+            let detail = "an attachment has either `content` or `text`";
+            reader.problem(item.at("content"), detail, "add base64 as `content`, or `text`");
+            return None;
+        }
+    };
+    Some(Attachment {
+        filename,
+        content_type: content_type.to_owned(),
+        bytes,
+    })
+}
+
+fn read_server(reader: &mut Reader, object: &Object<'_>) -> Option<Server> {
+    let server = reader.object(object, "server", &SERVER_KEYS)?;
+    let host = reader.required_text(&server, "host", "`mail.example.com`");
+    let security = reader
+        .choice(&server, "security", &SECURITY)
+        .map_or(Security::Starttls, Security::of);
+    let port = reader.whole(&server, "port", u64::from(u16::MAX));
+    let login = match (reader.text(&server, "username"), reader.text(&server, "password")) {
+        (Some(username), Some(password)) => Some((username.to_owned(), password.to_owned())),
+        (None, None) => None,
+        _ => {
+            let detail = "`username` and `password` go together";
+            reader.problem(server.at("password"), detail, "give both, or none");
+            None
+        }
+    };
+    Some(Server {
+        host: host?.to_owned(),
+        port: port
+            .and_then(|port| u16::try_from(port).ok())
+            .unwrap_or_else(|| security.port()),
+        security,
+        login,
+    })
+}
