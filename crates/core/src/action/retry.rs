@@ -130,11 +130,15 @@ impl Policy {
         Judgement::Again(due)
     }
 
-    /// Whether errors of this type are retried.
+    /// Whether errors of this type are retried. A list of retryable errors speaks of what the other side may say; that
+    /// our own process died is none of its words, so a crash is retried unless it is ruled out by name.
     pub fn retries(&self, error: &str) -> bool {
         let names = |list: &[String]| list.iter().any(|name| name == error);
         if names(&self.non_retryable_errors) {
             return false;
+        }
+        if error == kind::CRASHED {
+            return true;
         }
         match &self.retryable_errors {
             Some(list) if !list.is_empty() => names(list),

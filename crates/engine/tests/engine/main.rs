@@ -16,6 +16,7 @@ mod metrics;
 mod once;
 mod recovery;
 mod retention;
+mod retries;
 mod rig;
 mod schedules;
 mod switches;

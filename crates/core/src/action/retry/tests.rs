@@ -127,6 +127,20 @@ fn judgement_follows_the_order_of_the_design() {
 }
 
 #[test]
+fn a_crash_of_our_own_is_retried_unless_it_is_ruled_out_by_name() {
+    let listed = Policy {
+        retryable_errors: Some(vec!["network_congestion".into()]),
+        ..plain(Backoff::Fixed)
+    };
+    assert!(listed.retries(kind::CRASHED) && !listed.retries(kind::TIMEOUT));
+    let ruled_out = Policy {
+        non_retryable_errors: vec!["crashed".into()],
+        ..listed
+    };
+    assert!(!ruled_out.retries(kind::CRASHED));
+}
+
+#[test]
 fn by_default_everything_is_retried_except_what_cannot_get_better() {
     let policy = Policy::default();
     for error in kind::NOT_RETRIED_BY_DEFAULT {
