@@ -17,6 +17,8 @@ use crate::output::{self, Output, Reader};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often at most: five minutes.
 const LOOKS_MAX: usize = 600;
+/// How many actions are remembered, the newest.
+const SAID_MAX: usize = 4_096;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -80,7 +82,7 @@ async fn again(client: &Client, path: &[&str], last: Option<u64>) -> anyhow::Res
 struct Watch {
     /// The sequence of the last history entry.
     last: Option<u64>,
-    /// How whatever is open stood when it was last shown, so that nothing is said twice.
+    /// How each of them stood when it was last shown, so that nothing is said twice: two hints may tell of one end.
     said: BTreeMap<String, String>,
     output: Output,
 }
@@ -122,11 +124,12 @@ impl Watch {
         let id = data["id"].as_str().unwrap_or_default();
         // Not the sentence: it says how long ago something was, which changes by itself.
         let stands = format!("{} {}", data["status"], data[field]);
-        if data["waiting"]["state"] == "done" {
-            // It changes no more by itself, so there is nothing to compare with later.
-            return self.said.remove(id) != Some(stands);
+        let is_news = self.said.insert(id.to_owned(), stands.clone()) != Some(stands);
+        if self.said.len() > SAID_MAX {
+            // Ids follow time, so this is the oldest.
+            self.said.pop_first();
         }
-        self.said.insert(id.to_owned(), stands.clone()) != Some(stands)
+        is_news
     }
 }
 
@@ -138,4 +141,26 @@ fn line(event: &Event) -> String {
         None => json!({"event": name, "data": data}),
     }
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_two_hints_tell_of_is_said_once() {
+        let mut watch = Watch {
+            last: None,
+            said: BTreeMap::new(),
+            output: Output::Text,
+        };
+        let action = |id: &str, status: &str| json!({"id": id, "status": status, "waiting": {"state": "done"}});
+        assert!(watch.sentence("action", &action("act_1", "succeeded")).is_some());
+        assert_eq!(watch.sentence("action", &action("act_1", "succeeded")), None);
+        assert!(watch.sentence("action", &action("act_1", "archived")).is_some());
+        for number in 0..=SAID_MAX {
+            watch.sentence("action", &action(&format!("act_2{number:05}"), "succeeded"));
+        }
+        assert_eq!(watch.said.len(), SAID_MAX);
+    }
 }
