@@ -22,7 +22,8 @@ fn options(server: &Server) -> VaultOptions {
 
 /// The engine's answer to a read.
 fn holds(keys: &Value) -> Act {
-    let metadata = json!({"version": 3, "created_time": "2026-01-01T00:00:00Z", "deletion_time": "", "destroyed": false});
+    let metadata =
+        json!({"version": 3, "created_time": "2026-01-01T00:00:00Z", "deletion_time": "", "destroyed": false});
     let body = json!({"request_id": "1", "lease_duration": 0, "data": {"data": keys, "metadata": metadata}});
     reply(200, JSON, &body.to_string())
 }
@@ -69,7 +70,10 @@ async fn what_the_vault_does_not_have_the_next_provider_may_have() {
         let vault = Vault::new(&options(&server), client()).unwrap();
         let missing = get(vault, "crm_token").await.unwrap_err();
         assert!(matches!(missing, SecretError::Missing { .. }), "{missing}");
-        assert!(missing.to_string().contains("key `crm_token` at `secret/apps/sprag`"), "{missing}");
+        assert!(
+            missing.to_string().contains("key `crm_token` at `secret/apps/sprag`"),
+            "{missing}"
+        );
         let vault = Vault::new(&options(&server), client()).unwrap();
         let env = Env::from_fn(|name| (name == "SPRAG_SECRET_CRM_TOKEN").then(|| "from env".into()));
         let both = Secrets::new(vec![Box::new(vault), Box::new(env)]);
@@ -86,11 +90,20 @@ async fn what_the_vault_refuses_is_said_in_plain_words_and_shows_nothing() {
         (refuses(500), "status 500"),
         (refuses(307), "status 307"),
         (Act::HangUp, "the connection to `127.0.0.1` broke"),
-        (Act::Cut(format!("HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{TOKEN}").into_bytes()), "broke off"),
+        (
+            Act::Cut(format!("HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{TOKEN}").into_bytes()),
+            "broke off",
+        ),
         (reply(200, JSON, &format!("garbage {TOKEN}")), "version 2"),
-        (reply(200, JSON, &json!({"data": {"crm_token": TOKEN}}).to_string()), "version 2"),
+        (
+            reply(200, JSON, &json!({"data": {"crm_token": TOKEN}}).to_string()),
+            "version 2",
+        ),
         (holds(&json!({"crm_token": {"nested": TOKEN}})), "is not a text"),
-        (holds(&json!({"crm_token": "x", "more": "y".repeat(70_000)})), "too long"),
+        (
+            holds(&json!({"crm_token": "x", "more": "y".repeat(70_000)})),
+            "too long",
+        ),
         (Act::Endless, "version 2"),
     ];
     for (act, reason) in table {
@@ -166,18 +179,27 @@ fn options_that_cannot_work_are_refused_with_their_key() {
     };
     for (error, wrong) in [
         (break_it(|options| options.address = None), "address"),
-        (break_it(|options| options.address = Some("vault:8200".to_owned())), "address"),
+        (
+            break_it(|options| options.address = Some("vault:8200".to_owned())),
+            "address",
+        ),
         (
             break_it(|options| options.address = Some("https://me:pw@vault".to_owned())),
             "address",
         ),
         (break_it(|options| options.path = None), "path"),
-        (break_it(|options| options.path = Some("apps/../sys".to_owned())), "path"),
+        (
+            break_it(|options| options.path = Some("apps/../sys".to_owned())),
+            "path",
+        ),
         (break_it(|options| options.mount = Some("a//b".to_owned())), "mount"),
         (break_it(|options| options.token = Some("a\nb".to_owned())), "token"),
         (break_it(|options| options.token = Some(String::new())), "token"),
     ] {
-        assert!(matches!(error, OptionsError::Vault { key, .. } if key == wrong), "{wrong}: {error}");
+        assert!(
+            matches!(error, OptionsError::Vault { key, .. } if key == wrong),
+            "{wrong}: {error}"
+        );
     }
 }
 
