@@ -1,4 +1,4 @@
-//! A token server that takes DocuSign's JWT grant: it checks the RS256 signature and every claim.
+//! A token server that takes `DocuSign`'s JWT grant: it checks the RS256 signature and every claim.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,15 +38,17 @@ impl Accounts {
         let granted: Arc<AtomicUsize> = Arc::default();
         let count = Arc::clone(&granted);
         let clock = System::start(Timestamp::from_millis(0));
-        let site = Site::start(move |visit| match refusal(visit, clock.now()) {
-            Some(description) => {
-                Reply::json(400, &json!({ "error": "invalid_grant", "error_description": description }))
+        let site = Site::start(move |visit| {
+            if let Some(description) = refusal(visit, clock.now()) {
+                let refused = json!({ "error": "invalid_grant", "error_description": description });
+                return Reply::json(400, &refused);
             }
-            None => {
-                let number = count.fetch_add(1, Ordering::SeqCst) + 1;
-                let token = format!("{TOKEN}{number:04}");
-                Reply::json(200, &json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3600 }))
-            }
+            let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+            let token = format!("{TOKEN}{number:04}");
+            Reply::json(
+                200,
+                &json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3600 }),
+            )
         });
         Self { site, granted }
     }

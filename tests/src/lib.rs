@@ -2,21 +2,25 @@
 //!
 //! Everything a rig starts it stops, by its own process id, also when a test fails.
 
+pub mod accounts;
 pub mod chain;
 mod client;
 mod ledger;
-pub mod oauth;
 mod mailbox;
+pub mod oauth;
 mod prism;
 mod product;
+mod site;
 mod stream;
 pub mod wait;
 
+pub use accounts::Accounts;
 pub use chain::Chain;
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
-pub use oauth::OAuth;
 pub use mailbox::{Delivered, Mailbox};
+pub use oauth::OAuth;
 pub use prism::Prism;
 pub use product::{Product, binary};
+pub use site::{Reply, Site, Visit};
 pub use stream::{Event, Stream};

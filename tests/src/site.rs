@@ -57,12 +57,9 @@ impl Visit {
 
     /// The whole request as text.
     pub fn whole(&self) -> String {
-        let headers: String = self
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\n"))
-            .collect();
-        format!("{} {}\n{headers}\n{}", self.method, self.path, self.text())
+        let lines = self.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+        let headers = lines.collect::<Vec<_>>().join("\n");
+        format!("{} {}\n{headers}\n\n{}", self.method, self.path, self.text())
     }
 }
 
@@ -81,7 +78,9 @@ impl Site {
     /// Starts a server on loopback, on a port that the system likes.
     pub fn start(answer: impl Fn(&Visit) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("no port: {error}"));
-        let address = listener.local_addr().unwrap_or_else(|error| panic!("no address: {error}"));
+        let address = listener
+            .local_addr()
+            .unwrap_or_else(|error| panic!("no address: {error}"));
         let seen: Arc<Mutex<Vec<Visit>>> = Arc::default();
         let over = Arc::new(AtomicBool::new(false));
         let (kept, ended) = (Arc::clone(&seen), Arc::clone(&over));
@@ -132,12 +131,12 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Visit>>, answer: &dyn Fn(&Visit) ->
             // Until the other side goes.
             Reply::Silence => drop(reader.read_to_end(&mut Vec::new())),
             Reply::Say { status, headers, body } => {
+                let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+                let more = lines.collect::<Vec<_>>().concat();
                 let length = body.len();
-                let more: String = headers
-                    .iter()
-                    .map(|(name, value)| format!("{name}: {value}\r\n"))
-                    .collect();
-                let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{more}\r\n");
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{more}\r\n"
+                );
                 reader.get_mut().write_all(head.as_bytes()).ok()?;
                 reader.get_mut().write_all(body.as_bytes()).ok()?;
             }

@@ -69,7 +69,8 @@ fn machine(action: &Value) -> Value {
         "hooks": { "docusign": {
             "verify": "docusign-hmac",
             "secret": ["{{secrets.connect_new}}", "{{secrets.connect_old}}"],
-            "key": "{{request.body.data.envelopeSummary.customFields.textCustomFields[1].value}}",
+            "key": "{{request.body.data.envelopeSummary.customFields.textCustomFields \
+                | selectattr('name', 'eq', 'propertyId') | map(attribute='value') | first}}",
             "type": "{{request.body.event}}",
             "payload": { "envelope": "{{request.body.data.envelopeId}}" },
         } },
@@ -149,7 +150,9 @@ fn only_action(client: &mut Client) -> Value {
 
 fn verdicts(action: &Value) -> Vec<&str> {
     let attempts = action["attempts"].as_array().unwrap().iter();
-    attempts.map(|attempt| attempt["outcome"].as_str().unwrap_or("none")).collect()
+    attempts
+        .map(|attempt| attempt["outcome"].as_str().unwrap_or("none"))
+        .collect()
 }
 
 /// The vendor's own message about an envelope.
@@ -181,7 +184,10 @@ fn call(client: &mut Client, body: &str, secrets: &[&str]) -> (u16, Value) {
         .enumerate()
         .map(|(index, secret)| (format!("X-DocuSign-Signature-{}", index + 1), signature(body, secret)))
         .collect();
-    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     let answer = client.post_with("/v1/hooks/lease/docusign", body, &headers).unwrap();
     (answer.status, answer.body)
 }
@@ -213,7 +219,11 @@ fn the_first_designs_contract_is_sent_as_the_vendor_describes_it_and_its_signatu
     let forged = body.replace("prop-9", "prop-8");
     let right = signature(&body, NEW_SECRET);
     let answer = client
-        .post_with("/v1/hooks/lease/docusign", &forged, &[("X-DocuSign-Signature-1", &right)])
+        .post_with(
+            "/v1/hooks/lease/docusign",
+            &forged,
+            &[("X-DocuSign-Signature-1", &right)],
+        )
         .unwrap();
     assert_eq!(answer.status, 401, "a signature of another body: {answer:?}");
     reached(&mut client, &id, "out");
@@ -311,7 +321,9 @@ fn a_refused_grant_is_a_dead_letter_that_says_what_would_mend_it() {
     let vendor = Vendor::start(Reply::HangUp, 0);
     let rig = Rig::new(&vendor.site.url(""));
     let config = rig.folder.path().join("sprag.toml");
-    let wrong = std::fs::read_to_string(&config).unwrap().replace(USER, "sam@example.com");
+    let wrong = std::fs::read_to_string(&config)
+        .unwrap()
+        .replace(USER, "sam@example.com");
     std::fs::write(&config, wrong).unwrap();
     let product = rig.server();
     let mut client = product.client();
@@ -320,7 +332,10 @@ fn a_refused_grant_is_a_dead_letter_that_says_what_would_mend_it() {
     reached(&mut client, &id, "failed");
     let letters = client.get("/v1/dead-letters").unwrap().body;
     let shown = letters.to_string();
-    assert!(shown.contains("authentication_failed") && shown.contains("user_not_found"), "{letters:#}");
+    assert!(
+        shown.contains("authentication_failed") && shown.contains("user_not_found"),
+        "{letters:#}"
+    );
     assert!(shown.contains("check `user` of `[providers.docusign]`"), "{letters:#}");
     assert_eq!((vendor.count(), rig.accounts.granted()), (0, 0));
 }

@@ -78,7 +78,8 @@ pub(super) fn check(config: &Value, provider: Provider) -> Vec<ConfigProblem> {
 pub(super) fn read(config: &Value, stage: Stage, provider: Provider) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     if provider == Provider::Missing {
-        let remedy = "add `[providers.docusign]` with `account`, `integrationKey`, `user` and `privateKey` to `sprag.toml`";
+        let remedy =
+            "add `[providers.docusign]` with `account`, `integrationKey`, `user` and `privateKey` to `sprag.toml`";
         reader.problem("", "`[providers.docusign]` is not configured", remedy);
     }
     let config = reader

@@ -51,11 +51,7 @@ pub struct DocusignEnvelope {
 
 impl DocusignEnvelope {
     /// A runner that sends with the account of the configuration. `client` reaches what the operator names.
-    pub fn new(
-        options: Option<&DocusignOptions>,
-        secrets: Arc<Secrets>,
-        client: Client,
-    ) -> Result<Self, OptionsError> {
+    pub fn new(options: Option<&DocusignOptions>, secrets: Arc<Secrets>, client: Client) -> Result<Self, OptionsError> {
         Ok(Self {
             docusign: options.map(DocusignOptions::check).transpose()?,
             secrets,
@@ -151,7 +147,10 @@ impl Runner for DocusignEnvelope {
     }
 
     fn permissions(&self, _kind: &str, _config: &Value) -> Vec<Permission> {
-        let urls = self.docusign.iter().flat_map(|docusign| [&docusign.url, &docusign.auth_url]);
+        let urls = self
+            .docusign
+            .iter()
+            .flat_map(|docusign| [&docusign.url, &docusign.auth_url]);
         urls.filter_map(|url| network(url.as_str())).collect()
     }
 

@@ -171,5 +171,9 @@ fn texts(person: &Object<'_>) -> Map<String, Value> {
         let value = scalar(value).map_or_else(|| value.clone(), Value::String);
         (key.to_owned(), value)
     };
-    person.entries().filter(|(_, value, _)| !value.is_null()).map(text).collect()
+    person
+        .entries()
+        .filter(|(_, value, _)| !value.is_null())
+        .map(text)
+        .collect()
 }

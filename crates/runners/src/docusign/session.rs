@@ -13,7 +13,7 @@ use super::vendor::{Envelope, explain};
 use crate::http::{Reply, Request};
 use crate::oauth::Bearer;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: &str = "application/json";
 /// When the vendor counts calls anew, in seconds since 1970.
 const RESET: &str = "x-ratelimit-reset";
 /// The vendor knows transactions for seven days; the last one is left out, since clocks differ.
@@ -41,13 +41,11 @@ impl Session<'_> {
         let body = self.config.envelope(self.attempt.idempotency_key).to_string();
         let reply = self.ask(Method::POST, self.envelopes.clone(), Some(body)).await?;
         let reply = self.judged(reply)?;
-        match Envelope::of(&reply.data()) {
-            Some(envelope) => Ok(envelope.done(self.attempt.action_id)),
-            None => {
-                let message = "the vendor took the envelope and gave it no id";
-                Err(Box::new(Outcome::unknown(kind::UNEXPECTED_STATUS, message)))
-            }
-        }
+        let envelope = Envelope::of(&reply.data()).ok_or_else(|| {
+            let message = "the vendor took the envelope and gave it no id";
+            Box::new(Outcome::unknown(kind::UNEXPECTED_STATUS, message))
+        })?;
+        Ok(envelope.done(self.attempt.action_id))
     }
 
     /// The envelope that carries the action's key, if the vendor has one. None also where nobody can be asked.
@@ -76,9 +74,9 @@ impl Session<'_> {
     }
 
     async fn ask(&mut self, method: Method, url: Url, body: Option<String>) -> Result<Reply, Stop> {
-        let mut headers = HeaderMap::from_iter([(ACCEPT, JSON)]);
+        let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(JSON))]);
         if body.is_some() {
-            headers.insert(CONTENT_TYPE, JSON);
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         }
         let request = Request {
             method,

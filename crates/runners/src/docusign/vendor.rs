@@ -23,7 +23,9 @@ impl Envelope {
         Some(Self {
             id: text("envelopeId")?.to_owned(),
             status: text("status").unwrap_or("sent").to_owned(),
-            at: text("statusDateTime").or_else(|| text("sentDateTime")).map(str::to_owned),
+            at: text("statusDateTime")
+                .or_else(|| text("sentDateTime"))
+                .map(str::to_owned),
         })
     }
 
@@ -51,7 +53,9 @@ impl Envelope {
 
 fn carries(entry: &Value, key: &str) -> bool {
     let is_key = |value: &Value| value.as_str() == Some(key);
-    let fields = entry.pointer("/customFields/textCustomFields").and_then(Value::as_array);
+    let fields = entry
+        .pointer("/customFields/textCustomFields")
+        .and_then(Value::as_array);
     entry.get("transactionId").is_some_and(is_key)
         || fields.into_iter().flatten().any(|field| {
             field.get("name").and_then(Value::as_str) == Some(KEY_FIELD) && field.get("value").is_some_and(is_key)

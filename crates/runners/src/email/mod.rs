@@ -32,6 +32,7 @@ use config::{Config, Content, Server};
 use options::{SENDGRID, SMTP, Security, Sendgrid, Smtp};
 use smtp::Route;
 
+pub(crate) use address::check as check_address;
 pub use options::{SendgridOptions, SmtpOptions};
 
 const TYPE: &str = "email";

@@ -55,8 +55,8 @@ impl Bearer<'_> {
     async fn send_with(&self, request: &Request, token: &Token) -> Result<Reply, Box<Outcome>> {
         let mut request = request.clone();
         let header = http::header(AUTHORIZATION.as_str(), &format!("Bearer {}", token.text()));
-        let (name, value) = header
-            .map_err(|error| Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, error.to_string())))?;
+        let (name, value) =
+            header.map_err(|error| Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, error.to_string())))?;
         request.headers.insert(name, sensitive(value));
         self.caller.send_by(request, self.deadline).await
     }

@@ -135,7 +135,10 @@ impl Grant {
             _ => return None,
         };
         let description = data.get("error_description").and_then(Value::as_str).map(shown);
-        let said = description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+        let said = description
+            .as_ref()
+            .map(|text| format!(" ({text})"))
+            .unwrap_or_default();
         let message = format!("`{}` gives no access token: {word}{said}", self.host());
         let mut details = json!({"host": self.host(), "tokenEndpoint": self.endpoint().as_str(), "error": word});
         if let Some(description) = description {

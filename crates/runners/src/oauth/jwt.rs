@@ -119,3 +119,37 @@ impl JwtBearer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::grant::Grant;
+    use super::*;
+    use crate::testing::{NOW, Server, client, reply};
+
+    const PRIVATE: &str = include_str!("../../fixtures/jwt/key.pem");
+
+    #[tokio::test]
+    async fn what_a_careless_token_server_sends_back_is_masked_also_where_it_is_cut() {
+        let mut jwt = JwtBearer {
+            endpoint: crate::http::url("http://127.0.0.1:1/oauth/token").unwrap(),
+            issuer: "client".to_owned(),
+            subject: "user".to_owned(),
+            audience: "account.example".to_owned(),
+            scope: "signature".to_owned(),
+            key: PRIVATE.to_owned(),
+        };
+        // The clock stands, so the assertion that is sent is the same.
+        let assertion = jwt.assertion(NOW).unwrap();
+        for padding in [0, 1_000, 1_800] {
+            let echo = json!({"padding": "x".repeat(padding), "said": assertion, "key": PRIVATE}).to_string();
+            let careless = Server::start([reply(500, "content-type: application/json\r\n", &echo)]).await;
+            jwt.endpoint = crate::http::url(&careless.url("/oauth/token")).unwrap();
+            let failure = Grant::Jwt(jwt.clone()).fetch(&client()).await.err().unwrap();
+            let shown = format!("{failure:?}");
+            assert!(shown.contains("[secret assertion]"), "{shown}");
+            for secret in [assertion.as_str(), PRIVATE] {
+                assert!(!shown.contains(&secret[..40]), "{shown}");
+            }
+        }
+    }
+}

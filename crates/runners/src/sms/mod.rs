@@ -194,7 +194,9 @@ impl Sms {
         };
         match self.look(&account, sid, attempt.timeout).await {
             Ok(message) => match message.progress(config.wait_for) {
-                Progress::Reached => Probe::Happened(message.done(&config.to, attempt.action_id)),
+                Progress::Reached => {
+                    Probe::Happened(message.done(&config.to, attempt.action_id)).masked(&asked.redactor())
+                }
                 Progress::Failed => Probe::DidNotHappen,
                 Progress::Under => Probe::Unclear,
             },

@@ -33,8 +33,16 @@ fn every_problem_has_its_place_and_its_remedy() {
     let table = [
         (json!({"templateId": null}), "/templateId", "add `templateId`"),
         (json!({"templateId": 7}), "/templateId", "write a string"),
-        (json!({"tempalteRoles": []}), "/tempalteRoles", "did you mean `templateRoles`?"),
-        (json!({"recipients": "sam@example.com"}), "/recipients", "a list of recipients"),
+        (
+            json!({"tempalteRoles": []}),
+            "/tempalteRoles",
+            "did you mean `templateRoles`?",
+        ),
+        (
+            json!({"recipients": "sam@example.com"}),
+            "/recipients",
+            "a list of recipients",
+        ),
         (
             json!({"recipients": [{"email": "sam", "name": "Sam"}]}),
             "/recipients/0/email",
@@ -55,7 +63,11 @@ fn every_problem_has_its_place_and_its_remedy() {
             "/recipients/0/rolle",
             "did you mean `role`?",
         ),
-        (json!({"recipients": {"signer": []}}), "/recipients/signer", "did you mean `signers`?"),
+        (
+            json!({"recipients": {"signer": []}}),
+            "/recipients/signer",
+            "did you mean `signers`?",
+        ),
         (json!({"recipients": {"signers": {}}}), "/recipients/signers", "a list"),
         (
             json!({"templateRoles": [{"name": "T", "email": "t@example.com"}]}),
@@ -86,7 +98,11 @@ fn every_problem_has_its_place_and_its_remedy() {
             "remove it",
         ),
         (json!({"emailSubject": "x".repeat(101)}), "/emailSubject", "shorten it"),
-        (json!({"eventNotification": "https://x"}), "/eventNotification", "an object"),
+        (
+            json!({"eventNotification": "https://x"}),
+            "/eventNotification",
+            "an object",
+        ),
         (json!({"status": "created"}), "/status", "`sent`"),
     ];
     for (changes, pointer, remedy) in table {
@@ -155,7 +171,11 @@ async fn the_vendors_own_shapes_pass_through_and_numbers_become_texts() {
     assert_eq!(body["customFields"]["listCustomFields"][0]["name"], "l");
     assert_eq!(body["eventNotification"]["includeHMAC"], "true");
     let lists = json!({"templateId": "t", "recipients": {"signers": [{"email": "a@example.com", "name": "A", "recipientId": "1"}]}});
-    result(&Case::new("docusign_envelope", lists.clone()).run(&vendor.runner()).await);
+    result(
+        &Case::new("docusign_envelope", lists.clone())
+            .run(&vendor.runner())
+            .await,
+    );
     assert_eq!(body_of(&vendor.api.requests()[1])["recipients"], lists["recipients"]);
 }
 
@@ -178,7 +198,10 @@ fn options_that_cannot_work_are_refused_with_their_key() {
         (break_it(|options| options.account.clear()), "account"),
         (break_it(|options| options.integration_key.clear()), "integrationKey"),
         (break_it(|options| options.user = "{{env.HOME}}".to_owned()), "user"),
-        (break_it(|options| options.private_key = "hunter2".to_owned()), "privateKey"),
+        (
+            break_it(|options| options.private_key = "hunter2".to_owned()),
+            "privateKey",
+        ),
         (break_it(|options| options.url = Some("ftp://x".to_owned())), "url"),
         (break_it(|options| options.auth_url = Some("x".to_owned())), "authUrl"),
     ] {

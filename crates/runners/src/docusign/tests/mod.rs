@@ -73,7 +73,11 @@ pub(super) fn taken() -> Act {
 
 /// The vendor's answer to a question for envelopes.
 pub(super) fn list(entries: &Value) -> Act {
-    reply(200, JSON, &json!({"resultSetSize": "1", "envelopes": entries}).to_string())
+    reply(
+        200,
+        JSON,
+        &json!({"resultSetSize": "1", "envelopes": entries}).to_string(),
+    )
 }
 
 /// The configuration of the first design's `send_contract_for_signature`, rendered.
@@ -115,7 +119,10 @@ pub(super) fn verified(request: &Received) -> Value {
     let is_right = |verify: &&&dyn rustls::pki_types::SignatureVerificationAlgorithm| {
         verify.verify_signature(&key, signed.as_bytes(), &signature).is_ok()
     };
-    assert!(verifiers.iter().any(|verify| is_right(&verify)), "the signature is wrong");
+    assert!(
+        verifiers.iter().any(|verify| is_right(&verify)),
+        "the signature is wrong"
+    );
     serde_json::from_slice(&decoded(claims)).unwrap()
 }
 

@@ -29,7 +29,9 @@ async fn a_request_that_may_have_arrived_is_unknown() {
 async fn the_vendor_is_asked_by_the_key_and_only_the_key_counts() {
     let custom = |value: &str| json!({"textCustomFields": [{"name": "spragIdempotencyKey", "value": value}]});
     let found = [
-        list(&json!([{"envelopeId": "other", "transactionId": "another"}, {"envelopeId": ENVELOPE, "status": TOKEN, "transactionId": KEY}])),
+        list(
+            &json!([{"envelopeId": "other", "transactionId": "another"}, {"envelopeId": ENVELOPE, "status": TOKEN, "transactionId": KEY}]),
+        ),
         list(&json!([{"envelopeId": ENVELOPE, "status": "delivered", "customFields": custom(KEY)}])),
         reply(
             200,
