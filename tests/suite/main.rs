@@ -4,17 +4,20 @@
 
 mod api_call;
 mod backup;
+mod canary;
 mod closed;
 mod crash;
 mod demo;
+mod docusign;
 mod failpoints;
 mod jobs;
 mod life;
-mod mint;
 mod mail;
+mod mint;
 mod once;
 mod openapi;
 mod sleeping;
 mod streams;
 mod structure;
 mod timers;
+mod validation;

@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod logging;
 mod output;
+mod panics;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,7 @@ use crate::commands::Sprag;
 fn main() -> ExitCode {
     let arguments = Sprag::parse();
     logging::start(arguments.logs());
+    panics::start();
     match arguments.run() {
         Ok(exit) => exit.into(),
         Err(error) => failure::report(&error).into(),
