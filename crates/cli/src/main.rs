@@ -14,8 +14,14 @@ mod output;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use mimalloc::MiMalloc;
 
 use crate::commands::Sprag;
+
+/// What a lane decides is made on one thread and dropped on another, which the system's allocator is slow at: with this one
+/// a step costs a sixth less.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Sprag::parse();
