@@ -84,7 +84,11 @@ impl Registry {
         let guards = (guard.clone(), Guard::unguarded()?);
         let mut registry = Self::default();
         registry.insert(Email::new(mail, Arc::clone(&secrets), guards, trusted.clone())?);
-        registry.insert(Sms::new(providers.twilio.as_ref(), Arc::clone(&secrets), trusted.clone())?);
+        registry.insert(Sms::new(
+            providers.twilio.as_ref(),
+            Arc::clone(&secrets),
+            trusted.clone(),
+        )?);
         registry.insert(ApiCall::new(
             api_call,
             Arc::clone(&secrets),

@@ -38,9 +38,15 @@ pub(crate) fn described() -> Value {
     for section in keys::sections() {
         let key = |key: &keys::Key| {
             // A default is written as TOML, in the part of it that is JSON too.
-            let default: Value = key.default.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            let default: Value = key
+                .default
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default();
             let about = key.about.join(" ");
-            (key.name.to_owned(), json!({"default": default, "variable": key.variable, "about": about}))
+            (
+                key.name.to_owned(),
+                json!({"default": default, "variable": key.variable, "about": about}),
+            )
         };
         sections.insert(section.to_owned(), keys::of(section).map(key).collect());
     }

@@ -100,7 +100,11 @@ impl Lagging {
             _ => return,
         };
         let one_less = |left: usize| left.checked_sub(1);
-        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+        if self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+            .is_ok()
+        {
             *result = hidden;
         }
     }
