@@ -19,7 +19,7 @@ use mimalloc::MiMalloc;
 use crate::commands::Sprag;
 
 /// What a lane decides is made on one thread and dropped on another, which the system's allocator is slow at: with this one
-/// a step costs a sixth less.
+/// a step costs a sixth less. It is built without huge pages, which would double what an idle server holds.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
