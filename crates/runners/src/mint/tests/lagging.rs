@@ -90,8 +90,9 @@ impl Lagging {
     fn hide(&self, question: &Value, answer: &mut Value) {
         let result = &mut answer["result"];
         let hidden = match (question["method"].as_str().unwrap(), self.late) {
-            ("eth_getTransactionReceipt", _) => Value::Null,
-            ("eth_getTransactionByHash", Late::Transactions | Late::Blocks) => Value::Null,
+            ("eth_getTransactionReceipt", _) | ("eth_getTransactionByHash", Late::Transactions | Late::Blocks) => {
+                Value::Null
+            }
             ("eth_getBlockByNumber", Late::Blocks) if question["params"][0] != "latest" => {
                 let mut block = result.clone();
                 block["transactions"] = json!([]);
