@@ -9,6 +9,7 @@ pub mod oauth;
 mod mailbox;
 mod prism;
 mod product;
+pub mod program;
 mod stream;
 pub mod wait;
 

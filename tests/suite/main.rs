@@ -7,6 +7,7 @@ mod backup;
 mod closed;
 mod crash;
 mod demo;
+mod external;
 mod failpoints;
 mod jobs;
 mod life;
