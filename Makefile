@@ -42,13 +42,15 @@ AIOSMTPD := target/tools/aiosmtpd/1.4.6
 ANVIL := target/tools/anvil/1.7.1
 OIDC_PROVIDER := target/tools/oauth/9.13.3
 PRISM := target/tools/prism/5.14.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(ANVIL) $(OIDC_PROVIDER) $(PRISM)
+TYPESCRIPT := target/tools/typescript/5.9.3
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT)
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
 $(ANVIL): | node ; $(call npm,@foundry-rs/anvil@$(@F))
 $(OIDC_PROVIDER): | node ; $(call npm,oidc-provider@$(@F))
 $(PRISM): | node ; $(call npm,@stoplight/prism-cli@$(@F))
+$(TYPESCRIPT): | node ; $(call npm,typescript@$(@F))
 
 # $(call fetch,COMMAND,NAMES): a fresh folder, the command in it, and the file that says it is done.
 fetch = @rm -rf $(@D) && mkdir -p $(@D) && $(1) && touch $@ \

@@ -11,6 +11,7 @@ pub mod oauth;
 mod prism;
 mod product;
 mod site;
+pub mod program;
 mod stream;
 pub mod wait;
 

@@ -62,6 +62,16 @@ impl Product {
         Self::spawn(command)
     }
 
+    /// The same at a certain address: after one that listened there has ended.
+    pub fn start_at(store: &Path, listen: SocketAddr, environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--listen", &listen.to_string(), "--store"])
+            .arg(format!("sqlite:{}", store.display()))
+            .envs(environment.iter().copied());
+        Self::spawn(command).unwrap_or_else(|line| panic!("the server did not start again: {line}"))
+    }
+
     /// Starts `sprag up` with a configuration file.
     pub fn start_with(store: &Path, config: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = Command::new(binary("sprag"));

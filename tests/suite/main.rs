@@ -9,6 +9,7 @@ mod closed;
 mod crash;
 mod demo;
 mod docusign;
+mod external;
 mod failpoints;
 mod jobs;
 mod life;

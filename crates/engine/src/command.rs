@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sprag_core::action::Outcome;
+use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId};
 use sprag_core::machine::Machine;
 use sprag_store::records::TimerKey;
@@ -12,8 +13,10 @@ use tokio::sync::oneshot;
 
 use crate::closings::Closed;
 use crate::control::{self, Matches};
+use crate::dispatch::PollId;
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
+use crate::leasing::{Beat, Finished, Leased, Poll};
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -89,6 +92,14 @@ pub enum Request {
     Explain(ActionId),
     /// Say what waits and what runs.
     Queue,
+    /// A program asks for work. Answered when there is some, or when its time is up.
+    Lease(Poll),
+    /// A program is alive, and may want a value committed with its attempt.
+    Heartbeat(AttemptId, Option<Value>),
+    /// A program ended its attempt.
+    Finish(AttemptId, Outcome),
+    /// The configuration of an attempt that is some program's, secrets still to be bound.
+    LeasedConfig(AttemptId),
     /// What operators set for everybody.
     Control(control::Request),
     /// The engine's own.
@@ -122,6 +133,8 @@ pub enum Internal {
     Lost(ExecutionId, ActionId),
     /// An attempt was asked to stop and did not.
     Overdue(AttemptRef),
+    /// Nothing was heard of an attempt that is some program's for as long as its lease.
+    LeaseOver(AttemptRef),
     /// Input waits in the inbox of a running execution.
     Continue(ExecutionId),
     /// Work that follows from what operators set, or from age.
@@ -257,6 +270,16 @@ pub enum Answer {
     Action(Box<ActionView>),
     /// The value is committed.
     Checkpointed,
+    /// The program waits for work; the answer comes later.
+    Polling(PollId),
+    /// Attempts for a program.
+    Leased(Vec<Leased>),
+    /// The heartbeat was heard.
+    Beat(Beat),
+    /// The attempt has ended.
+    Finished(Finished),
+    /// The configuration of an attempt, if it is some program's.
+    LeasedConfig(Option<Box<Frozen>>),
     /// What waits and what runs.
     Queue(Vec<LineStatus>),
     /// What operators have set.
@@ -302,6 +325,9 @@ pub struct LineStatus {
     /// The action type.
     #[serde(rename = "type")]
     pub kind: String,
+    /// The external runner it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
     /// The keys it is limited by.
     pub limits: Vec<String>,
     /// Where it goes.
@@ -379,6 +405,8 @@ codes! {
     JobsFull = "jobs-full", 429;
     /// The filter does not follow the grammar, or names what is not there.
     FilterInvalid = "filter-invalid", 400;
+    /// No attempt can have that id.
+    AttemptUnknown = "attempt-unknown", 404;
     /// Another attempt is the action's current one.
     AttemptSuperseded = "attempt-superseded", 409;
     /// The definition has errors.

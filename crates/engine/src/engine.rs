@@ -14,6 +14,7 @@ use sprag_store::traits::Readers;
 use tokio::sync::{broadcast, watch};
 
 use crate::command::Command;
+use crate::grants::Masks;
 use crate::handle::{Handle, HandleParts};
 use crate::inbox::{Inbox, Wake};
 use crate::lane::{Change, Fatal, Lane, Parts, Publish};
@@ -131,7 +132,8 @@ impl Builder {
         let (sender, receiver) = mpsc::channel();
         let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
-        let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone());
+        let masks = Masks::default();
+        let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)));
         let lane = Lane::open(Parts {
@@ -143,7 +145,7 @@ impl Builder {
             options: options.clone(),
             metrics: Arc::clone(&metrics),
         })?;
-        let (board, closings) = (lane.board(), lane.closings());
+        let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
         let (ended_sender, ended) = watch::channel(None);
         let (grace, grace_receiver) = watch::channel(None);
         let runtime = tokio::runtime::Handle::current();
@@ -172,6 +174,8 @@ impl Builder {
             board,
             closings,
             metrics,
+            leases,
+            masks,
         });
         Ok(Engine {
             handle,
@@ -253,14 +257,18 @@ fn run(
     let mut is_quiet = true;
     loop {
         let now = clock.now();
-        if until.is_some_and(|until| now >= until || lane.running() == 0) {
+        if until.is_some_and(|until| now >= until || lane.performing() == 0) {
             return Ok(());
         }
         let wake = lane.next_wake().min(until.unwrap_or(Timestamp::MAX));
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
         let mut batch = Vec::new();
         let mut oldest = None;
-        let patience = if is_quiet && lane.running() > 0 { SPIN_MICROS } else { 0 };
+        let patience = if is_quiet && lane.performing() > 0 {
+            SPIN_MICROS
+        } else {
+            0
+        };
         let stop = match receive(receiver, sleep, (clock, patience)) {
             Ok(Wake::Command(command, at)) => {
                 oldest = Some(at);
@@ -279,7 +287,7 @@ fn run(
         is_quiet = batch.len() <= 1;
         metrics.begin(clock.micros(), oldest);
         lane.tick(batch)?;
-        metrics.rest(lane.running());
+        metrics.rest(lane.running(), lane.leased());
     }
 }
 

@@ -81,7 +81,7 @@ impl Handle {
             let mut queued: Vec<(String, u64)> = Vec::new();
             for (line, count) in reader.queued_actions()? {
                 // Lines come in order, so those of one type come together.
-                let kind = line.split(['\u{1f}', '\u{1e}']).next().unwrap_or_default();
+                let kind = line.split(['\u{1d}', '\u{1e}', '\u{1f}']).next().unwrap_or_default();
                 match queued.last_mut() {
                     Some((known, sum)) if known == kind => *sum += count,
                     _ => queued.push((kind.to_owned(), count)),

@@ -24,10 +24,12 @@ use crate::command::{
 use crate::control::{Board, Matches};
 use crate::convert;
 use crate::divergence::Comparison;
+use crate::grants::Masks;
 use crate::history::{self, HistoryView};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
+use crate::leases::Leases;
 use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
 use crate::once::Once;
@@ -52,6 +54,8 @@ pub struct Handle {
     /// One backup at a time.
     pub(crate) backups: Arc<Semaphore>,
     metrics: Arc<Metrics>,
+    leases: Leases,
+    pub(crate) masks: Masks,
 }
 
 /// What a handle is made of.
@@ -68,6 +72,10 @@ pub(crate) struct HandleParts {
     /// Where the lane looks for those who wait.
     pub(crate) closings: Closings,
     pub(crate) metrics: Arc<Metrics>,
+    /// The attempts that programs hold.
+    pub(crate) leases: Leases,
+    /// What masks their secrets.
+    pub(crate) masks: Masks,
 }
 
 /// Compiled versions by machine and version.
@@ -89,6 +97,8 @@ impl Handle {
             board,
             closings,
             metrics,
+            leases,
+            masks,
         } = parts;
         Self {
             inbox,
@@ -103,6 +113,8 @@ impl Handle {
             closings,
             backups: Arc::new(Semaphore::new(1)),
             metrics,
+            leases,
+            masks,
         }
     }
 
@@ -406,6 +418,7 @@ impl Handle {
         let mut view = ExecutionView::of(aggregate, machine);
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(aggregate.actions.values(), &self.board.switches(), self.now());
+        view.waiting.renew(&self.leases);
         view
     }
 
@@ -416,6 +429,7 @@ impl Handle {
         let mut view = ActionView::of(&action, status);
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
+        view.renew(&self.leases);
         Ok(view)
     }
 

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use sprag_core::action::Lease;
 use sprag_core::expression::template::Frozen;
+use tokio::sync::oneshot;
 
-use crate::command::AttemptRef;
+use crate::command::{AttemptRef, Reply};
 
 /// Carries out attempts. Called after the attempt is durable, never before.
 pub trait Hands: Send {
     /// Starts a job; its outcome comes back as a command.
     fn start(&mut self, job: Job);
+
+    /// Gives attempts to a program that asked for work, or tells it that there is none. What cannot be given comes back
+    /// as an outcome.
+    fn grant(&mut self, grant: Grant);
 
     /// Asks the attempt to stop.
     fn cancel(&mut self, attempt: AttemptRef);
@@ -48,6 +54,17 @@ pub struct Job {
     pub checkpoint: Option<Value>,
     /// The mail templates of its machine.
     pub templates: Arc<Map<String, Value>>,
+    /// Whose it is, where a program outside this process performs it.
+    pub lease: Option<Lease>,
+}
+
+/// Attempts for a program that asked for work: perhaps none.
+#[derive(Debug)]
+pub struct Grant {
+    /// What is durable and the program's from now on.
+    pub jobs: Vec<Job>,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Reply>,
 }
 
 /// What to do about an attempt.

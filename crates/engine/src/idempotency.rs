@@ -15,6 +15,7 @@ use crate::command::{
 };
 use crate::control::{self, SwitchOn, SwitchView};
 use crate::jobs::{JobView, RetryAll};
+use crate::leasing::Finished;
 use crate::view::{ActionView, ExecutionView};
 
 /// The longest key, in bytes.
@@ -146,6 +147,8 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
         Request::ResumeJob(id) => bare("resume-job", Slot::default(), id.to_string()),
         Request::CancelJob(id) => bare("cancel-job", Slot::default(), id.to_string()),
         Request::Control(request) => return control_subject(request),
+        // An attempt ends once by itself: see `leasing`.
+        Request::Lease(_) | Request::Heartbeat(..) | Request::Finish(..) | Request::LeasedConfig(_) => return None,
         Request::Explain(_) | Request::Queue | Request::Internal(_) => return None,
     })
 }
@@ -221,6 +224,7 @@ enum Kept {
     Action(Box<ActionView>),
     Job(Box<JobView>),
     Switch(Box<SwitchView>),
+    Finished(Finished),
     Refused {
         code: String,
         detail: String,
@@ -233,6 +237,8 @@ enum Kept {
 pub(crate) fn is_kept(reply: &Reply) -> bool {
     match reply {
         Ok(answer) => kept_answer(answer).is_some(),
+        // That an attempt is nobody's stays so by itself: nothing need be kept of whoever asks.
+        Err(refusal) if refusal.code == Code::AttemptSuperseded => false,
         Err(refusal) => refusal.code == Code::DecisionFailed || refusal.code.status() == 409,
     }
 }
@@ -261,7 +267,9 @@ fn kept_answer(answer: &Answer) -> Option<Kept> {
             control::Answer::Switch(view) => Kept::Switch(Box::new(view.clone())),
             control::Answer::Switches(_) | control::Answer::Limits(_) | control::Answer::Limit(_) => return None,
         },
+        Answer::Finished(finished) => Kept::Finished(finished.clone()),
         Answer::Checkpointed | Answer::Queue(_) | Answer::Replayed(_) => return None,
+        Answer::Polling(_) | Answer::Leased(_) | Answer::Beat(_) | Answer::LeasedConfig(_) => return None,
     })
 }
 
@@ -278,6 +286,7 @@ pub(crate) fn restored(bytes: &[u8]) -> Reply {
         Kept::Sent(sent) => Ok(Answer::Sent(sent)),
         Kept::Action(view) => Ok(Answer::Action(view)),
         Kept::Job(view) => Ok(Answer::Job(view)),
+        Kept::Finished(finished) => Ok(Answer::Finished(finished)),
         Kept::Switch(view) => Ok(Answer::Control(Box::new(control::Answer::Switch(*view)))),
         Kept::Refused { code, detail, errors } => {
             let known = Code::ALL.iter().copied().find(|known| known.text() == code);

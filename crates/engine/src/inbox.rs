@@ -15,6 +15,9 @@ use crate::idempotency::Idempotency;
 /// Requests from outside that may wait for a lane.
 const ADMITTED_MAX: usize = 10_000;
 
+/// Programs that may wait for work at once.
+const POLLS_MAX: usize = 2_000;
+
 /// What a lane's thread receives.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
@@ -31,6 +34,8 @@ pub(crate) struct Inbox {
     sender: Sender<Wake>,
     clock: Arc<dyn Clock>,
     admission: Arc<Semaphore>,
+    /// Those who wait for work wait long: they are counted apart.
+    polls: Arc<Semaphore>,
     closing: Arc<AtomicBool>,
 }
 
@@ -40,6 +45,7 @@ impl Inbox {
             sender,
             clock,
             admission: Arc::new(Semaphore::new(ADMITTED_MAX)),
+            polls: Arc::new(Semaphore::new(POLLS_MAX)),
             closing: Arc::default(),
         }
     }
@@ -75,6 +81,20 @@ impl Inbox {
             ..Command::asked(request, reply)
         };
         self.ask_for(command, answer).await
+    }
+
+    /// Asks for work, and waits until there is some or the time is up.
+    pub(crate) async fn poll(&self, request: Request) -> Reply {
+        if self.closing.load(Ordering::SeqCst) {
+            return Err(shutting_down());
+        }
+        let Ok(_waiting) = self.polls.try_acquire() else {
+            let detail = format!("{POLLS_MAX} programs wait for work already; try again in a moment");
+            return Err(Refusal::new(Code::Overloaded, detail));
+        };
+        let (reply, answer) = oneshot::channel();
+        self.put_command(Command::asked(request, reply));
+        answer.await.unwrap_or_else(|_| Err(shutting_down()))
     }
 
     async fn ask_for(&self, command: Command, answer: oneshot::Receiver<Reply>) -> Reply {

@@ -12,14 +12,15 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use sprag_core::action::error::kind;
 use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Failure, Outcome, Probe, Runner, Superseded};
-use sprag_core::expression::template;
+use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
 use sprag_core::redact::Redactor;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::command::{AttemptRef, Command, Internal, Request};
-use crate::hands::{Hands, Job, Task};
+use crate::grants::{self, Masks};
+use crate::hands::{Grant, Hands, Job, Task};
 use crate::inbox::Inbox;
 
 /// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
@@ -53,6 +54,7 @@ pub(crate) struct TaskHands {
     runners: Arc<Runners>,
     secrets: Arc<dyn SecretSource>,
     inbox: Inbox,
+    masks: Masks,
     tasks: BTreeMap<AttemptId, Running>,
     /// How many tasks are kept before those that ended are looked for.
     sweep_at: usize,
@@ -66,12 +68,13 @@ pub(crate) struct Running {
 
 impl TaskHands {
     /// Hands for the runners of this process, on the present runtime.
-    pub(crate) fn new(runners: Arc<Runners>, secrets: Arc<dyn SecretSource>, inbox: Inbox) -> Self {
+    pub(crate) fn new(runners: Arc<Runners>, secrets: Arc<dyn SecretSource>, inbox: Inbox, masks: Masks) -> Self {
         Self {
             runtime: tokio::runtime::Handle::current(),
             runners,
             secrets,
             inbox,
+            masks,
             tasks: BTreeMap::new(),
             sweep_at: SWEEP_MIN,
         }
@@ -121,7 +124,14 @@ impl Hands for TaskHands {
         }
     }
 
+    fn grant(&mut self, grant: Grant) {
+        let (secrets, masks, inbox) = (Arc::clone(&self.secrets), self.masks.clone(), self.inbox.clone());
+        self.runtime
+            .spawn(async move { grants::give(grant, secrets.as_ref(), &masks, &inbox).await });
+    }
+
     fn abandon(&mut self, attempt: AttemptRef) {
+        self.masks.forget(attempt.attempt);
         if let Some(running) = self.tasks.remove(&attempt.attempt) {
             running.abort.abort();
         }
@@ -200,11 +210,11 @@ async fn perform(work: &Work, job: &Job) -> Outcome {
         let message = format!("no runner serves the type `{}`", job.kind);
         return Outcome::not_done(kind::INVALID_CONFIGURATION, message);
     };
-    let secrets = match resolve(work.secrets.as_ref(), job).await {
+    let secrets = match resolve(work.secrets.as_ref(), &job.config).await {
         Ok(secrets) => secrets,
         Err(outcome) => return lost_or(job, *outcome),
     };
-    let redactor = Redactor::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let redactor = redactor(&secrets);
     let config = match bind(job, &secrets) {
         Ok(config) => config,
         Err(outcome) => return lost_or(job, *outcome),
@@ -295,9 +305,17 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "the runner panicked".to_owned())
 }
 
+/// What masks these secrets.
+pub(crate) fn redactor(secrets: &BTreeMap<String, String>) -> Redactor {
+    Redactor::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
 /// The secrets that the configuration names, and no others.
-async fn resolve(source: &dyn SecretSource, job: &Job) -> Result<BTreeMap<String, String>, Box<Outcome>> {
-    let paths = job.config.late_paths().map_err(|error| invalid(error.to_string()))?;
+pub(crate) async fn resolve(
+    source: &dyn SecretSource,
+    config: &Frozen,
+) -> Result<BTreeMap<String, String>, Box<Outcome>> {
+    let paths = config.late_paths().map_err(|error| invalid(error.to_string()))?;
     let mut secrets = BTreeMap::new();
     for path in paths.iter().filter(|path| path.root() == Some("secrets")) {
         let Some(name) = path.segments().get(1) else {
@@ -317,7 +335,8 @@ async fn resolve(source: &dyn SecretSource, job: &Job) -> Result<BTreeMap<String
     Ok(secrets)
 }
 
-fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Box<Outcome>> {
+/// The configuration with everything bound that is known only now.
+pub(crate) fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Box<Outcome>> {
     let secrets: Map<String, Value> = secrets
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))

@@ -26,6 +26,8 @@ pub(crate) enum Due {
     Action(ExecutionId, ActionId),
     /// A cancelled attempt has had its time to end.
     Overdue(AttemptRef),
+    /// The lease of an attempt may be over.
+    Lease(AttemptRef),
 }
 
 /// The due times up to a horizon.
@@ -90,7 +92,7 @@ impl Timers {
         let near = match due {
             Due::Timer(_) => at <= self.visits.horizon,
             Due::Action(..) => at <= self.actions.horizon,
-            Due::Overdue(_) => true,
+            Due::Overdue(_) | Due::Lease(_) => true,
         };
         if near {
             self.near.insert((at, due));

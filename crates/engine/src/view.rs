@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use sprag_core::action::{Action, ActionError, AttemptRecord, Remark, Status, Verdict};
+use sprag_core::action::{Action, ActionError, AttemptRecord, Lease, Remark, Status, Verdict};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 use sprag_core::machine::{Machine, SkipReason};
 use sprag_core::time::Timestamp;
@@ -10,6 +10,7 @@ use sprag_store::records::ExecutionStatus;
 
 use crate::aggregate::Aggregate;
 use crate::control::Switches;
+use crate::leases::Leases;
 
 /// A word for a status. It has a name of its own because a plain reference would be taken for one into what is read.
 pub type Word = &'static str;
@@ -146,6 +147,31 @@ pub struct AttemptView {
     /// What it cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Whose it is, or was, where a program outside this process performs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseView>,
+}
+
+/// Whose an attempt is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaseView {
+    /// What the program calls itself.
+    pub runner: Option<String>,
+    /// Until when it is the program's, unless the next heartbeat comes first.
+    pub until: Timestamp,
+}
+
+impl From<Lease> for LeaseView {
+    fn from(lease: Lease) -> Self {
+        let Lease {
+            runner,
+            until,
+            millis: _,
+            deadline: _,
+        } = lease;
+        Self { runner, until }
+    }
 }
 
 /// Why something is not moving.
@@ -158,6 +184,9 @@ pub enum Waiting {
         attempt: AttemptId,
         /// Since when.
         since: Timestamp,
+        /// Whose it is, where a program outside this process performs it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<LeaseView>,
     },
     /// An attempt failed and the next one has its time.
     Retrying {
@@ -175,7 +204,7 @@ pub enum Waiting {
         reason: WaitingFor,
         /// Which one.
         object: String,
-        /// Since when.
+        /// Since when. For a runner: since when nobody asked for such work, as far as this process knows.
         since: Timestamp,
         /// Until when, where that is known.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,6 +250,7 @@ impl From<&AttemptRecord> for AttemptView {
             outcome,
             error,
             cost,
+            lease,
         } = record.clone();
         Self {
             id,
@@ -230,11 +260,22 @@ impl From<&AttemptRecord> for AttemptView {
             outcome,
             error,
             cost,
+            lease: lease.map(LeaseView::from),
         }
     }
 }
 
 impl ActionView {
+    /// With what heartbeats granted since it was stored.
+    pub(crate) fn renew(&mut self, leases: &Leases) {
+        self.waiting.renew(leases);
+        if let Some(last) = self.attempts.last_mut()
+            && let (Some(lease), Some(until)) = (last.lease.as_mut(), leases.until(last.id))
+        {
+            lease.until = until;
+        }
+    }
+
     /// The action as far as the store knows; what the dispatcher knows about a queued one comes on top.
     pub fn of(action: &Action, execution: ExecutionStatus) -> Self {
         let body = &action.body;
@@ -250,7 +291,7 @@ impl ActionView {
             execution_id: action.origin.execution,
             machine: action.origin.machine.clone(),
             version: action.origin.version,
-            runner: action.kind.clone(),
+            runner: body.runner.as_ref().unwrap_or(&action.kind).clone(),
             tags: action.tags.clone(),
             priority: action.priority,
             created_at: action.created_at,
@@ -276,6 +317,7 @@ fn action_waiting(action: &Action, execution: ExecutionStatus) -> Waiting {
         Status::Running => action.current().map_or(Waiting::Done, |attempt| Waiting::Running {
             attempt: attempt.id,
             since: attempt.start_time,
+            lease: attempt.lease.clone().map(LeaseView::from),
         }),
         Status::Queued if paused => waiting(WaitingFor::Pause, action.origin.execution.to_string(), None),
         Status::Scheduled if action.body.behind => waiting(
@@ -328,6 +370,19 @@ impl ExecutionView {
 }
 
 impl Waiting {
+    /// With what heartbeats granted since it was stored.
+    pub(crate) fn renew(&mut self, leases: &Leases) {
+        if let Self::Running {
+            attempt,
+            lease: Some(lease),
+            ..
+        } = self
+            && let Some(until) = leases.until(*attempt)
+        {
+            lease.until = until;
+        }
+    }
+
     /// Whether it says only that an action is queued: what it lacks, its owner knows.
     pub fn is_for_permit(&self) -> bool {
         let permit = WaitingFor::Permit;

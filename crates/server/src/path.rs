@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
-use sprag_core::ids::{ActionId, ExecutionId, JobId, SwitchId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, SwitchId};
 use sprag_engine::command::{self, Refusal};
 
 use crate::app::App;
@@ -41,6 +41,10 @@ impl Named for ExecutionId {
 
 impl Named for ActionId {
     const UNKNOWN: command::Code = command::Code::ActionUnknown;
+}
+
+impl Named for AttemptId {
+    const UNKNOWN: command::Code = command::Code::AttemptUnknown;
 }
 
 impl Named for SwitchId {

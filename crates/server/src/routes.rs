@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::guard::guard;
 use crate::handlers::{
     actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
-    simulate, streams, switches, system,
+    runners, simulate, streams, switches, system,
 };
 use crate::observe::observe;
 use crate::openapi::{Methods, get, operations as doc, post};
@@ -27,6 +27,7 @@ pub(crate) fn table() -> Vec<Route> {
         about_machines(),
         about_executions(),
         about_actions(),
+        about_runners(),
         about_operating(),
         about_jobs(),
     ]
@@ -166,6 +167,21 @@ fn about_actions() -> Vec<Route> {
             "/v1/dead-letters/{id}/archive",
             post(dead_letters::archive, doc::dead_letters::archive()),
         ),
+    ]
+}
+
+fn about_runners() -> Vec<Route> {
+    vec![
+        ("/v1/runners/lease", post(runners::lease, doc::runners::lease())),
+        (
+            "/v1/attempts/{id}/heartbeat",
+            post(runners::heartbeat, doc::runners::heartbeat()),
+        ),
+        (
+            "/v1/attempts/{id}/complete",
+            post(runners::complete, doc::runners::complete()),
+        ),
+        ("/v1/attempts/{id}/fail", post(runners::fail, doc::runners::fail())),
     ]
 }
 

@@ -9,6 +9,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::Machine;
 use sprag_engine::command::{AttemptRef, Migrate, Request, RetryDead, SendMessage, Sent, Start, Target};
 use sprag_engine::idempotency::{Idempotency, Key};
+use sprag_engine::leasing::ends_once;
 use sprag_store::records::ExecutionStatus;
 
 use crate::machines::Fixture;
@@ -44,6 +45,12 @@ pub(crate) enum Purpose {
     Execution(ExecutionId),
     /// Something is done to an action.
     Action(ActionId),
+    /// A program asks for work; the answer comes later.
+    Lease,
+    /// The heartbeat of a program.
+    Beat(AttemptRef),
+    /// A program ended its attempt.
+    Finish(AttemptRef),
     /// An attempt's checkpoint.
     Checkpoint(AttemptRef, Value),
     /// Nobody waits.
@@ -181,6 +188,9 @@ impl Clients {
 
     /// What makes a request act once, where its client gave a key.
     pub(crate) fn idempotency(ask: &Ask) -> Option<Idempotency> {
+        if let Request::Finish(attempt, outcome) = &ask.request {
+            return Some(ends_once(*attempt, outcome));
+        }
         let Purpose::StartOnce(number) = &ask.purpose else {
             return None;
         };

@@ -5,7 +5,7 @@ use sprag_core::action::Status;
 use sprag_core::ids::AttemptId;
 use sprag_engine::command::AttemptRef;
 use sprag_engine::convert::action_from;
-use sprag_engine::hands::{Hands, Job};
+use sprag_engine::hands::{Grant, Hands, Job};
 use sprag_store::traits::Reader;
 
 use crate::store::SharedDisk;
@@ -55,6 +55,19 @@ impl Hands for SimulatedHands {
             world.found.push(Violation::new(Invariant::AttemptBeforeEffect, detail));
         }
         world.start(self.life, job);
+    }
+
+    fn grant(&mut self, grant: Grant) {
+        let mut found = Vec::new();
+        for job in &grant.jobs {
+            self.trace
+                .line(format_args!("  lease {} {}", job.attempt.attempt, job.action_id));
+            found.extend(self.objection(job));
+        }
+        let mut world = self.world.lock();
+        let violations = found.into_iter().map(|detail| Violation::new(Invariant::AttemptBeforeEffect, detail));
+        world.found.extend(violations);
+        world.grant(self.life, grant);
     }
 
     fn cancel(&mut self, attempt: AttemptRef) {

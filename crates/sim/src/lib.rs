@@ -34,6 +34,7 @@
 //! - [`Mutant::DeadlineForgotten`]: a lane that reads an action back does not know its deadline.
 //! - [`Mutant::CancelForgotten`]: a lane that reads an action back does not know that somebody asked it to stop.
 //! - [`Mutant::CrashesForgotten`]: a lane that reads an action back does not know how often its process died under it.
+//! - [`Mutant::LeaseForgotten`]: a lane that reads an action back does not know that a program holds its attempt.
 //! - [`Mutant::KeysHidden`]: a lane does not see who holds a key.
 //! - [`Mutant::LineReversed`]: a lane that reads a line takes the last for the first.
 
@@ -44,6 +45,7 @@ mod machines;
 mod model;
 mod mutant;
 mod process;
+mod programs;
 mod random;
 mod replies;
 mod rest;

@@ -65,6 +65,7 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
         ),
         fixture("dead", &[version!("dead.1")], &["OK", "AGAIN"]),
         fixture("wait", &[version!("wait.1")], &["SKIP"]),
+        fixture("leases", &[version!("leases.1")], &["SKIP", "AGAIN", "END"]),
         Fixture {
             is_endless: true,
             ..fixture("hosts", &[version!("hosts.1")], &["CALL", "END"])

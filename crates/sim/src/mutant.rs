@@ -84,6 +84,8 @@ mutants! {
     CancelForgotten => [CancelHonoured];
     /// A lane that reads an action back does not know how often its process died under it.
     CrashesForgotten => [SuspectsAlone];
+    /// A lane that reads an action back does not know that a program holds its attempt.
+    LeaseForgotten => [EffectsAccounted];
     /// A lane does not see who holds a key.
     KeysHidden => [StoreAccepts];
     /// A lane that reads a line takes the last for the first.
@@ -174,6 +176,7 @@ impl Mutant {
                 Self::DeadlineForgotten => edit(action, |body| drop_key(body, "deadlineAt")),
                 Self::CancelForgotten => edit(action, |body| drop_key(body, "cancel")),
                 Self::CrashesForgotten => edit(action, |body| drop_key(body, "crashes")),
+                Self::LeaseForgotten => edit(action, forget_leases),
                 Self::RetryEarly => action.run_at = Timestamp::from_millis(0),
                 _ => {}
             }
@@ -208,6 +211,12 @@ fn attempts(body: &Value) -> usize {
 fn drop_last_attempt(body: &mut Value) {
     if let Some(attempts) = body["attempts"].as_array_mut() {
         attempts.pop();
+    }
+}
+
+fn forget_leases(body: &mut Value) {
+    for attempt in body["attempts"].as_array_mut().into_iter().flatten() {
+        drop_key(attempt, "lease");
     }
 }
 

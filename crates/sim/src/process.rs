@@ -6,6 +6,7 @@ use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use sprag_engine::command::{Command, Reply};
 use sprag_engine::lane::{Lane, Parts};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
 use crate::clients::{Ask, Clients, Purpose};
@@ -41,7 +42,7 @@ impl Simulation {
         let mut entropy = self.entropy.fork(life);
         self.model.compare(&self.disk.memory())?;
         self.acknowledged.check(&self.model)?;
-        self.model.opened(life);
+        self.model.opened(life, self.now());
         self.world.lock().starts_left = None;
         let opened = Lane::open(Parts {
             store: Box::new(self.disk.open()),
@@ -80,7 +81,15 @@ impl Simulation {
         self.crashes += 1;
         self.world.lock().crash(process.life);
         self.disk.crash();
-        self.inbox.clear();
+        self.forget_asks();
+    }
+
+    /// Nobody answers what was asked: programs ask again.
+    fn forget_asks(&mut self) {
+        self.polls.clear();
+        for ask in std::mem::take(&mut self.inbox) {
+            self.unanswered(&ask);
+        }
     }
 
     /// Another process takes the shard while the present one still runs.
@@ -92,7 +101,7 @@ impl Simulation {
         self.trace
             .line(format_args!("{} process {} loses its shard", self.now(), process.life));
         self.stale = Some(process);
-        self.inbox.clear();
+        self.forget_asks();
         self.open()
     }
 
@@ -191,7 +200,7 @@ impl Simulation {
                 process.closes_at = Some(now.plus(grace));
                 self.model.closing();
             }
-            Some(at) if at <= now || process.lane.running() == 0 => self.crash("it went down"),
+            Some(at) if at <= now || process.lane.performing() == 0 => self.crash("it went down"),
             _ => {}
         }
     }
@@ -241,6 +250,7 @@ impl Simulation {
                 Circumstances {
                     now: self.clock.now(),
                     reports: &world.reports,
+                    promised: &world.promised,
                     has_refused,
                 },
             )?;
@@ -266,10 +276,13 @@ impl Simulation {
         for (ask, mut receiver) in replies {
             match receiver.try_recv() {
                 Ok(reply) => self.take_reply(&ask, &reply)?,
+                Err(TryRecvError::Empty) if ask.purpose == Purpose::Lease => self.polls.push(receiver),
                 // The process died before it answered.
-                Err(_) => self
-                    .trace
-                    .line(format_args!("  no answer to {}", describe::request(&ask.request))),
+                Err(_) => {
+                    self.trace
+                        .line(format_args!("  no answer to {}", describe::request(&ask.request)));
+                    self.unanswered(&ask);
+                }
             }
         }
         Ok(())

@@ -14,6 +14,11 @@ impl Simulation {
     pub(crate) fn take_reply(&mut self, ask: &Ask, reply: &Reply) -> Checked {
         self.trace.line(format_args!("  answer {}", describe::reply(reply)));
         self.check_once(ask, reply)?;
+        match &ask.purpose {
+            Purpose::Beat(attempt) => return self.take_beat(*attempt, ask, reply),
+            Purpose::Finish(attempt) => return self.take_finish(*attempt, ask, reply),
+            _ => {}
+        }
         match reply {
             // A refusal was honest when it was first given; an execution must be there still.
             Ok(Answer::Replayed(first)) => match first.as_ref() {

@@ -46,6 +46,7 @@ impl Simulation {
         let until = self.now().plus(TIME_MAX_MILLIS);
         for round in 0..TICKS_MAX {
             self.mend(round);
+            self.programs_take_all();
             self.deliver();
             self.tick_all()?;
             let is_quiet =

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::time::Timestamp;
 use sprag_engine::Options;
-use sprag_engine::command::{Internal, Request};
+use sprag_engine::command::{Internal, Reply, Request};
 use sprag_engine::dispatch::{Caps, CircuitOptions};
+use tokio::sync::oneshot::Receiver;
 
 use crate::clients::{Ask, Clients, Purpose};
 use crate::describe;
@@ -16,6 +17,7 @@ use crate::machines;
 use crate::model::{Acknowledged, Model};
 use crate::mutant::Mutant;
 use crate::process::Process;
+use crate::programs;
 use crate::random::Random;
 use crate::store::{Fault, SharedDisk};
 use crate::trace::Trace;
@@ -102,6 +104,8 @@ pub(crate) struct Simulation {
     /// How many processes there were.
     pub(crate) lives: u64,
     pub(crate) inbox: VecDeque<Ask>,
+    /// Programs that wait for work.
+    pub(crate) polls: Vec<Receiver<Reply>>,
     /// Deliveries for the stale process.
     pub(crate) stale_inbox: VecDeque<Ask>,
     outage_until: Option<Timestamp>,
@@ -153,6 +157,7 @@ impl Simulation {
             stale: None,
             lives: 0,
             inbox: VecDeque::new(),
+            polls: Vec::new(),
             stale_inbox: VecDeque::new(),
             outage_until: None,
             checked_effects: 0,
@@ -206,6 +211,7 @@ impl Simulation {
         for _ in 0..self.random.below(4) {
             self.inbox.extend(self.clients.ask(&mut self.model));
         }
+        self.programs_ask();
         if self.random.chance(1, 100) {
             self.inbox.extend(self.clients.flood(&self.model));
         }
@@ -309,6 +315,11 @@ impl Simulation {
                     }),
                     purpose: Purpose::Checkpoint(attempt, value),
                 },
+                News::Beat => Ask {
+                    request: Request::Heartbeat(attempt.attempt, None),
+                    purpose: Purpose::Beat(attempt),
+                },
+                News::Finish(outcome) => programs::finish(attempt, outcome),
             };
             if to.is_none() || to == life {
                 self.inbox.push_back(ask);

@@ -4,7 +4,9 @@
 //! The truth is kept apart from the report: "not done" is only ever said where no effect arrived or ever will, because
 //! that is what the engine may rely on; everything else may be said.
 
-use std::collections::BTreeMap;
+mod programs;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -15,6 +17,7 @@ use sprag_core::time::Timestamp;
 use sprag_engine::command::AttemptRef;
 use sprag_engine::hands::{Job, Task};
 
+use self::programs::OUTSIDE;
 use crate::mutant::Mutant;
 use crate::random::Random;
 use crate::trace::Trace;
@@ -58,6 +61,10 @@ pub(crate) enum News {
     Outcome(Outcome),
     /// It wants a value committed with it, and waits for that.
     Checkpoint(Value),
+    /// The program that holds it is alive.
+    Beat,
+    /// The program that holds it says how it ended.
+    Finish(Outcome),
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +78,13 @@ enum Event {
         outcome: Outcome,
     },
     Checkpoint(AttemptRef),
+    /// The program that holds the attempt gives a sign of life.
+    Beat(AttemptRef),
+    /// The program that holds the attempt says how it ended, to whichever process is alive.
+    Finish {
+        attempt: AttemptRef,
+        outcome: Outcome,
+    },
 }
 
 type EventKey = (Timestamp, u64);
@@ -104,6 +118,10 @@ pub(crate) struct World {
     pub ledger: Vec<Effect>,
     /// What was reported of each attempt.
     pub reports: BTreeMap<AttemptId, Vec<Outcome>>,
+    /// Until when programs were told that attempts are theirs.
+    pub promised: BTreeMap<AttemptId, Timestamp>,
+    /// Attempts whose programs heard that they should stop.
+    stopped: BTreeSet<AttemptId>,
     /// What was sent under each idempotency key.
     bodies: BTreeMap<String, String>,
     /// Rules that did not hold while something started.
@@ -130,6 +148,8 @@ impl SharedWorld {
             down: BTreeMap::new(),
             ledger: Vec::new(),
             reports: BTreeMap::new(),
+            promised: BTreeMap::new(),
+            stopped: BTreeSet::new(),
             bodies: BTreeMap::new(),
             found: Vec::new(),
         })))
@@ -183,6 +203,20 @@ impl World {
                     to,
                     attempt,
                     news: News::Outcome(outcome),
+                })
+            }
+            Event::Beat(attempt) => self.under_way.contains_key(&attempt.attempt).then_some(Delivery {
+                to: None,
+                attempt,
+                news: News::Beat,
+            }),
+            Event::Finish { attempt, outcome } => {
+                self.under_way.remove(&attempt.attempt);
+                self.reports.entry(attempt.attempt).or_default().push(outcome.clone());
+                Some(Delivery {
+                    to: None,
+                    attempt,
+                    news: News::Finish(outcome),
                 })
             }
             Event::Checkpoint(attempt) => {
@@ -375,21 +409,20 @@ impl World {
         if self.mutant == Some(Mutant::OutcomeSwallowed) && attempt.attempt.to_bytes()[15].is_multiple_of(8) {
             return;
         }
-        let Some(to) = self.under_way.get(&attempt.attempt).map(|known| Some(known.life)) else {
+        let Some(life) = self.under_way.get(&attempt.attempt).map(|known| known.life) else {
             return;
         };
+        let said = if life == OUTSIDE {
+            Event::Finish { attempt, outcome }
+        } else {
+            let to = Some(life);
+            Event::Report { to, attempt, outcome }
+        };
         let twice = !self.is_calm && self.random.chance(1, 8);
-        let mut reports = vec![self.after(
-            millis,
-            Event::Report {
-                to,
-                attempt,
-                outcome: outcome.clone(),
-            },
-        )];
+        let mut reports = vec![self.after(millis, said.clone())];
         if twice {
             let more = self.random.below(QUICK_MILLIS);
-            reports.push(self.after(millis + more, Event::Report { to, attempt, outcome }));
+            reports.push(self.after(millis + more, said));
         }
         if let Some(known) = self.under_way.get_mut(&attempt.attempt) {
             known.reports.extend(reports);
@@ -427,6 +460,11 @@ impl World {
 
     /// The attempt's outcome no longer matters; what left may still arrive.
     pub(crate) fn abandon(&mut self, attempt: AttemptRef) {
+        let is_outside = |known: &UnderWay| known.life == OUTSIDE;
+        if self.under_way.get(&attempt.attempt).is_some_and(is_outside) {
+            // A program goes on until it is told.
+            return;
+        }
         self.drop_attempt(attempt.attempt, 0);
     }
 
@@ -482,7 +520,7 @@ impl World {
             // Whatever was still on its way is ended first: only then is "not done" true.
             self.events.retain(|_, event| match event {
                 Event::Arrive(of, _) | Event::Report { attempt: of, .. } => of.attempt != attempt.attempt,
-                Event::Checkpoint(_) => true,
+                Event::Checkpoint(_) | Event::Beat(_) | Event::Finish { .. } => true,
             });
             self.under_way.remove(&attempt.attempt);
             Outcome::NotDone(crashed())

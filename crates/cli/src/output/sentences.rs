@@ -39,7 +39,12 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
     let at = |name: &str| When::parse(&field(name)).map_or_else(|| field(name), |when| when.long(now));
     match waiting["state"].as_str() {
         Some("running") => Reason::new(
-            format!("attempt {} is under way since {}", field("attempt"), at("since")),
+            format!(
+                "attempt {} is under way since {}{}",
+                field("attempt"),
+                at("since"),
+                lease(&waiting["lease"], now)
+            ),
             match subject {
                 Subject::Action(id) => format!("its end or its timeout; `sprag action cancel {id}` asks it to stop"),
                 Subject::Execution(_) => "the attempt's end or its timeout".to_owned(),
@@ -57,6 +62,7 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
                 Subject::Execution(_) => "time; `sprag action retry-now` makes it due at once".to_owned(),
             },
         ),
+        Some("waiting") if waiting["for"] == "runner" => runner(&field("object"), &at("since")),
         Some("waiting") => held(waiting, subject, &field("object"), &at("until")),
         Some("done") => Reason::new("nothing is left to happen", "nothing: it has ended"),
         _ => Reason::new(
@@ -64,6 +70,26 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
             "a newer `sprag` knows more",
         ),
     }
+}
+
+/// Who holds an attempt, where a program outside the server performs it.
+fn lease(lease: &Value, now: Timestamp) -> String {
+    let Some(until) = lease["until"].as_str() else {
+        return String::new();
+    };
+    let until = When::parse(until).map_or_else(|| plain(until), |when| when.long(now));
+    match lease["runner"].as_str() {
+        Some(runner) => format!(", leased to runner `{}` until {until}", plain(runner)),
+        None => format!(", leased to a program without a name until {until}"),
+    }
+}
+
+/// Nobody asks for such work.
+fn runner(name: &str, since: &str) -> Reason {
+    Reason::new(
+        format!("it waits for runner `{name}`; nobody asked for it since {since}"),
+        format!("a program that asks for its type as runner `{name}`: `POST /v1/runners/lease`"),
+    )
 }
 
 fn attempts(count: u64) -> String {
@@ -91,10 +117,6 @@ fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Rea
         "rate" => Reason::new(
             format!("the rate of `{object}` is used up{then}"),
             "time, or a higher rate",
-        ),
-        "runner" => Reason::new(
-            format!("no runner serves `{object}`"),
-            "a program that leases actions of this type",
         ),
         "dependency" => Reason::new(format!("it waits for {object}"), "its end"),
         "killSwitch" => Reason::new(
@@ -189,6 +211,35 @@ mod tests {
         sentences.sort_unstable();
         sentences.dedup();
         assert_eq!(sentences.len(), kinds.len());
+    }
+
+    #[test]
+    fn a_leased_attempt_says_whose_it_is_and_until_when() {
+        let mut waiting = json!({
+            "state": "running", "attempt": "att_1", "since": "2026-01-31T11:59:00.000Z",
+            "lease": {"runner": "gpu", "until": "2026-01-31T12:00:30.000Z"},
+        });
+        let what = at_noon(&waiting, Subject::Action("act_1")).what;
+        assert!(
+            what.ends_with("leased to runner `gpu` until 2026-01-31 12:00:30Z (in 30s)"),
+            "{what}"
+        );
+        waiting["lease"]["runner"] = Value::Null;
+        let what = at_noon(&waiting, Subject::Action("act_1")).what;
+        assert!(what.contains("leased to a program without a name until"), "{what}");
+    }
+
+    #[test]
+    fn whoever_waits_for_a_runner_hears_since_when_nobody_asked() {
+        let waiting = json!({
+            "state": "waiting", "for": "runner", "object": "gpu", "since": "2026-01-31T11:00:00.000Z",
+        });
+        let reason = at_noon(&waiting, Subject::Action("act_1"));
+        assert_eq!(
+            reason.what,
+            "it waits for runner `gpu`; nobody asked for it since 2026-01-31 11:00:00Z (1h ago)"
+        );
+        assert!(reason.freed_by.contains("/v1/runners/lease"));
     }
 
     #[test]

@@ -135,6 +135,9 @@ pub(crate) fn action(document: &Value) -> String {
     );
     table.pair("machine", machine_of(document));
     table.pair("execution", field(document, "executionId"));
+    if field(document, "runner") != field(document, "type") {
+        table.pair("runner", field(document, "runner"));
+    }
     table.pair("status", field(document, "status"));
     table.pair(
         "waiting",
@@ -159,7 +162,7 @@ pub(super) fn error(error: &Value) -> String {
 }
 
 fn attempts(document: &Value) -> String {
-    let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "ERROR"]);
+    let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "LEASED TO", "ERROR"]);
     for attempt in document["attempts"].as_array().into_iter().flatten() {
         let why = if attempt["error"].is_object() {
             error(&attempt["error"])
@@ -172,6 +175,7 @@ fn attempts(document: &Value) -> String {
             instant(attempt, "startTime"),
             instant(attempt, "endTime"),
             field(attempt, "outcome"),
+            field(&attempt["lease"], "runner"),
             why,
         ]);
     }

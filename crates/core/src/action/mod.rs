@@ -2,6 +2,7 @@
 
 pub mod definition;
 pub mod error;
+pub mod lease;
 pub mod lifecycle;
 pub mod outcome;
 pub mod progress;
@@ -11,6 +12,7 @@ pub mod typed;
 
 pub use definition::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
 pub use error::ActionError;
+pub use lease::{Lease, Route};
 pub use lifecycle::{IllegalMove, Status};
 pub use outcome::{Done, Failure, Outcome, Probe, ResultEvent, Verdict};
 pub use progress::{Action, AttemptRecord, Body, CancelledBy, LimitUse, Next, Origin, Remark};

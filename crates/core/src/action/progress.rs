@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::definition::{OnUnknown, Rate};
 use super::error::ActionError;
+use super::lease::{Lease, Route};
 use super::lifecycle::{IllegalMove, Status};
 use super::outcome::{Done, Failure, Outcome, ResultEvent, Verdict};
 use super::retry::{Judgement, Policy, Trial};
@@ -78,6 +79,9 @@ pub struct Body {
     /// The limits it is under, keys rendered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitUse>,
+    /// The external runner that performs it, where the definition names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
     /// Where its attempts go, as `host:port`, when that was known at the trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
@@ -165,6 +169,9 @@ pub struct AttemptRecord {
     /// What it cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Whose it is, where a program outside this process performs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
 }
 
 /// Somebody asked for an action to end.
@@ -272,10 +279,20 @@ impl Action {
         format!("{}.{}", self.id, self.body.generation)
     }
 
-    /// The queue it waits in: its type, the keys it is limited by, and where it goes. Whatever holds one of a line
-    /// back holds all of it back.
+    /// What it asks of an external runner, where one performs it.
+    pub fn route(&self) -> Option<Route> {
+        let runner = self.body.runner.as_ref()?;
+        Some(Route::new(runner, &self.kind, &self.tags))
+    }
+
+    /// The queue it waits in: its type, the runner it is for, the keys it is limited by, and where it goes. Whatever
+    /// holds one of a line back holds all of it back.
     pub fn line(&self) -> String {
         let mut line = self.kind.clone();
+        if let Some(route) = self.route() {
+            line.push('\u{1d}');
+            line.push_str(&route.text());
+        }
         for limit in &self.body.limits {
             line.push('\u{1f}');
             line.push_str(&limit.key);
@@ -314,8 +331,16 @@ impl Action {
             outcome: None,
             error: None,
             cost: None,
+            lease: None,
         });
         Ok(&self.body.attempts[self.body.attempts.len() - 1])
+    }
+
+    /// The attempt under way is a program's, for so long. To be committed before the program hears of it.
+    pub fn lease(&mut self, lease: Lease) {
+        if let Some(current) = self.body.attempts.last_mut() {
+            current.lease = Some(lease);
+        }
     }
 
     /// An attempt ended. The outcome of any attempt but the current one is refused.

@@ -56,11 +56,14 @@ impl Lane {
             let sent = lane.config_sent(&action)?;
             if let Some(version) = retry.version {
                 match lane.machine(&action.origin.machine.clone(), version)? {
-                    Some(machine) if machine.action(&action.action_id).is_some() => {
+                    Some(machine) => {
+                        let Some((_, definition)) = machine.action(&action.action_id) else {
+                            return Ok(Err(lacks_action(&action, version)));
+                        };
                         action.origin.version = version;
                         action.body.version = version;
+                        action.body.runner.clone_from(&definition.runner);
                     }
-                    Some(_) => return Ok(Err(lacks_action(&action, version))),
                     None => return Ok(Err(no_version(&action, version))),
                 }
             }
@@ -76,7 +79,7 @@ impl Lane {
             };
             if sent.as_ref() != Some(&config) {
                 // Another body needs another idempotency key, wherever it comes from.
-                action.body.destination = lane.hands().destination(&action.kind, &config.config);
+                action.body.destination = lane.destination(&action, &config.config);
                 action.body.generation += 1;
             }
             let deadline = lane.deadline_of(&action)?;
@@ -184,6 +187,7 @@ impl Lane {
             let mut view = ActionView::of(&action, status);
             let waiting = view.waiting.clone();
             view.waiting = waiting.under(std::iter::once(&action), &self.control.switches, self.now);
+            view.renew(&self.dispatcher.leases);
             Answer::Action(Box::new(view))
         }))
     }

@@ -64,7 +64,9 @@ impl Lane {
             return Ok(());
         }
         self.note_begun(&action);
-        self.batch.jobs.push(self.job(&action, &machine, attempt, Task::Run));
+        let mut job = self.job(&action, &machine, attempt, Task::Run);
+        self.lease_attempt(&mut action, &mut job);
+        self.batch.jobs.push(job);
         self.batch
             .put_action(Write::Update(Variables::Unchanged), action.clone());
         aggregate.actions.insert(id, action);
@@ -79,7 +81,7 @@ impl Lane {
     }
 
     /// The machine version whose definition an action follows: its own, even after its execution moved on.
-    fn machine_of_action(&mut self, action: &Action) -> Result<Arc<Machine>, Error> {
+    pub(super) fn machine_of_action(&mut self, action: &Action) -> Result<Arc<Machine>, Error> {
         let (name, version) = (action.origin.machine.clone(), action.origin.version);
         self.machine(&name, version)?.ok_or_else(|| Error::Corrupt {
             detail: format!("machine `{name}` version {version} is not stored"),
@@ -108,6 +110,7 @@ impl Lane {
             timeout_millis: timeout.min(left),
             checkpoint: action.body.checkpoint.clone(),
             templates: Arc::clone(&machine.templates),
+            lease: None,
         }
     }
 
@@ -128,7 +131,7 @@ impl Lane {
 
     fn settle_one(&mut self, aggregate: &mut Aggregate, at: AttemptRef, outcome: Outcome) -> Result<(), Error> {
         let Some(mut action) = aggregate.actions.get(&at.action).cloned() else {
-            tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
+            self.drop_outcome(at);
             return Ok(());
         };
         let machine = self.machine_of_action(&action)?;
@@ -138,10 +141,14 @@ impl Lane {
             Outcome::NotDone(failure) | Outcome::Unknown(failure) if failure.error.kind == kind::CRASHED
         );
         let Ok(next) = settle_by(&mut action, &machine, at.attempt, outcome, self.now) else {
-            tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
+            self.drop_outcome(at);
             return Ok(());
         };
         self.note_settled(&action, next == Next::Again);
+        if self.dispatcher.leases.end(at.attempt) {
+            self.dispatcher.polls.withdraw(at.attempt);
+            self.batch.abandons.push(at);
+        }
         // Whatever this batch was to find out about the attempt is known now.
         self.batch.jobs.retain(|job| job.attempt != at);
         if !crashed {
@@ -159,6 +166,12 @@ impl Lane {
         let own = self.machine_of(aggregate)?;
         self.end_action(aggregate, &own, action, next);
         Ok(())
+    }
+
+    /// An outcome of an attempt that is not the current one says nothing any more.
+    fn drop_outcome(&self, at: AttemptRef) {
+        self.metrics.superseded.add(1);
+        tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
     }
 
     /// A running attempt wants a value committed with it.
@@ -216,9 +229,16 @@ impl Lane {
         let Some(mut action) = aggregate.actions.get(&id).cloned() else {
             return Ok(());
         };
-        let Some(attempt) = action.current().map(|current| current.id) else {
+        let Some(current) = action.current() else {
             return Ok(());
         };
+        let (attempt, lease) = (current.id, current.lease.clone());
+        if let Some(lease) = lease {
+            // Whoever performs it did not die with that process.
+            self.dispatcher.adopt(attempt, &action, self.now);
+            self.adopt_lease(&action, attempt, lease.renewed(self.now));
+            return Ok(());
+        }
         action.body.crashes = after_crash(action.body.crashes, self.after_short_life);
         self.dispatcher.adopt(attempt, &action, self.now);
         let at = AttemptRef {
@@ -308,7 +328,7 @@ fn settle_by(
 }
 
 /// What an attempt is given: the facts frozen at the trigger, or the definition's own constant.
-fn config_of(action: &Action, definition: Option<&Definition>) -> Frozen {
+pub(super) fn config_of(action: &Action, definition: Option<&Definition>) -> Frozen {
     if let Some(frozen) = &action.body.frozen {
         return frozen.clone();
     }

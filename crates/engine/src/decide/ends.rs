@@ -95,6 +95,7 @@ impl Lane {
             action: action.id,
             execution: aggregate.head.id,
         };
+        self.dispatcher.leases.ask_to_stop(attempt.attempt);
         self.batch.cancels.push(attempt);
         self.batch
             .due

@@ -12,6 +12,7 @@ mod ends;
 mod executions;
 mod feed;
 mod jobs;
+mod leases;
 mod messages;
 mod migrate;
 mod once;
@@ -54,6 +55,10 @@ impl Lane {
                 let lines = self.dispatcher.status(&self.control.switches, self.now);
                 Ok(Ok(Answer::Queue(lines)))
             }
+            Request::Lease(poll) => Ok(Ok(self.lease(poll))),
+            Request::Heartbeat(attempt, checkpoint) => Ok(self.heartbeat(*attempt, checkpoint.as_ref())),
+            Request::Finish(attempt, outcome) => self.finish(*attempt, outcome),
+            Request::LeasedConfig(attempt) => self.leased_config(*attempt),
             Request::Control(request) => Ok(self.control(request)),
             Request::Internal(internal) => self.decide_internal(internal),
         }
@@ -68,6 +73,7 @@ impl Lane {
             Internal::Begin(execution, action) => self.begin(*execution, *action)?,
             Internal::Lost(execution, action) => self.lost(*execution, *action)?,
             Internal::Overdue(attempt) => self.overdue(*attempt)?,
+            Internal::LeaseOver(attempt) => self.lease_over(*attempt)?,
             Internal::Continue(execution) => self.go_on(*execution)?,
             Internal::Chore(chore) => self.do_chore(chore)?,
             Internal::JobStep(step) => self.step_job(step)?,

@@ -43,7 +43,8 @@ impl Lane {
                     Ok(wait) => wait,
                     Err(error) => return Some(self.create_dead(action, *error)),
                 };
-                action.body.destination = config.and_then(|config| self.hands().destination(&definition.kind, config));
+                action.body.runner.clone_from(&definition.runner);
+                action.body.destination = config.and_then(|config| self.destination(&action, config));
                 action.body.frozen = frozen;
                 action.body.limits = limit_uses(definition, limit_keys);
                 action.body.deadline_at = definition.deadline.map(|deadline| self.now.plus(deadline));
@@ -61,6 +62,14 @@ impl Lane {
                 machine.skips_named.contains(&end.action_id).then_some(end)
             }
             Fate::Dead(error) => Some(self.create_dead(action, error)),
+        }
+    }
+
+    /// Where an action goes, where this process performs it and can know.
+    pub(super) fn destination(&self, action: &Action, config: &Value) -> Option<String> {
+        match action.body.runner {
+            Some(_) => None,
+            None => self.hands().destination(&action.kind, config),
         }
     }
 
@@ -165,7 +174,7 @@ pub(super) fn own_limits(machine: &Machine, definition: &Definition) -> Vec<Limi
     reason = "the seconds were checked to be in range"
 )]
 fn wait_millis(definition: &Definition, config: Option<&Value>) -> Result<u64, Box<ActionError>> {
-    if definition.kind != WAIT {
+    if definition.kind != WAIT || definition.runner.is_some() {
         return Ok(0);
     }
     let seconds = config.and_then(|config| config.get("seconds")).and_then(Value::as_f64);

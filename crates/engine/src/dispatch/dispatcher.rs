@@ -10,9 +10,14 @@ use sprag_store::traits::{ReadyKey, ReadyRef};
 use super::circuit::{CircuitOptions, Circuits};
 use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
+use super::polls::Polls;
 use crate::command::LineStatus;
 use crate::control::Switches;
+use crate::leases::Leases;
 use crate::view::{Waiting, WaitingFor};
+
+/// How long a suspect waits for a permit that others hold, before it is looked at again, in milliseconds.
+const SUSPECT_REST_MILLIS: u64 = 1_000;
 
 /// An action to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +52,9 @@ pub(crate) struct Dispatcher {
     eligible: BTreeMap<(u8, u64), String>,
     place_of: BTreeMap<String, (u8, u64)>,
     /// Lines of which nothing is in memory and something in the store.
-    hungry: BTreeSet<String>,
+    pub(super) hungry: BTreeSet<String>,
     /// Lines that lack something, under what they lack.
-    parked: BTreeMap<Lack, BTreeSet<String>>,
+    pub(super) parked: BTreeMap<Lack, BTreeSet<String>>,
     lack_of: BTreeMap<String, Lack>,
     turn: u64,
     /// Chosen, but not begun yet: they hold their place among those under way.
@@ -57,6 +62,10 @@ pub(crate) struct Dispatcher {
     pub(super) permits: Permits,
     circuits: Circuits,
     destinations: BTreeMap<AttemptId, String>,
+    /// Programs that wait for work.
+    pub(crate) polls: Polls,
+    /// Attempts that programs outside this process perform.
+    pub(crate) leases: Leases,
     /// Suspects run alone, after everything else.
     suspects: BTreeMap<ActionId, Suspect>,
     /// When something was last chosen.
@@ -68,7 +77,7 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(caps: Caps, circuits: CircuitOptions) -> Self {
+    pub(crate) fn new(caps: Caps, circuits: CircuitOptions, now: Timestamp) -> Self {
         Self {
             lines: BTreeMap::new(),
             eligible: BTreeMap::new(),
@@ -81,6 +90,8 @@ impl Dispatcher {
             permits: Permits::new(caps),
             circuits: Circuits::new(circuits),
             destinations: BTreeMap::new(),
+            polls: Polls::new(now),
+            leases: Leases::default(),
             suspects: BTreeMap::new(),
             chosen_at: Timestamp::default(),
             alone: BTreeSet::new(),
@@ -101,6 +112,7 @@ impl Dispatcher {
         self.permits.forget();
         self.circuits.forget();
         self.destinations.clear();
+        self.polls.forget();
         self.suspects.clear();
         self.alone.clear();
     }
@@ -113,11 +125,17 @@ impl Dispatcher {
     /// Lets nothing more start.
     pub(crate) fn close(&mut self) {
         self.closed = true;
+        self.polls.close();
     }
 
     /// How many attempts are under way.
     pub(crate) fn running(&self) -> usize {
         self.permits.len()
+    }
+
+    /// How many of them this process performs itself.
+    pub(crate) fn performing(&self) -> usize {
+        self.permits.len().saturating_sub(self.leases.len())
     }
 
     /// A line the store knows of. Actions that are held stand in none: theirs has no name.
@@ -137,7 +155,7 @@ impl Dispatcher {
         }
         let name = action.line();
         let line = self.lines.entry(name.clone()).or_insert_with(|| Line::of(action));
-        line.learn(&action.body.limits);
+        line.learn(action);
         let key = ReadyKey {
             priority: action.priority,
             run_at: action.run_at,
@@ -223,8 +241,18 @@ impl Dispatcher {
                 self.park(name, lack);
                 continue;
             }
+            let poll = line.route.as_ref().map(|route| self.polls.find(route).ok_or(route));
+            let poll = match poll.transpose() {
+                Ok(poll) => poll,
+                Err(route) => {
+                    let lack = Lack::Runner(route.clone());
+                    self.park(name, lack);
+                    continue;
+                }
+            };
             let attempt = mint.attempt(execution.slot());
             self.permits.take(attempt, &need, now);
+            self.polls.take(poll, attempt);
             if let Some(destination) = line.destination.clone() {
                 self.circuits.begin(&destination, attempt);
                 self.destinations.insert(attempt, destination);
@@ -240,7 +268,7 @@ impl Dispatcher {
     }
 
     fn choose_suspect(&mut self, mint: &mut Mint, now: Timestamp) -> Option<Chosen> {
-        if self.permits.len() > 0 || self.is_hungry() {
+        if self.performing() > 0 || self.is_hungry() || self.permits.is_full() {
             return None;
         }
         let mut free = self.suspects.iter().filter(|(_, suspect)| suspect.not_before <= now);
@@ -286,6 +314,13 @@ impl Dispatcher {
             self.join(action);
             return None;
         }
+        let poll = self.polls.taken_from(attempt);
+        if action.body.runner.is_some() && poll.is_none() {
+            // Whoever asked for it has gone: it waits for the next.
+            self.release(attempt);
+            self.join(action);
+            return None;
+        }
         if limits == action.body.limits {
             return Some(attempt);
         }
@@ -300,6 +335,7 @@ impl Dispatcher {
             return None;
         }
         self.permits.take(attempt, &need, now);
+        self.polls.take(poll, attempt);
         if let Some(destination) = destination {
             self.circuits.begin(&destination, attempt);
             self.destinations.insert(attempt, destination);
@@ -307,14 +343,19 @@ impl Dispatcher {
         Some(attempt)
     }
 
-    /// Nothing else is under way, so of all limits only a rate can stand in the way of a suspect.
+    /// This process performs nothing else, so of all limits only a rate, or what others perform, can stand in the way of a
+    /// suspect.
     fn begin_alone(&mut self, action: &Action, attempt: AttemptId, now: Timestamp) -> Option<AttemptId> {
         self.release(attempt);
         let need = Need {
             kind: &action.kind,
             limits: &action.body.limits,
         };
-        if let Some(Lack::Rate(_, until)) = self.permits.lacks(&need, now) {
+        if let Some(lack) = self.permits.lacks(&need, now) {
+            let until = match lack {
+                Lack::Rate(_, until) => until,
+                _ => now.plus(SUSPECT_REST_MILLIS),
+            };
             self.suspect(action, until);
             return None;
         }
@@ -327,7 +368,7 @@ impl Dispatcher {
     fn answer(&mut self, name: &str, action: Option<&Action>) {
         if let Some(line) = self.lines.get_mut(name) {
             match action {
-                Some(action) => line.learn(&action.body.limits),
+                Some(action) => line.learn(action),
                 None => line.numbers = Numbers::Unknown,
             }
             self.requeue(name);
@@ -379,6 +420,7 @@ impl Dispatcher {
             self.circuits.let_go(&destination, attempt);
         }
         self.alone.remove(&attempt);
+        self.polls.give_back(attempt);
         for freed in self.permits.release(attempt) {
             self.unpark(&freed);
         }
@@ -388,11 +430,12 @@ impl Dispatcher {
     pub(crate) fn next_wake(&self) -> Option<Timestamp> {
         let times = self.parked.keys().filter_map(|lack| match lack {
             Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
-            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Switch(_) => None,
+            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Switch(_) | Lack::Runner(_) => None,
         });
         // One whose time has come waits for what is under way to end, not for the clock.
         let suspects = self.suspects.values().map(|suspect| suspect.not_before);
-        times.chain(suspects.filter(|&at| at > self.chosen_at)).min()
+        let suspects = suspects.filter(|&at| at > self.chosen_at);
+        times.chain(suspects).chain(self.polls.next_end()).min()
     }
 
     /// What a queued action waits for.
@@ -409,6 +452,7 @@ impl Dispatcher {
             Some(Lack::Rate(key, until)) => waiting(WaitingFor::Rate, key.clone(), Some(*until)),
             Some(Lack::Circuit(destination, until)) => waiting(WaitingFor::Circuit, destination.clone(), Some(*until)),
             Some(Lack::Switch(switch)) => waiting(WaitingFor::KillSwitch, switch.to_string(), None),
+            Some(Lack::Runner(route)) => self.waiting_for_runner(route),
             Some(Lack::Total) | None => waiting(WaitingFor::Permit, "this node".to_owned(), None),
         }
     }
@@ -417,6 +461,7 @@ impl Dispatcher {
     pub(crate) fn status(&self, switches: &Switches, now: Timestamp) -> Vec<LineStatus> {
         let line = |(name, line): (&String, &Line)| LineStatus {
             kind: line.kind.clone(),
+            runner: line.route.as_ref().map(|route| route.runner.clone()),
             limits: line.limits.iter().map(|LimitUse { key, .. }| key.clone()).collect(),
             destination: line.destination.clone(),
             ready: line.len(),
@@ -424,7 +469,10 @@ impl Dispatcher {
             running: self.permits.of_type(&line.kind),
             waiting: match switches.holding_type(&line.kind, now) {
                 Some(switch) => Some(lack_waiting(&Lack::Switch(switch), now)),
-                None => self.lack_of.get(name).map(|lack| lack_waiting(lack, now)),
+                None => self.lack_of.get(name).map(|lack| match lack {
+                    Lack::Runner(route) => self.waiting_for_runner(route),
+                    lack => lack_waiting(lack, now),
+                }),
             },
         };
         self.lines.iter().map(line).collect()
@@ -469,7 +517,7 @@ impl Dispatcher {
         }
     }
 
-    fn unpark(&mut self, lack: &Lack) {
+    pub(super) fn unpark(&mut self, lack: &Lack) {
         for name in self.parked.remove(lack).unwrap_or_default() {
             self.lack_of.remove(&name);
             self.requeue(&name);
@@ -518,5 +566,6 @@ fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
         Lack::Key(key) => waiting(WaitingFor::Permit, key, None),
         Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),
         Lack::Circuit(destination, until) => waiting(WaitingFor::Circuit, destination, Some(*until)),
+        Lack::Runner(route) => waiting(WaitingFor::Runner, &route.runner, None),
     }
 }

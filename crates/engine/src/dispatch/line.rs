@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sprag_core::action::{Action, LimitUse};
+use sprag_core::action::{Action, LimitUse, Route};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::ReadyRef;
@@ -34,6 +34,8 @@ pub(super) enum Numbers {
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) kind: String,
+    /// What its actions ask of an external runner; none where this process performs them.
+    pub(super) route: Option<Route>,
     pub(super) limits: Vec<LimitUse>,
     pub(super) destination: Option<String>,
     /// Whether the numbers of its limits are known.
@@ -48,6 +50,7 @@ impl Line {
     pub(super) fn of(action: &Action) -> Self {
         Self {
             kind: action.kind.clone(),
+            route: action.route(),
             limits: action.body.limits.clone(),
             destination: action.body.destination.clone(),
             numbers: Numbers::Known,
@@ -63,7 +66,8 @@ impl Line {
             None => (name, None),
         };
         let mut parts = before.split('\u{1f}');
-        let kind = parts.next().unwrap_or_default().to_owned();
+        let first = parts.next().unwrap_or_default();
+        let (kind, route) = first.split_once('\u{1d}').unwrap_or((first, ""));
         let limits = parts
             .map(|key| LimitUse {
                 key: key.to_owned(),
@@ -72,7 +76,8 @@ impl Line {
             })
             .collect();
         Self {
-            kind,
+            kind: kind.to_owned(),
+            route: Route::parse(kind, route),
             limits,
             destination,
             numbers: Numbers::Unknown,
@@ -109,9 +114,10 @@ impl Line {
         asks
     }
 
-    /// The numbers are those of one of its actions.
-    pub(super) fn learn(&mut self, limits: &[LimitUse]) {
-        self.limits = limits.to_vec();
+    /// One of its actions tells what the name could not: the numbers of its limits.
+    pub(super) fn learn(&mut self, action: &Action) {
+        self.limits.clone_from(&action.body.limits);
+        self.route = action.route();
         self.numbers = Numbers::Known;
     }
 

@@ -9,9 +9,11 @@ mod dispatcher;
 mod limits;
 mod line;
 mod permits;
+mod polls;
 mod rate;
 
 pub use circuit::CircuitOptions;
 pub(crate) use dispatcher::Dispatcher;
 pub(crate) use line::LINE_MAX;
 pub use permits::Caps;
+pub use polls::PollId;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sprag_core::action::LimitUse;
+use sprag_core::action::{LimitUse, Route};
 use sprag_core::ids::{AttemptId, SwitchId};
 use sprag_core::time::Timestamp;
 
@@ -54,6 +54,8 @@ pub(crate) enum Lack {
     Circuit(String, Timestamp),
     /// A switch holds all of its type.
     Switch(SwitchId),
+    /// No program asks for it. The last of these, so that all of its kind stand together at the end.
+    Runner(Route),
 }
 
 /// The attempts under way and what they hold.
@@ -94,6 +96,11 @@ impl Permits {
         self.held.len()
     }
 
+    /// Whether no other attempt may begin.
+    pub(super) fn is_full(&self) -> bool {
+        self.held.len() >= self.caps.total
+    }
+
     /// How many attempts of a type are under way.
     pub(super) fn of_type(&self, kind: &str) -> usize {
         self.by_type.get(kind).map_or(0, BTreeSet::len)
@@ -101,7 +108,7 @@ impl Permits {
 
     /// What an attempt would lack, without taking anything.
     pub(super) fn lacks(&mut self, need: &Need<'_>, now: Timestamp) -> Option<Lack> {
-        if self.held.len() >= self.caps.total {
+        if self.is_full() {
             return Some(Lack::Total);
         }
         if self

@@ -5,7 +5,9 @@ mod cache;
 mod chores;
 mod closed;
 mod jobs;
+mod leases;
 mod machines;
+mod recovery;
 mod tick;
 mod wants;
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use sprag_core::action::Status;
 use sprag_core::clock::Clock;
-use sprag_core::ids::{ActionId, Mint};
+use sprag_core::ids::Mint;
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::records::Life;
-use sprag_store::traits::{DueAction, Loaded};
+use sprag_store::traits::Loaded;
 use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 
 use super::batch::{Batch, Change};
@@ -22,21 +22,17 @@ use super::machines::Machines;
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
 use crate::closings::Closings;
-use crate::command::{Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request};
+use crate::command::{Answer, Code, Command, Internal, Refusal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
 use crate::decide::EXPIRY_EVERY_MILLIS;
 use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
 use crate::metrics::Metrics;
-use crate::options::{
-    BATCH_MAX, BEGIN_MAX, CACHE_MAX, CANCEL_GRACE_MILLIS, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS,
-};
+use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
 use crate::timers::{Due, Timers};
 use crate::view::execution_waiting;
 
-/// How many records are read at once on start.
-const PAGE: usize = 1_000;
 /// How long the engine's own work waits after the store refused to write, in milliseconds.
 const STORE_REST_MILLIS: u64 = 500;
 
@@ -69,7 +65,7 @@ pub type Publish = Box<dyn FnMut(&[Change]) + Send>;
 /// One writer.
 pub struct Lane {
     pub(crate) store: Box<dyn LaneStore>,
-    hands: Box<dyn Hands>,
+    pub(super) hands: Box<dyn Hands>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn FnMut() -> u64 + Send>,
     publish: Publish,
@@ -89,9 +85,9 @@ pub struct Lane {
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
     /// The engine's own requests that come next.
-    pending: Vec<Request>,
+    pub(super) pending: Vec<Request>,
     /// What an earlier process left running and nobody has settled yet. Until then nothing begins.
-    lost: VecDeque<Request>,
+    pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
     store_rests_until: Option<Timestamp>,
     started_at: Timestamp,
@@ -127,7 +123,7 @@ impl Lane {
             publish,
             cache: Cache::new(CACHE_MAX),
             machines: Machines::default(),
-            dispatcher: Dispatcher::new(options.caps.clone(), options.circuits),
+            dispatcher: Dispatcher::new(options.caps.clone(), options.circuits, now),
             timers: Timers::new(),
             control: Control::default(),
             jobs: Jobs::new(),
@@ -155,43 +151,6 @@ impl Lane {
         )?;
         lane.gather()?;
         Ok(lane)
-    }
-
-    /// What an earlier process left.
-    fn gather(&mut self) -> Result<(), Error> {
-        self.read_control()?;
-        self.gather_jobs()?;
-        let lost = self.all_running()?.into_iter();
-        self.lost
-            .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
-        for line in self.store.lines(self.fence.shard)? {
-            self.dispatcher.know(&line);
-        }
-        let mut after = None;
-        loop {
-            let page = self.store.deferred(self.fence.shard, after, PAGE)?;
-            after = page.last().copied();
-            let full = page.len() == PAGE;
-            self.pending
-                .extend(page.into_iter().map(|id| Request::Internal(Internal::Continue(id))));
-            if !full {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The actions whose attempt is under way, as stored.
-    fn all_running(&mut self) -> Result<Vec<DueAction>, Error> {
-        let mut running = Vec::new();
-        loop {
-            let after = running.last().map(|found: &DueAction| found.action);
-            let page = self.store.running(self.fence.shard, after, PAGE)?;
-            let full = page.len() == PAGE;
-            running.extend(page);
-            if !full {
-                return Ok(running);
-            }
-        }
     }
 
     /// When the lane wants to be woken, if nobody asks for anything.
@@ -230,6 +189,11 @@ impl Lane {
         self.dispatcher.running()
     }
 
+    /// How many of them this process performs itself.
+    pub fn performing(&self) -> usize {
+        self.dispatcher.performing()
+    }
+
     /// Lets no further attempt start.
     pub fn stop_starting(&mut self) {
         self.dispatcher.close();
@@ -262,16 +226,21 @@ impl Lane {
         let room = self.lost.len().min(BATCH_MAX);
         commands.splice(..0, self.lost.drain(..room).map(Command::own));
         let due = self.timers.take_due(self.now, BATCH_MAX);
-        commands.extend(due.into_iter().map(|due| {
-            Command::own(Request::Internal(match due {
-                Due::Timer(key) => Internal::Timer(key),
-                Due::Action(execution, action) => Internal::Due(execution, action),
-                Due::Overdue(attempt) => Internal::Overdue(attempt),
-            }))
-        }));
+        let due: Vec<Internal> = due.into_iter().filter_map(|due| self.due(due)).collect();
+        commands.extend(due.into_iter().map(|due| Command::own(Request::Internal(due))));
         self.chores(&mut commands)?;
         commands.extend(self.job_step(commands.len())?.map(Command::own));
         Ok(commands)
+    }
+
+    /// What is to be done about something that is due.
+    fn due(&mut self, due: Due) -> Option<Internal> {
+        Some(match due {
+            Due::Timer(key) => Internal::Timer(key),
+            Due::Action(execution, action) => Internal::Due(execution, action),
+            Due::Overdue(attempt) => Internal::Overdue(attempt),
+            Due::Lease(attempt) => return self.lease_due(attempt),
+        })
     }
 
     /// Reads on in a line until it holds something that may be chosen, or nothing is left.
@@ -317,6 +286,7 @@ impl Lane {
                     Some(action) if waiting.is_for_permit() => self.dispatcher.explain(action),
                     _ => waiting,
                 };
+                view.waiting.renew(&self.dispatcher.leases);
             }
         }
     }
@@ -347,6 +317,7 @@ impl Lane {
         let mut wanted = Wanted::default();
         for command in commands {
             want(&command.request, &mut wanted);
+            self.want_leased(&command.request, &mut wanted);
             wanted.idempotency.extend(command.idempotency.map(|once| once.scope));
         }
         // A thousand starts of one machine ask once for its newest version.
@@ -407,6 +378,7 @@ impl Lane {
         }
         self.store_rests_until = None;
         self.keep_waits(&mut commands, &replies);
+        self.keep_polls(&mut commands, &replies);
         self.act();
         for (command, reply) in commands.into_iter().zip(replies) {
             if let Some(sender) = command.reply {
@@ -436,8 +408,12 @@ impl Lane {
         self.pending.extend(batch.next);
         self.control.board.show(&self.control.switches);
         for job in batch.jobs {
-            self.hands.start(job);
+            match job.lease {
+                None => self.hands.start(job),
+                Some(_) => self.dispatcher.polls.grant(job),
+            }
         }
+        self.answer_polls();
         for attempt in batch.cancels {
             self.hands.cancel(attempt);
         }
@@ -509,55 +485,6 @@ impl Lane {
         Ok(())
     }
 
-    /// Drops everything derived from the failed batch and derives it again from what is stored.
-    fn forget(&mut self) -> Result<(), Error> {
-        for machine in self.batch.newest.keys() {
-            // What the batch applied on top of what is stored is not.
-            let stored = self.loaded.newest.iter().find(|(name, _)| name == machine);
-            self.machines
-                .forget_after(machine, stored.map_or(0, |(_, version)| *version));
-        }
-        self.batch = Batch::default();
-        self.loaded = Loaded::default();
-        self.cache.clear();
-        self.timers = Timers::new();
-        self.dispatcher.forget();
-        self.read_control()?;
-        let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
-        for found in self.all_running()? {
-            self.readopt(found.action)?;
-        }
-        for line in self.store.lines(self.fence.shard)? {
-            self.dispatcher.know(&line);
-        }
-        self.pending = kept;
-        Ok(())
-    }
-
-    /// An attempt that this process has under way keeps its permits, and its time to end if it was asked to.
-    fn readopt(&mut self, action: ActionId) -> Result<(), Error> {
-        let found = self.store.load(&Wanted {
-            actions: vec![action],
-            ..Wanted::default()
-        })?;
-        for row in found.actions {
-            let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-            let Some(attempt) = action.current().map(|attempt| attempt.id) else {
-                continue;
-            };
-            self.dispatcher.adopt(attempt, &action, self.now);
-            if let Some(request) = action.body.cancel {
-                let at = AttemptRef {
-                    attempt,
-                    action: action.id,
-                    execution: action.origin.execution,
-                };
-                self.timers.add(request.at.plus(CANCEL_GRACE_MILLIS), Due::Overdue(at));
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn shard(&self) -> ShardId {
         self.fence.shard
     }
@@ -586,7 +513,7 @@ fn is_lost(request: &Request) -> bool {
 }
 
 /// The engine's own requests that must not be lost while the store rests: everything the store cannot bring back.
-fn is_kept(request: &Request) -> bool {
+pub(super) fn is_kept(request: &Request) -> bool {
     matches!(
         request,
         Request::Internal(Internal::Outcome { .. } | Internal::Overdue(_) | Internal::Continue(_))

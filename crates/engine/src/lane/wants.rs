@@ -31,6 +31,8 @@ pub(super) fn want(request: &Request, wanted: &mut Wanted) {
         | Request::Archive(action)
         | Request::Explain(action) => wanted.actions.push(*action),
         Request::RetryDead(retry) => wanted.actions.push(retry.action),
+        // Which execution an attempt belongs to, the lane knows: `Lane::want_leased`.
+        Request::Lease(_) | Request::Heartbeat(..) | Request::Finish(..) | Request::LeasedConfig(_) => {}
         Request::Queue
         | Request::RetryAll(_)
         | Request::PauseJob(_)
@@ -43,9 +45,10 @@ pub(super) fn want(request: &Request, wanted: &mut Wanted) {
 
 fn want_internal(internal: &Internal, wanted: &mut Wanted) {
     match internal {
-        Internal::Outcome { attempt, .. } | Internal::Checkpoint { attempt, .. } | Internal::Overdue(attempt) => {
-            wanted.executions.push(attempt.execution);
-        }
+        Internal::Outcome { attempt, .. }
+        | Internal::Checkpoint { attempt, .. }
+        | Internal::Overdue(attempt)
+        | Internal::LeaseOver(attempt) => wanted.executions.push(attempt.execution),
         Internal::Timer(key) => wanted.executions.push(key.execution),
         Internal::Due(execution, _)
         | Internal::Begin(execution, _)

@@ -90,6 +90,10 @@ pub struct Metrics {
     pub kinds: Kinds,
     /// Attempts under way.
     pub running: Counter,
+    /// Attempts under way that programs outside this process perform.
+    pub leased: Counter,
+    /// Outcomes of attempts that were no longer current: dropped.
+    pub superseded: Counter,
     /// Commits that the store refused or failed.
     pub commits_failed: Counter,
     /// How long commits took, in microseconds.
@@ -119,6 +123,8 @@ impl Metrics {
             cancelled: Counter::default(),
             kinds: Kinds::new(kinds),
             running: Counter::default(),
+            leased: Counter::default(),
+            superseded: Counter::default(),
             commits_failed: Counter::default(),
             commit_micros: Histogram::new(QUICK_MICROS),
             batch_size: Histogram::new(BATCHES),
@@ -146,9 +152,10 @@ impl Metrics {
     }
 
     /// The lane rests.
-    pub(crate) fn rest(&self, running: usize) {
+    pub(crate) fn rest(&self, running: usize, leased: usize) {
         self.busy_since.set(0);
         self.running.set(u64::try_from(running).unwrap_or(u64::MAX));
+        self.leased.set(u64::try_from(leased).unwrap_or(u64::MAX));
     }
 
     /// A commit of so many commands is durable.

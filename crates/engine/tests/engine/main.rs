@@ -10,6 +10,7 @@ mod closings;
 mod control;
 mod dispatch;
 mod jobs;
+mod leases;
 mod limits;
 mod messages;
 mod metrics;

@@ -15,7 +15,7 @@ use sprag_engine::command::{
     Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Sent, Start, Target,
 };
 use sprag_engine::convert::{Entry, action_from, entry_from};
-use sprag_engine::hands::{Hands, Job, Task};
+use sprag_engine::hands::{Grant, Hands, Job, Task};
 use sprag_engine::lane::{Lane, Parts};
 use sprag_engine::metrics::Metrics;
 use sprag_engine::view::{ActionView, ExecutionView};
@@ -31,6 +31,7 @@ pub(crate) const START: i64 = 1_767_225_600_000;
 #[derive(Default)]
 pub(crate) struct Script {
     pub(crate) jobs: Vec<Job>,
+    pub(crate) grants: Vec<Grant>,
     pub(crate) cancelled: Vec<AttemptRef>,
     pub(crate) abandoned: Vec<AttemptRef>,
     pub(crate) can_settle: bool,
@@ -41,6 +42,10 @@ struct ScriptedHands(Arc<Mutex<Script>>);
 impl Hands for ScriptedHands {
     fn start(&mut self, job: Job) {
         self.0.lock().unwrap().jobs.push(job);
+    }
+
+    fn grant(&mut self, grant: Grant) {
+        self.0.lock().unwrap().grants.push(grant);
     }
 
     fn cancel(&mut self, attempt: AttemptRef) {

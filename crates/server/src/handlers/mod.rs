@@ -13,6 +13,7 @@ pub(crate) mod machines;
 pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod pages;
+pub(crate) mod runners;
 pub(crate) mod simulate;
 mod source;
 pub(crate) mod streams;

@@ -113,6 +113,20 @@ fn attempts(text: &mut Text, app: &App) {
         help,
         app.engine.metrics().running.get(),
     );
+    let help = "Attempts under way that programs outside this process perform.";
+    text.single(
+        "sprag_attempts_leased",
+        Kind::Gauge,
+        help,
+        app.engine.metrics().leased.get(),
+    );
+    let help = "Outcomes of attempts that were no longer current: they came too late and were dropped.";
+    text.single(
+        "sprag_attempts_superseded_total",
+        Kind::Counter,
+        help,
+        app.engine.metrics().superseded.get(),
+    );
 }
 
 /// A histogram by type.

@@ -2,7 +2,7 @@
 //!
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
-use super::operations::{actions, dead_letters, executions, jobs, limits, machines, switches, system};
+use super::operations::{actions, dead_letters, executions, jobs, limits, machines, runners, switches, system};
 
 /// A group of routes.
 pub(crate) struct Resource {
@@ -85,6 +85,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
             method: "GET",
             path: "/v1/actions?machine=hello&limit=10",
             body: None,
+        },
+    },
+    Resource {
+        name: runners::RESOURCE,
+        about: "Programs in any language that perform actions: they ask for work, say that they are alive, and how it ended.",
+        example: Example {
+            about: "Ask for one attempt of type `render` for the runner `gpu`, and do not wait for it.",
+            method: "POST",
+            path: "/v1/runners/lease",
+            body: Some((JSON, r#"{"runner": "gpu", "types": ["render"]}"#)),
         },
     },
     Resource {

@@ -11,6 +11,7 @@ macro_rules! pages {
 pages! {
     "action-unknown"
     "attempt-superseded"
+    "attempt-unknown"
     "backup-under-way"
     "body-incomplete"
     "body-invalid"

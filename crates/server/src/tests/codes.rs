@@ -11,8 +11,9 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 24] = [
-    ("attempt-superseded", "only external runners will hear it"),
+const ELSEWHERE: [(&str, &str); 25] = [
+    ("attempt-superseded", "runners"),
+    ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),

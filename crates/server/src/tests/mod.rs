@@ -20,6 +20,7 @@ mod once;
 mod operate;
 mod pages;
 mod posts;
+mod runners;
 mod streams;
 mod tools;
 mod work;

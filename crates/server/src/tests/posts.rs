@@ -12,6 +12,7 @@ use sprag_store::{LaneStore, Mutation, ShardId, sqlite};
 
 use super::client::Reply;
 use super::operate::bytes;
+use super::runners::DRAWING;
 use super::world::{DOOMED, LATER, ORDER, Plan, World, engine};
 use crate::openapi::ONCE;
 use crate::routes::table;
@@ -207,6 +208,23 @@ impl Walk {
         self.once("/v1/dead-letters/{id}/archive", id, json!({})).await;
     }
 
+    async fn runners(&mut self) {
+        let asks = json!({"runner": "gpu", "types": ["render"]});
+        self.freely("/v1/runners/lease", "", asks).await;
+        self.world.apply(DRAWING).await.expect(201);
+        for end in ["/v1/attempts/{id}/complete", "/v1/attempts/{id}/fail"] {
+            self.world.begin("drawing").await;
+            let attempt = self.world.leased().await;
+            let id = attempt["id"].as_str().unwrap();
+            self.freely("/v1/attempts/{id}/heartbeat", id, json!({})).await;
+            let body = match end.ends_with("fail") {
+                true => json!({"error": {"type": "not_found"}, "outcome": "notDone"}),
+                false => json!({"result": 1}),
+            };
+            self.once(end, id, body).await;
+        }
+    }
+
     async fn jobs(&mut self) {
         let filter = |machine| json!({"filter": format!("machine = \"{machine}\"")});
         let two = (filter("nobody"), filter("somebody"));
@@ -260,6 +278,7 @@ async fn every_post_of_the_table_acts_once_under_its_key_or_changes_nothing() {
     walk.executions().await;
     walk.hooks().await;
     walk.actions().await;
+    walk.runners().await;
     walk.jobs().await;
     walk.switches().await;
     walk.backup().await;

@@ -61,6 +61,7 @@ impl Model {
         ensure(follows, Invariant::EffectsAccounted, || {
             format!("{id}: repeated after {last:?}")
         })?;
+        self.check_lease(new, begun)?;
         self.check_begin(old, new, now)?;
         let execution = self.executions.get(&new.origin.execution).map(|known| known.status);
         ensure(
@@ -79,6 +80,27 @@ impl Model {
             known.runs_alone = known.crashes >= super::limits::SUSPECT_AFTER;
         }
         Ok(())
+    }
+
+    /// An attempt of a program's is stored with its lease, and no other is.
+    fn check_lease(&self, new: &Action, begun: &AttemptRecord) -> Checked {
+        let runner = self.with_definition(new).and_then(|(_, definition)| definition.runner.as_ref());
+        ensure(
+            runner.is_some() == begun.lease.is_some(),
+            Invariant::AttemptBeforeEffect,
+            || format!("{} is for {runner:?} and began with {:?}", new.id, begun.lease),
+        )
+    }
+
+    /// A lease is lost once whoever held it was silent for as long as they were told: not before, not by a restart.
+    fn is_lease_lost(&self, commit: &Commit<'_>, new: &Action, ended: &AttemptRecord) -> bool {
+        let Some(lease) = &ended.lease else { return false };
+        let begun_in = self.actions.get(&new.id).map_or(0, |known| known.begun_in);
+        let told = commit.around.promised.get(&ended.id).copied();
+        let anew = (begun_in < self.life).then(|| lease.renewed(self.opened_at).until);
+        let until = [Some(lease.until), told, anew].into_iter().flatten().max();
+        let is_timeout = ended.error.as_ref().is_some_and(|error| error.kind == kind::TIMEOUT);
+        is_timeout && until.is_some_and(|until| until <= commit.around.now)
     }
 
     /// Whether an attempt may begin now: due, within its deadline and its budget, and wanted.
@@ -183,11 +205,12 @@ impl Model {
             return Ok(reported.clone());
         }
         let begun_in = self.actions.get(&new.id).map_or(0, |known| known.begun_in);
-        let died = kind == Some(kind::CRASHED) && begun_in < self.life;
+        let died = kind == Some(kind::CRASHED) && begun_in < self.life && ended.lease.is_none();
+        let lost = self.is_lease_lost(commit, new, ended);
         let asked_at = new.body.cancel.map(|request| request.at.plus(CANCEL_GRACE_MILLIS));
         let ignored = kind == Some(kind::TIMEOUT) && asked_at.is_some_and(|at| at <= commit.around.now);
         match &ended.error {
-            Some(error) if verdict == Some(Verdict::Unknown) && (died || ignored) => {
+            Some(error) if verdict == Some(Verdict::Unknown) && (died || ignored || lost) => {
                 Ok(Outcome::Unknown(Failure::new(error.clone())))
             }
             _ => {

@@ -20,6 +20,11 @@ pub(super) const SUSPECT_AFTER: u32 = 3;
 /// So many more deaths alone, and it is dead.
 pub(super) const DEAD_AFTER: u32 = SUSPECT_AFTER + 3;
 
+/// Whether a program outside the process performs the attempt under way.
+pub(super) fn is_leased(action: &Action) -> bool {
+    action.current().is_some_and(|current| current.lease.is_some())
+}
+
 /// What is left of a rate: tokens times the length of its time, so that nothing is rounded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
@@ -123,7 +128,8 @@ impl Model {
             };
             let waiting = self.actions.iter().filter(|(_, known)| is_passed(known));
             let passed: Vec<ActionId> = waiting.map(|(&passed, _)| passed).collect();
-            if begun.runs_alone {
+            // Which of a program's line begins is also a matter of who asks when.
+            if begun.runs_alone || begun.action.body.runner.is_some() {
                 continue;
             }
             for passed in passed {
@@ -153,7 +159,8 @@ impl Model {
 
     /// A suspect begins when nothing else is under way, and nothing begins beside one.
     fn check_alone(&self, commit: &Commit<'_>) -> Checked {
-        let others = self.running().count() - 1;
+        let own = self.running().filter(|(_, known)| !is_leased(&known.action));
+        let others = own.count().saturating_sub(1);
         for (id, _) in self.running().filter(|(_, known)| known.runs_alone) {
             let is_right = commit.begun.contains(id) && others == 0;
             ensure(is_right, Invariant::SuspectsAlone, || {
@@ -184,7 +191,8 @@ impl Model {
     /// life before was long enough.
     pub(super) fn count_crash(&mut self, old: Option<&Action>, new: &Action, may_be_aside: bool) {
         let (life, is_short) = (self.life, self.after_short_life);
-        let was_running = old.is_some_and(|old| old.status == Status::Running);
+        // What a program performs does not die with a process.
+        let was_running = old.is_some_and(|old| old.status == Status::Running && !is_leased(old));
         // What the store refused is left to the next process, though it may be asked to stop: its row says which it is.
         let is_counted = old.is_some_and(|old| old.body.crashes != new.body.crashes);
         if may_be_aside && !is_counted {

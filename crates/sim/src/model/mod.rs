@@ -44,6 +44,8 @@ pub(crate) struct Model {
     paces: BTreeMap<String, Pace>,
     /// The number of the present process.
     life: u64,
+    /// When it opened the store.
+    opened_at: Timestamp,
     /// The newest life that was written, and whether the one before it was short.
     last_life: Option<Life>,
     after_short_life: bool,
@@ -73,6 +75,8 @@ pub(crate) struct Circumstances<'a> {
     pub now: Timestamp,
     /// What was reported of each attempt.
     pub reports: &'a BTreeMap<AttemptId, Vec<Outcome>>,
+    /// Until when programs were told that attempts are theirs.
+    pub promised: &'a BTreeMap<AttemptId, Timestamp>,
     /// Whether a record was refused by plan in this life.
     pub has_refused: bool,
 }
@@ -88,6 +92,7 @@ impl Model {
             caps,
             paces: BTreeMap::new(),
             life: 0,
+            opened_at: Timestamp::default(),
             last_life: None,
             after_short_life: false,
             is_closing: false,
@@ -96,8 +101,9 @@ impl Model {
     }
 
     /// Another process takes over.
-    pub(crate) fn opened(&mut self, life: u64) {
+    pub(crate) fn opened(&mut self, life: u64, now: Timestamp) {
         self.life = life;
+        self.opened_at = now;
         self.after_short_life = self
             .last_life
             .is_some_and(|life| life.seen_at.since(life.started_at) < limits::SHORT_LIFE_MILLIS);

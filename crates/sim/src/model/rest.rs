@@ -71,6 +71,7 @@ impl Model {
             action.status == Status::Queued
                 && execution != Some(ExecutionStatus::Paused)
                 && action.body.destination.is_none()
+                && action.body.runner.is_none()
                 && known.crashes < super::limits::SUSPECT_AFTER
                 && running.iter().filter(|other| other.action.kind == action.kind).count() < cap
                 && known.limits.iter().all(|limit| has_room(limit, &running))

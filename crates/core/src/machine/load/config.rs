@@ -33,6 +33,10 @@ impl Loader<'_> {
             let (Some(kind), Some(kind_spot)) = (fields.text("type"), fields.get("type")) else {
                 continue;
             };
+            // What a program elsewhere accepts is not known here, even if a type of that name is.
+            if fields.get("runner").is_some() {
+                continue;
+            }
             let spot = fields.get("config");
             let config = spot.as_ref().map_or_else(|| json!({}), |spot| spot.node.to_value());
             match runners.check(kind, &config) {
@@ -49,12 +53,12 @@ impl Loader<'_> {
                         self.findings.error(&place, "invalid-config", detail, remedy);
                     }
                 }
-                // A runner elsewhere may serve types that are not known here.
-                Err(_) if fields.get("runner").is_some() => {}
                 Err(UnknownType { nearest }) => {
                     let detail = format!("no runner serves type `{}`", shown(kind));
                     let remedy = match nearest {
-                        Some(nearest) => format!("did you mean `{nearest}`?"),
+                        Some(nearest) => {
+                            format!("did you mean `{nearest}`? if not, name the external `runner` that serves it")
+                        }
                         None => "use a known type, or name the external `runner` that serves it".to_owned(),
                     };
                     self.findings.error(&kind_spot.place(), "unknown-type", detail, remedy);

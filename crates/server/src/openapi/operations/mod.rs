@@ -6,6 +6,7 @@ pub(crate) mod executions;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod machines;
+pub(crate) mod runners;
 pub(crate) mod switches;
 pub(crate) mod system;
 

@@ -28,7 +28,7 @@ pub(super) fn schemas() -> Named {
             "Line",
             object(
                 &line,
-                &json!({ "destination": text(), "waiting": reference("Waiting") }),
+                &json!({ "runner": text(), "destination": text(), "waiting": reference("Waiting") }),
             ),
         ),
     ]
@@ -72,5 +72,8 @@ fn attempt() -> Value {
         "outcome": nullable(words(&["done", "notDone", "unknown"])),
         "error": nullable(reference("ActionError")),
     });
-    object(&always, &json!({ "cost": { "type": "number" } }))
+    object(
+        &always,
+        &json!({ "cost": { "type": "number" }, "lease": reference("Lease") }),
+    )
 }

@@ -10,6 +10,7 @@ mod machines;
 mod operate;
 mod problem;
 mod requests;
+mod runners;
 mod system;
 
 use serde_json::{Map, Value, json};
@@ -25,6 +26,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         jobs::schemas(),
         system::schemas(),
         requests::schemas(),
+        runners::schemas(),
     ];
     all.into_iter()
         .flatten()

@@ -1,0 +1,252 @@
+//! Programs outside this process: they ask for work, say that they are alive, and say how it ended.
+
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::Value;
+use sprag_core::action::{ActionError, Done, Failure, Outcome};
+use sprag_core::duration::Millis;
+use sprag_core::ids::AttemptId;
+use sprag_engine::command::{self, Refusal};
+use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, Leased, NAMES_MAX, Poll, Wants};
+
+use crate::app::App;
+use crate::body::{Body, Empty, Fields, FromFields};
+use crate::once::answered;
+use crate::path::Id;
+use crate::query::{Nothing, Query, WAIT_MAX};
+use crate::reply::{Answer, ok};
+
+/// The longest name of a runner, a type or a tag, in bytes.
+pub(crate) const NAME_BYTES_MAX: usize = 512;
+/// The longest type of an error, in bytes.
+pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
+
+/// What a program asks for.
+pub(crate) struct Asks(Poll);
+
+impl FromFields for Asks {
+    const KNOWN: &'static [&'static str] = &["runner", "types", "tags", "max", "wait", "leaseSeconds"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        let runner = fields.text("runner");
+        let runner = runner.filter(|runner| name(fields, "/runner", runner));
+        let kinds = names(fields, "types");
+        if kinds.is_empty() {
+            fields.refuse(
+                "/types",
+                "`types` is missing: name at least one type that the program serves",
+            );
+        }
+        let most = u64::try_from(LEASED_MAX).unwrap_or(u64::MAX);
+        let max = whole(fields, "max", most).unwrap_or(1);
+        let seconds = whole(fields, "leaseSeconds", LEASE_SECONDS_MAX).unwrap_or(LEASE_SECONDS_DEFAULT);
+        let wait = millis(fields, "wait").unwrap_or(0);
+        let longest = u64::try_from(WAIT_MAX.as_millis()).unwrap_or(u64::MAX);
+        Self(Poll {
+            wants: Wants {
+                runner,
+                kinds,
+                tags: names(fields, "tags"),
+            },
+            max: usize::try_from(max).unwrap_or(LEASED_MAX),
+            wait_millis: wait.min(longest),
+            lease_millis: seconds * 1_000,
+        })
+    }
+}
+
+/// A list of names.
+fn names(fields: &mut Fields, field: &'static str) -> Vec<String> {
+    let mut names = fields.texts(field);
+    if names.len() > NAMES_MAX {
+        let detail = format!("{} names are too many: at most {NAMES_MAX}", names.len());
+        fields.refuse(&format!("/{field}"), &detail);
+        names.truncate(NAMES_MAX);
+    }
+    for (position, text) in names.iter().enumerate() {
+        name(fields, &format!("/{field}/{position}"), text);
+    }
+    names
+}
+
+fn name(fields: &mut Fields, pointer: &str, text: &str) -> bool {
+    let fits = !text.is_empty() && text.len() <= NAME_BYTES_MAX && !text.contains('\0');
+    if !fits {
+        fields.refuse(
+            pointer,
+            &format!("a name has from 1 to {NAME_BYTES_MAX} bytes and no NUL"),
+        );
+    }
+    fits
+}
+
+/// A field that is a whole number from 1.
+fn whole(fields: &mut Fields, field: &'static str, most: u64) -> Option<u64> {
+    let value = fields.value(field)?;
+    let number = value.as_u64().filter(|number| (1..=most).contains(number));
+    if number.is_none() {
+        let detail = format!("`{value}` is not a whole number from 1 to {most}");
+        fields.refuse(&format!("/{field}"), &detail);
+    }
+    number
+}
+
+/// A field that is a time: milliseconds, or a text such as `30s`.
+fn millis(fields: &mut Fields, field: &'static str) -> Option<u64> {
+    let value = fields.value(field)?;
+    let read = Millis::from_value(&value);
+    if read.is_err() {
+        let detail = format!("`{value}` is no time: write milliseconds, or a text such as `30s`");
+        fields.refuse(&format!("/{field}"), &detail);
+    }
+    read.ok().map(Millis::get)
+}
+
+#[derive(Serialize)]
+struct Given {
+    attempts: Vec<Leased>,
+}
+
+/// `POST /v1/runners/lease`: work as soon as there is some, or none when the time is up.
+pub(crate) async fn lease(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(Asks(poll)): Body<Asks>,
+) -> Answer {
+    let attempts = tokio::select! {
+        biased;
+        leased = app.engine.lease(poll) => leased?,
+        () = app.closed() => {
+            let detail = "the server is going down; try again in a moment";
+            return Err(Refusal::new(command::Code::ShuttingDown, detail).into());
+        }
+    };
+    Ok(ok(&Given { attempts }))
+}
+
+/// A sign of life.
+pub(crate) struct Heartbeat(Option<Value>);
+
+impl FromFields for Heartbeat {
+    const KNOWN: &'static [&'static str] = &["checkpoint"];
+    const EMPTY: Empty = Empty::Object;
+
+    fn read(fields: &mut Fields) -> Self {
+        Self(fields.value("checkpoint"))
+    }
+}
+
+/// `POST /v1/attempts/{id}/heartbeat`
+pub(crate) async fn heartbeat(
+    State(app): State<App>,
+    Id(id): Id<AttemptId>,
+    Query(Nothing): Query<Nothing>,
+    Body(Heartbeat(checkpoint)): Body<Heartbeat>,
+) -> Answer {
+    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
+}
+
+/// That the effect happened.
+pub(crate) struct Completed(Done);
+
+impl FromFields for Completed {
+    const KNOWN: &'static [&'static str] = &["result", "costEstimate", "metadata"];
+    const EMPTY: Empty = Empty::Object;
+
+    fn read(fields: &mut Fields) -> Self {
+        let cost = fields.value("costEstimate");
+        let number = cost.as_ref().and_then(Value::as_f64).filter(|cost| *cost >= 0.0);
+        if let (Some(cost), None) = (&cost, number) {
+            fields.refuse("/costEstimate", &format!("`{cost}` is not a number from 0"));
+        }
+        Self(Done {
+            result: fields.value("result").unwrap_or_default(),
+            event: None,
+            cost: number,
+            metadata: fields.object("metadata").unwrap_or_default(),
+        })
+    }
+}
+
+/// `POST /v1/attempts/{id}/complete`
+pub(crate) async fn complete(
+    State(app): State<App>,
+    Id(id): Id<AttemptId>,
+    Query(Nothing): Query<Nothing>,
+    Body(Completed(done)): Body<Completed>,
+) -> Answer {
+    let asked = app.engine.finish(id, Outcome::Done(done)).await;
+    Ok(answered(asked, |finished| ok(&finished)))
+}
+
+/// Why the attempt did not succeed.
+struct Why {
+    error: ActionError,
+    /// No other attempt can ever help.
+    hopeless: bool,
+}
+
+impl FromFields for Why {
+    const KNOWN: &'static [&'static str] = &["type", "message", "code", "details", "retryable"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        let kind = fields.required_text("type");
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if !kind.is_empty() && (kind.len() > ERROR_TYPE_BYTES_MAX || !kind.chars().all(is_word)) {
+            let detail = format!(
+                "a type has up to {ERROR_TYPE_BYTES_MAX} letters, digits, `_`, `-` and `.`, such as `rate_limit`"
+            );
+            fields.refuse("/type", &detail);
+        }
+        Self {
+            error: ActionError {
+                kind,
+                message: fields.text("message").unwrap_or_default(),
+                retryable: false,
+                code: fields.text("code"),
+                details: fields.value("details"),
+            },
+            hopeless: fields.flag("retryable") == Some(false),
+        }
+    }
+}
+
+/// That it did not succeed.
+pub(crate) struct Failed(Outcome);
+
+impl FromFields for Failed {
+    const KNOWN: &'static [&'static str] = &["error", "outcome", "retryAfter"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        let Why { error, hopeless } = fields.inside("error");
+        let failure = Failure {
+            error,
+            retry_after: millis(fields, "retryAfter"),
+            hopeless,
+        };
+        Self(match fields.text("outcome").as_deref() {
+            Some("notDone") => Outcome::NotDone(failure),
+            None | Some("unknown") => Outcome::Unknown(failure),
+            Some(other) => {
+                let detail =
+                    format!("`{other}` is no outcome: write `notDone` where certainly nothing happened, or `unknown`");
+                fields.refuse("/outcome", &detail);
+                Outcome::Unknown(failure)
+            }
+        })
+    }
+}
+
+/// `POST /v1/attempts/{id}/fail`
+pub(crate) async fn fail(
+    State(app): State<App>,
+    Id(id): Id<AttemptId>,
+    Query(Nothing): Query<Nothing>,
+    Body(Failed(outcome)): Body<Failed>,
+) -> Answer {
+    let asked = app.engine.finish(id, outcome).await;
+    Ok(answered(asked, |finished| ok(&finished)))
+}
