@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{keys, named};
+use super::{alerts, keys, named};
 
 const HEAD: &str = "\
 # sprag.toml: how `sprag up` runs. Every key is optional; these are the defaults.
@@ -27,5 +27,6 @@ pub(crate) fn annotated() -> String {
         }
     }
     named::print(&mut text);
+    alerts::print(&mut text);
     text
 }

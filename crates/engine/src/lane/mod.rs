@@ -1,10 +1,12 @@
 //! The lane: one writer that decides, remembers, and hands due work on. The heart of the engine.
 
+mod alerts;
 mod batch;
 mod cache;
 mod chores;
 mod closed;
 mod jobs;
+mod life;
 mod machines;
 mod tick;
 mod wants;

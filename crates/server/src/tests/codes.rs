@@ -11,11 +11,12 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 25] = [
     ("attempt-superseded", "only external runners will hear it"),
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
+    ("edit-invalid", "dead_letters"),
     ("hook-unknown", "hooks"),
     ("hook-unmapped", "hooks"),
     ("hook-unverified", "handlers::hooks"),
