@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
-# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed
+# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -29,6 +29,10 @@ sleeping() {
 closed() {
   cargo build --release -p sprag -p sprag-bench -p sprag-tests --bins
   SPRAG_PROVE=1 SPRAG_PROVE_CLOSED="${SPRAG_PROVE_CLOSED:-10000000}" test_release -p sprag-tests -- closed:: --nocapture
+}
+dead() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE_LETTERS="${SPRAG_PROVE_LETTERS:-100000}" test_release -p sprag-tests -- dead:: --nocapture
 }
 
 for part in "${parts[@]}"; do

@@ -84,6 +84,19 @@ pub(crate) fn object(text: &str) -> Result<Map<String, Value>, Failure> {
     }
 }
 
+/// A list: JSON on the command line if it begins like it, else a file.
+pub(crate) fn list(text: &str) -> Result<Value, Failure> {
+    let value = if text.trim_start().starts_with('[') {
+        json(text)?
+    } else {
+        value(Path::new(text))?
+    };
+    if value.is_array() {
+        return Ok(value);
+    }
+    Err(Failure::invalid(format!("a list belongs here, not `{value}`")))
+}
+
 /// The variables of a start: all of them, and single ones over them.
 pub(crate) fn variables(all: Option<&str>, single: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut variables = all.map(object).transpose()?.unwrap_or_default();

@@ -12,6 +12,7 @@ pub mod filter;
 pub mod ids;
 pub mod json;
 pub mod machine;
+pub mod patch;
 pub mod redact;
 pub mod schedule;
 pub mod signature;

@@ -8,6 +8,7 @@ use sprag_core::action::Outcome;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId};
 use sprag_core::machine::Machine;
+use sprag_core::patch::Operation;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
@@ -255,6 +256,20 @@ pub struct RetryDead {
     pub config: Option<Value>,
     /// Take the definition of this version.
     pub version: Option<u32>,
+    /// Changes of the action as one document of `timeout`, `retryPolicy` and `config`.
+    pub patch: Vec<Operation>,
+}
+
+impl RetryDead {
+    /// As it is.
+    pub fn as_is(action: ActionId) -> Self {
+        Self {
+            action,
+            config: None,
+            version: None,
+            patch: Vec::new(),
+        }
+    }
 }
 
 /// What a lane answers.
@@ -407,6 +422,8 @@ codes! {
     FilterInvalid = "filter-invalid", 400;
     /// No attempt can have that id.
     AttemptUnknown = "attempt-unknown", 404;
+    /// What a dead letter was to be changed into cannot be used.
+    EditInvalid = "edit-invalid", 422;
     /// Another attempt is the action's current one.
     AttemptSuperseded = "attempt-superseded", 409;
     /// The definition has errors.

@@ -398,6 +398,7 @@ pub(crate) fn action_row(action: &Action, execution: ExecutionStatus) -> records
         version: _,
     } = origin;
     let held = matches!(execution, ExecutionStatus::Paused) || body.behind;
+    let is_dead = *status == Status::Dead;
     records::Action {
         id: *id,
         execution: *owner,
@@ -410,6 +411,8 @@ pub(crate) fn action_row(action: &Action, execution: ExecutionStatus) -> records
         run_at: *run_at,
         created_at: *created_at,
         error_kind: body.last_error.as_ref().map(|error| error.kind.clone()),
+        fingerprint: Some(action).filter(|_| is_dead).and_then(Action::fingerprint),
+        died_at: body.died_at.filter(|_| is_dead),
         body: bytes(body),
         tags: tags.clone(),
     }
@@ -429,6 +432,8 @@ pub fn action_from(row: records::Action) -> Result<Action, Unreadable> {
         run_at,
         created_at,
         error_kind: _,
+        fingerprint: _,
+        died_at: _,
         body,
         tags,
     } = row;

@@ -125,24 +125,15 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
             action,
             config,
             version,
+            patch,
         }) => of(
             "retry-dead",
             action.slot(),
             json!(action),
-            json!({"config": config, "version": version}),
+            with(json!({"config": config, "version": version}), "patch", patch),
         ),
         Request::Archive(id) => bare("archive", id.slot(), id.to_string()),
-        Request::RetryAll(RetryAll {
-            filter,
-            config,
-            version,
-            reason,
-        }) => of(
-            "retry-all",
-            Slot::default(),
-            Value::Null,
-            json!({"filter": filter, "config": config, "version": version, "reason": reason}),
-        ),
+        Request::RetryAll(retry) => of("retry-all", Slot::default(), Value::Null, retry_all_body(retry)),
         Request::PauseJob(id) => bare("pause-job", Slot::default(), id.to_string()),
         Request::ResumeJob(id) => bare("resume-job", Slot::default(), id.to_string()),
         Request::CancelJob(id) => bare("cancel-job", Slot::default(), id.to_string()),
@@ -151,6 +142,32 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
         Request::Lease(_) | Request::Heartbeat(..) | Request::Finish(..) | Request::LeasedConfig(_) => return None,
         Request::Explain(_) | Request::Queue | Request::Internal(_) => return None,
     })
+}
+
+/// What a bulk retry asks. How many letters there were when it was asked is no part of it.
+fn retry_all_body(retry: &RetryAll) -> Value {
+    let RetryAll {
+        filter,
+        config,
+        version,
+        patch,
+        reason,
+        rate,
+        canary,
+        expected: _,
+    } = retry;
+    let body = json!({"filter": filter, "config": config, "version": version, "reason": reason});
+    with(with(with(body, "patch", patch), "rate", rate), "canary", canary)
+}
+
+/// What is asked with one thing more, where that says something: so what was asked before it was known is the same.
+fn with(mut body: Value, name: &str, more: &impl Serialize) -> Value {
+    let more = json!(more);
+    let is_empty = more.is_null() || more.as_array().is_some_and(Vec::is_empty);
+    if let Some(members) = body.as_object_mut().filter(|_| !is_empty) {
+        members.insert(name.to_owned(), more);
+    }
+    body
 }
 
 /// What operators ask. Setting a limit is no POST: it is the same however often it is done.

@@ -1,16 +1,27 @@
 //! Bulk jobs: what a job is, as the lane keeps it and as callers see it.
 //!
 //! A job goes through the dead letters that existed when it was made, newest first, by id: how far it is is stored in
-//! the same commit as what it did, so each letter is dealt with once, whatever dies in between.
+//! the same commit as what it did, so each letter is dealt with once, whatever dies in between. So are its pace and what
+//! became of its canaries.
+
+mod canary;
+mod pace;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::ids::{ActionId, JobId};
+use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
 use sprag_store::records::{self, JobItem, JobResult, JobStatus};
 
+pub(crate) use self::canary::Canary;
+pub use self::canary::{CANARY_MAX, CanaryState, CanaryView};
+pub(crate) use self::pace::Pace;
+pub use self::pace::RATE_MAX;
 use crate::view::{WaitingFor, Word, word_among};
 
 /// Jobs that may be open at the same time.
@@ -36,8 +47,25 @@ pub struct RetryAll {
     pub config: Option<Value>,
     /// Take the definition of this version.
     pub version: Option<u32>,
+    /// Changes of each as one document of `timeout`, `retryPolicy` and `config`.
+    pub patch: Vec<Operation>,
     /// Why, for those who look later.
     pub reason: Option<String>,
+    /// Letters a second, at most [`RATE_MAX`]; as fast as the lane has room for, when not given.
+    pub rate: Option<u32>,
+    /// Letters that go ahead, at most [`CANARY_MAX`]: the rest follows if none of them dies again.
+    pub canary: Option<u32>,
+    /// How many letters there were when the job was asked for, to tell how far it is.
+    pub expected: Option<Expected>,
+}
+
+/// How many letters a filter met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Those that were counted.
+    pub count: u64,
+    /// Whether there were more.
+    pub more: bool,
 }
 
 /// How many items a job met, and what became of them.
@@ -61,6 +89,8 @@ pub(crate) struct Job {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) body: Body,
+    /// The canaries that had not ended when somebody last looked. Not stored: a new process looks again.
+    pub(crate) awaited: BTreeSet<ActionId>,
 }
 
 /// What is stored of a job beside its searchable fields.
@@ -72,8 +102,22 @@ pub(crate) struct Body {
     pub(crate) config: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) patch: Vec<Operation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pace: Option<Pace>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) canary: Option<Canary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expected: Option<Expected>,
+    /// Why it was paused, if not by a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// All letters were looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) through: bool,
     #[serde(default)]
     pub(crate) counts: Counts,
     /// The last letter that was looked at.
@@ -92,7 +136,11 @@ impl Job {
             filter,
             config,
             version,
+            patch,
             reason,
+            rate,
+            canary,
+            expected,
         } = retry.clone();
         Self {
             id,
@@ -103,12 +151,19 @@ impl Job {
                 filter,
                 config,
                 version,
+                patch,
                 reason,
+                pace: rate.map(|rate| Pace::new(rate, at)),
+                canary: canary.map(Canary::new),
+                expected,
+                note: None,
+                through: false,
                 counts: Counts::default(),
                 after: None,
                 started_at: None,
                 finished_at: None,
             },
+            awaited: BTreeSet::new(),
         }
     }
 
@@ -143,7 +198,32 @@ impl Job {
             created_at,
             updated_at,
             body,
+            awaited: BTreeSet::new(),
         })
+    }
+
+    /// Whether it waits until its canaries have ended.
+    pub(crate) fn watches(&self) -> bool {
+        let canary = self.body.canary.as_ref();
+        canary.is_some_and(|canary| canary.state == CanaryState::Waiting)
+    }
+
+    /// When its next step is to be taken; none while it waits for canaries of which some have not ended.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        if self.status != JobStatus::Running || !self.awaited.is_empty() {
+            return None;
+        }
+        match &self.body.pace {
+            Some(pace) if !self.watches() => Some(pace.due()),
+            _ => Some(self.created_at),
+        }
+    }
+
+    /// How many letters the next step may retry.
+    pub(crate) fn room(&self, now: Timestamp) -> usize {
+        let paced = self.body.pace.map_or(STEP_ITEMS, |pace| pace.room(now));
+        let canaries = self.body.canary.as_ref().map_or(0, Canary::missing);
+        if canaries == 0 { paced } else { paced.min(canaries) }
     }
 
     /// Ends it.
@@ -180,9 +260,24 @@ pub struct JobView {
     /// The version whose definition they are given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
+    /// How they are changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patch: Vec<Operation>,
     /// Why it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Letters a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
+    /// The letters that go ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<CanaryView>,
+    /// How many letters there were when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+    /// Why it was paused, if not by a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// How far it is.
     pub counts: Counts,
     /// Why it does not move.
@@ -234,7 +329,12 @@ impl From<&Job> for JobView {
             filter: body.filter,
             config: body.config,
             version: body.version,
+            patch: body.patch,
             reason: body.reason,
+            rate: body.pace.map(|pace| pace.rate),
+            canary: body.canary.as_ref().map(CanaryView::from),
+            expected: body.expected,
+            note: body.note,
             counts: body.counts,
             waiting: waiting(job),
             created_at: job.created_at,
@@ -247,6 +347,11 @@ impl From<&Job> for JobView {
 
 fn waiting(job: &Job) -> JobWaiting {
     match job.status {
+        JobStatus::Running if job.watches() => JobWaiting::Waiting {
+            reason: WaitingFor::Dependency,
+            object: "its canaries to end".to_owned(),
+            since: job.updated_at,
+        },
         JobStatus::Running => JobWaiting::Running {
             since: job.body.started_at.unwrap_or(job.created_at),
         },

@@ -64,6 +64,8 @@
 //! ```
 
 mod aggregate;
+pub mod alerts;
+mod case;
 mod closings;
 pub mod command;
 pub mod control;
@@ -71,11 +73,13 @@ pub mod convert;
 mod decide;
 pub mod dispatch;
 mod divergence;
+mod dry_run;
 mod engine;
 mod follow;
 mod grants;
 mod handle;
 pub mod hands;
+pub mod health;
 mod history;
 mod hooks;
 pub mod idempotency;
@@ -95,7 +99,9 @@ mod tasks;
 mod timers;
 pub mod view;
 
+pub use case::{CaseFile, Others, SentRequest};
 pub use closings::{Closed, Closing};
+pub use dry_run::DryRun;
 pub use engine::{Builder, Engine, Requirements};
 pub use follow::{Census, Followed};
 pub use handle::Handle;

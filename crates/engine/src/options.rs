@@ -1,5 +1,6 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
+use crate::alerts::Alert;
 use crate::dispatch::{Caps, CircuitOptions};
 
 /// How an engine runs.
@@ -13,6 +14,8 @@ pub struct Options {
     pub limits: Limits,
     /// How long closed executions are kept; for ever, unless it says otherwise.
     pub retention: Option<Retention>,
+    /// What is raised when actions that matter die.
+    pub alerts: Vec<Alert>,
 }
 
 /// How long closed executions are kept.

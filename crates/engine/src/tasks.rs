@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
+use sprag_core::action::cost::without;
 use sprag_core::action::error::kind;
 use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Failure, Outcome, Probe, Runner, Superseded};
 use sprag_core::expression::template::{self, Frozen};
@@ -216,7 +217,7 @@ async fn perform(work: &Work, job: &Job) -> Outcome {
     };
     let redactor = redactor(&secrets);
     let config = match bind(job, &secrets) {
-        Ok(config) => config,
+        Ok(config) => without(config),
         Err(outcome) => return lost_or(job, *outcome),
     };
     let attempt = Attempt {
@@ -325,7 +326,7 @@ pub(crate) async fn resolve(
             Ok(Some(value)) => {
                 secrets.insert(name.to_string(), value);
             }
-            Ok(None) => return Err(invalid(format!("secret `{name}` is not set"))),
+            Ok(None) => return Err(unset(name)),
             Err(error) => {
                 let message = format!("secret `{name}`: {error}");
                 return Err(Box::new(Outcome::not_done(kind::TEMPORARY_FAILURE, message)));
@@ -352,6 +353,12 @@ pub(crate) fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Valu
     job.config
         .bind(&late, template::Limits::default())
         .map_err(|error| invalid(error.to_string()))
+}
+
+fn unset(name: &str) -> Box<Outcome> {
+    let error = ActionError::new(kind::INVALID_CONFIGURATION, format!("secret `{name}` is not set"));
+    let error = error.with_details(json!({ "secret": name }));
+    Box::new(Outcome::NotDone(Failure::new(error)))
 }
 
 fn invalid(message: String) -> Box<Outcome> {

@@ -113,6 +113,15 @@ pub struct ActionView {
     pub created_at: Timestamp,
     /// When it is due, or was last made ready.
     pub run_at: Timestamp,
+    /// When it became a dead letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub died_at: Option<Timestamp>,
+    /// What a dead letter has in common with others that failed like it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// What its attempts cost, where somebody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_estimate: Option<f64>,
     /// The same for every attempt until somebody edits the configuration.
     pub idempotency_key: String,
     /// The configuration as it was frozen: templates that name secrets stay templates.
@@ -296,6 +305,9 @@ impl ActionView {
             priority: action.priority,
             created_at: action.created_at,
             run_at: action.run_at,
+            died_at: body.died_at,
+            fingerprint: (action.status == Status::Dead).then(|| action.fingerprint()).flatten(),
+            cost_estimate: cost(action),
             idempotency_key: action.idempotency_key(),
             config: body.frozen.as_ref().map(|frozen| frozen.config.clone()),
             cancel_requested: body.cancel.is_some(),
@@ -303,6 +315,12 @@ impl ActionView {
             remark: body.remark,
         }
     }
+}
+
+/// What the attempts that are kept cost together; none where nobody knows of any.
+pub(crate) fn cost(action: &Action) -> Option<f64> {
+    let known = action.body.attempts.iter().filter_map(|attempt| attempt.cost);
+    known.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
 }
 
 fn action_waiting(action: &Action, execution: ExecutionStatus) -> Waiting {

@@ -145,6 +145,11 @@ impl Params {
         }
     }
 
+    /// A parameter that is a duration.
+    pub(crate) fn duration(&mut self, name: &str) -> Option<Millis> {
+        self.parsed(name, |text| Millis::parse(text).map_err(|problem| problem.to_string()))
+    }
+
     /// A parameter that is an id.
     pub(crate) fn id<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         self.parsed(name, |text| text.parse().map_err(|error: T::Err| error.to_string()))

@@ -144,6 +144,7 @@ fn about_actions() -> Vec<Route> {
     vec![
         ("/v1/actions", get(actions::list, doc::actions::list())),
         ("/v1/actions/queue", get(actions::queue, doc::actions::queue())),
+        ("/v1/actions/health", get(actions::health, doc::actions::health())),
         ("/v1/actions/{id}", get(actions::show, doc::actions::show())),
         (
             "/v1/actions/{id}/retry-now",

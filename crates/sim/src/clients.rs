@@ -370,9 +370,9 @@ impl Clients {
                 let config = (roll == 1).then(|| json!({ "edited": self.random.below(1_000) }));
                 let version = (roll == 2).then(|| u32::try_from(self.random.between(1, 2)).unwrap_or(1));
                 Request::RetryDead(RetryDead {
-                    action: id,
                     config,
                     version,
+                    ..RetryDead::as_is(id)
                 })
             }
         };

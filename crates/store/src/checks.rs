@@ -59,6 +59,10 @@ fn check_action(action: &Action) -> Result<(), Error> {
     text("kind", &action.kind)?;
     text("line", &action.line)?;
     action.error_kind.iter().try_for_each(|kind| text("error kind", kind))?;
+    action
+        .fingerprint
+        .iter()
+        .try_for_each(|print| text("fingerprint", print))?;
     action.tags.iter().try_for_each(|tag| text("tag", tag))
 }
 

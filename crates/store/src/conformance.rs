@@ -5,6 +5,7 @@
 
 mod conditions;
 mod control;
+mod dead_letters;
 mod differential;
 pub(crate) mod fixtures;
 mod idempotency;
@@ -16,6 +17,7 @@ mod reader;
 mod values;
 
 pub use control::CONTROL;
+pub use dead_letters::DEAD_LETTERS;
 pub use differential::differential;
 pub use idempotency::IDEMPOTENCY;
 pub use jobs::JOBS;

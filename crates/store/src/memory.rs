@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
+use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
@@ -22,7 +23,7 @@ use crate::records::{
     TimerKey,
 };
 use crate::traits::{
-    ActionQuery, Aged, AgedPage, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
+    ActionQuery, Aged, AgedPage, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
     LoadedExecution, Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
     first_after,
 };
@@ -392,6 +393,16 @@ impl Reader for Memory {
     fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
         let state = self.state();
         Ok(search::newest(state.actions.iter().rev(), search))
+    }
+
+    fn count_actions(&self, condition: &Condition, scan: usize) -> Result<Counted, Error> {
+        let state = self.state();
+        let meant = state.actions.values().rev().filter(|action| condition.holds(*action));
+        let count = meant.take(scan).count();
+        Ok(Counted {
+            count: u64::try_from(count).unwrap_or(u64::MAX),
+            more: count >= scan,
+        })
     }
 
     fn job(&self, id: JobId) -> Result<Option<Job>, Error> {

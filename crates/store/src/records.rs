@@ -132,6 +132,10 @@ pub struct Action {
     pub created_at: Timestamp,
     /// The type of the last error.
     pub error_kind: Option<String>,
+    /// What a dead letter has in common with others that failed like it.
+    pub fingerprint: Option<String>,
+    /// When it became a dead letter, while it is one.
+    pub died_at: Option<Timestamp>,
     /// Everything else.
     pub body: Json,
     /// For filters. They never change.

@@ -15,9 +15,14 @@ impl Row for Execution {
             Field::Tag => Held::Texts(&self.tags),
             Field::CreatedAt => Held::Number(self.created_at.as_millis()),
             Field::UpdatedAt => Held::Number(self.updated_at.as_millis()),
-            Field::ActionId | Field::Type | Field::ExecutionId | Field::ErrorType | Field::Priority | Field::RunAt => {
-                Held::Absent
-            }
+            Field::ActionId
+            | Field::Type
+            | Field::ExecutionId
+            | Field::ErrorType
+            | Field::Priority
+            | Field::RunAt
+            | Field::Fingerprint
+            | Field::DiedAt => Held::Absent,
         }
     }
 }
@@ -36,6 +41,8 @@ impl Row for Action {
             Field::Priority => Held::Number(i64::from(self.priority)),
             Field::CreatedAt => Held::Number(self.created_at.as_millis()),
             Field::RunAt => Held::Number(self.run_at.as_millis()),
+            Field::Fingerprint => self.fingerprint.as_deref().map_or(Held::Absent, Held::Text),
+            Field::DiedAt => self.died_at.map_or(Held::Absent, |at| Held::Number(at.as_millis())),
             Field::Version | Field::Key | Field::UpdatedAt => Held::Absent,
         }
     }
@@ -57,7 +64,9 @@ impl Row for Job {
             | Field::ExecutionId
             | Field::ErrorType
             | Field::Priority
-            | Field::RunAt => Held::Absent,
+            | Field::RunAt
+            | Field::Fingerprint
+            | Field::DiedAt => Held::Absent,
         }
     }
 }

@@ -381,6 +381,9 @@ pub trait Reader: Send {
     /// Actions that meet a condition, newest first.
     fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
 
+    /// How many actions meet a condition, of the newest `scan` that an index leads to.
+    fn count_actions(&self, condition: &Condition, scan: usize) -> Result<Counted, Error>;
+
     /// One job.
     fn job(&self, id: JobId) -> Result<Option<Job>, Error>;
 
@@ -427,6 +430,15 @@ pub struct Found<T, I> {
     pub rows: Vec<T>,
     /// Where the search goes on, if it may find more.
     pub next: Option<I>,
+}
+
+/// How many rows meet a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Those that were looked at and do.
+    pub count: u64,
+    /// Whether there may be more that were not looked at.
+    pub more: bool,
 }
 
 /// The size of a store on disk, by what the bytes are. A store in memory has none.

@@ -7,6 +7,7 @@ use sprag_core::source::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::alerts;
 use super::keys::{self, Kind};
 use super::layers::{Layers, Place, Problem, Value, check, quoted};
 use super::named::{self, Entry, Need, Section};
@@ -26,7 +27,8 @@ pub(super) fn read(name: &str, text: &str, layers: &mut Layers) -> Vec<Problem> 
     problems
 }
 
-struct File<'a> {
+/// A file as it is read.
+pub(super) struct File<'a> {
     name: &'a str,
     text: &'a str,
 }
@@ -34,6 +36,10 @@ struct File<'a> {
 impl File<'_> {
     fn sections(&self, table: &DeTable<'_>, layers: &mut Layers, problems: &mut Vec<Problem>) {
         for (name, value) in table {
+            if name.get_ref() == alerts::SECTION {
+                self.alerts(value, &mut layers.alerts, problems);
+                continue;
+            }
             if let (Some(section), DeValue::Table(entries)) = (named::section(name.get_ref()), value.get_ref()) {
                 self.named(section, entries, layers, problems);
                 continue;
@@ -192,7 +198,7 @@ impl File<'_> {
         }
     }
 
-    fn unknown(&self, what: &str, name: &Spanned<DeString<'_>>, known: &[&str]) -> Problem {
+    pub(super) fn unknown(&self, what: &str, name: &Spanned<DeString<'_>>, known: &[&str]) -> Problem {
         let remedy = match nearest(name.get_ref(), known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", quoted(known)),
@@ -210,7 +216,7 @@ impl File<'_> {
         )
     }
 
-    fn problem(&self, at: usize, code: &'static str, detail: String, remedy: String) -> Problem {
+    pub(super) fn problem(&self, at: usize, code: &'static str, detail: String, remedy: String) -> Problem {
         Problem {
             place: self.place(at),
             code,
@@ -220,7 +226,7 @@ impl File<'_> {
     }
 
     /// The line and column of a byte.
-    fn place(&self, at: usize) -> Place {
+    pub(super) fn place(&self, at: usize) -> Place {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
@@ -234,7 +240,11 @@ impl File<'_> {
 
 fn known_sections() -> Vec<&'static str> {
     let named = named::SECTIONS.iter().map(|section| section.name);
-    keys::sections().into_iter().chain(named).collect()
+    keys::sections()
+        .into_iter()
+        .chain(named)
+        .chain([alerts::SECTION])
+        .collect()
 }
 
 fn value_of(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
@@ -256,7 +266,7 @@ fn value_of(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
 }
 
 /// The table as JSON. None where it holds what no runner reads: dates, and numbers that are not whole.
-fn json_of(table: &DeTable<'_>) -> Option<Map<String, Json>> {
+pub(super) fn json_of(table: &DeTable<'_>) -> Option<Map<String, Json>> {
     let entries = table
         .iter()
         .map(|(name, value)| Some((name.get_ref().clone().into_owned(), json_value(value.get_ref())?)));

@@ -5,6 +5,7 @@ use std::fmt;
 
 use sprag_core::source::nearest;
 
+use super::alerts;
 use super::keys::{Key, Kind};
 use super::named::Entries;
 
@@ -72,6 +73,8 @@ pub(super) struct Layers {
     values: BTreeMap<(&'static str, &'static str), (Value, Place)>,
     /// Entries with names of their own; only the file has them.
     pub(super) named: Entries,
+    /// What happens when actions die; only the file has it.
+    pub(super) alerts: Vec<alerts::Entry>,
 }
 
 impl Layers {

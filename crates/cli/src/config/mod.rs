@@ -3,6 +3,7 @@
 //! [`keys`] is the one list of everything that can be set; the file, the environment and the printed default all
 //! follow it. Everything wrong is found in one run and says where it was written.
 
+mod alerts;
 mod environment;
 mod file;
 mod keys;
@@ -15,6 +16,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use alerts::compile as compile_alerts;
 pub(crate) use environment::Environment;
 pub(crate) use layers::Invalid;
 pub(crate) use print::{annotated, described};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{keys, named};
+use super::{alerts, keys, named};
 
 const HEAD: &str = "\
 # sprag.toml: how `sprag up` runs. Every key is optional; these are the defaults.
@@ -29,6 +29,7 @@ pub(crate) fn annotated() -> String {
         }
     }
     named::print(&mut text);
+    alerts::print(&mut text);
     text
 }
 

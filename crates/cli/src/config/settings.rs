@@ -12,6 +12,7 @@ use sprag_runners::mint::{self, BlockchainMint};
 use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
 
+use super::alerts;
 use super::environment::Environment;
 use super::file;
 use super::keys::KEYS;
@@ -78,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) secrets: secrets::Options,
     /// Bounds.
     pub(crate) engine: sprag_engine::Options,
+    /// What happens when actions that matter die; checked once there are runners.
+    pub(crate) alerts: Vec<alerts::Entry>,
 }
 
 impl Settings {
@@ -125,6 +128,7 @@ impl Settings {
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
+            alerts: layers.alerts.clone(),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));

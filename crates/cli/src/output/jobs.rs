@@ -28,12 +28,22 @@ pub(crate) fn jobs(document: &Value) -> String {
 /// One job.
 pub(crate) fn job(document: &Value) -> String {
     let mut table = Table::bare();
-    for name in ["id", "type", "status", "filter", "reason"] {
+    for name in ["id", "type", "status", "filter", "reason", "rate", "note"] {
         if !document[name].is_null() {
             table.pair(name, field(document, name));
         }
     }
     table.pair("items", job_counts(document));
+    let canary = &document["canary"];
+    if canary.is_object() {
+        let counts = [field(canary, "retried"), field(canary, "size"), field(canary, "died")];
+        let [retried, size, died] = counts;
+        let state = field(canary, "state");
+        table.pair(
+            "canaries",
+            format!("{state}: {retried} of {size} retried, {died} died again"),
+        );
+    }
     for (name, of) in [
         ("created", "createdAt"),
         ("started", "startedAt"),
@@ -48,8 +58,14 @@ pub(crate) fn job(document: &Value) -> String {
 /// How far a job is, in one line.
 pub(crate) fn job_counts(document: &Value) -> String {
     let counts = &document["counts"];
+    let expected = &document["expected"];
+    let of = match expected["count"].as_u64() {
+        Some(count) if expected["more"] == Value::Bool(true) => format!(" of more than {count}"),
+        Some(count) => format!(" of {count}"),
+        None => String::new(),
+    };
     format!(
-        "{} matched: {} retried, {} skipped, {} failed",
+        "{}{of} matched: {} retried, {} skipped, {} failed",
         field(counts, "matched"),
         field(counts, "done"),
         field(counts, "skipped"),

@@ -1,5 +1,7 @@
 //! What commands show: data to stdout, as JSON or as text for people.
 
+mod dead_letters;
+mod health;
 mod jobs;
 mod live;
 mod migration;
@@ -13,6 +15,8 @@ use std::io::{self, Write as _};
 
 use serde_json::Value;
 
+pub(crate) use dead_letters::{case_file, dry_run};
+pub(crate) use health::health;
 pub(crate) use jobs::{job, job_counts, job_items, jobs};
 pub(crate) use live::{acts, happened, stands};
 pub(crate) use migration::{migration, migrations};

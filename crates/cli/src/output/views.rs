@@ -143,7 +143,7 @@ pub(crate) fn action(document: &Value) -> String {
         "waiting",
         reason(&document["waiting"], Subject::Action(&id), now()).what,
     );
-    for name in ["skipped", "remark", "config", "result"] {
+    for name in ["skipped", "remark", "config", "costEstimate", "result"] {
         if !document[name].is_null() {
             table.pair(name, field(document, name));
         }

@@ -45,6 +45,28 @@ pub mod kind {
     /// None of the above.
     pub const UNKNOWN_ERROR: &str = "unknown_error";
 
+    /// All of them.
+    pub const KNOWN: [&str; 18] = [
+        TIMEOUT,
+        RATE_LIMIT,
+        AUTHENTICATION_FAILED,
+        AUTHORIZATION_FAILED,
+        INVALID_CONFIGURATION,
+        MALFORMED_REQUEST,
+        NOT_FOUND,
+        CONFLICT,
+        UNEXPECTED_STATUS,
+        NETWORK_ERROR,
+        SERVICE_UNAVAILABLE,
+        TEMPORARY_FAILURE,
+        GAS_PRICE_TOO_LOW,
+        NETWORK_CONGESTION,
+        PROCESS_FAILED,
+        PANIC,
+        CRASHED,
+        UNKNOWN_ERROR,
+    ];
+
     /// Types that are not retried unless a policy says so.
     pub const NOT_RETRIED_BY_DEFAULT: [&str; 7] = [
         AUTHENTICATION_FAILED,

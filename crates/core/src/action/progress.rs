@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::definition::{OnUnknown, Rate};
+use super::edit::Overrides;
 use super::error::ActionError;
 use super::lease::{Lease, Route};
 use super::lifecycle::{IllegalMove, Status};
@@ -121,6 +122,12 @@ pub struct Body {
     /// How often its process died under it.
     #[serde(skip_serializing_if = "Crashes::is_none")]
     pub crashes: Crashes,
+    /// When it became a dead letter, while it is one.
+    #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
+    pub died_at: Option<Timestamp>,
+    /// What somebody changed about it when it was a dead letter.
+    #[serde(skip_serializing_if = "Overrides::is_none")]
+    pub overrides: Overrides,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
@@ -261,6 +268,8 @@ pub struct Rules<'a> {
     pub policy: &'a Policy,
     /// What follows an outcome nobody knows.
     pub on_unknown: OnUnknown,
+    /// What an attempt costs whose effect happened, or may have, unless its runner knows.
+    pub cost: Option<f64>,
 }
 
 impl Action {
@@ -354,7 +363,7 @@ impl Action {
         if self.current().is_none_or(|current| current.id != attempt) || self.status != Status::Running {
             return Err(Stale::Superseded);
         }
-        self.close_attempt(&outcome, now);
+        self.close_attempt(&outcome, rules.cost, now);
         Ok(match outcome {
             Outcome::Done(done) => self.succeed(done),
             Outcome::NotDone(failure) => self.fail(failure, rules, Verdict::NotDone, now),
@@ -362,15 +371,19 @@ impl Action {
         })
     }
 
-    fn close_attempt(&mut self, outcome: &Outcome, now: Timestamp) {
+    fn close_attempt(&mut self, outcome: &Outcome, estimate: Option<f64>, now: Timestamp) {
         let Some(current) = self.body.attempts.last_mut() else {
             return;
         };
         current.end_time = Some(now);
         current.outcome = Some(outcome.verdict());
         match outcome {
-            Outcome::Done(done) => current.cost = done.cost,
-            Outcome::NotDone(failure) | Outcome::Unknown(failure) => current.error = Some(failure.error.clone()),
+            Outcome::Done(done) => current.cost = done.cost.or(estimate),
+            Outcome::NotDone(failure) => current.error = Some(failure.error.clone()),
+            Outcome::Unknown(failure) => {
+                current.cost = estimate;
+                current.error = Some(failure.error.clone());
+            }
         }
     }
 
@@ -391,7 +404,7 @@ impl Action {
         }
         if verdict == Verdict::Unknown && rules.on_unknown == OnUnknown::Review {
             self.remember(failure.error, false);
-            return self.die();
+            return self.die(now);
         }
         let attempt = self.attempts_made().saturating_sub(self.body.spent);
         let trial = Trial {
@@ -410,7 +423,7 @@ impl Action {
             }
             Judgement::Stop(_) => {
                 self.remember(failure.error, false);
-                self.die()
+                self.die(now)
             }
         }
     }
@@ -424,14 +437,16 @@ impl Action {
         self.body.last_error = Some(error);
     }
 
-    fn die(&mut self) -> Next {
+    fn die(&mut self, now: Timestamp) -> Next {
         self.status = Status::Dead;
+        self.body.died_at = Some(now);
         Next::Ended(self.end(How::Failed))
     }
 
     /// It can go on no more: its deadline passed, or its process died too often.
-    pub fn give_up(&mut self, error: ActionError) -> Result<Next, IllegalMove> {
+    pub fn give_up(&mut self, error: ActionError, now: Timestamp) -> Result<Next, IllegalMove> {
         self.become_(Status::Dead)?;
+        self.body.died_at = Some(now);
         self.body.last_error = Some(error);
         Ok(Next::Ended(self.end(How::Failed)))
     }
@@ -467,6 +482,7 @@ impl Action {
         self.body.spent = self.attempts_made();
         self.body.cancel = None;
         self.body.remark = None;
+        self.body.died_at = None;
         self.body.deadline_at = deadline_at;
         self.body.crashes = Crashes::default();
         Ok(())

@@ -31,6 +31,10 @@ pub enum Field {
     Priority,
     /// `runAt`
     RunAt,
+    /// `fingerprint`: of dead letters only.
+    Fingerprint,
+    /// `diedAt`: of dead letters only.
+    DiedAt,
 }
 
 impl Field {
@@ -51,6 +55,8 @@ impl Field {
             Self::ErrorType => "errorType",
             Self::Priority => "priority",
             Self::RunAt => "runAt",
+            Self::Fingerprint => "fingerprint",
+            Self::DiedAt => "diedAt",
         }
     }
 }

@@ -123,6 +123,8 @@ const ACTIONS: &[(Field, Kind)] = &[
     (Field::Priority, Kind::Number),
     (Field::CreatedAt, Kind::Time),
     (Field::RunAt, Kind::Time),
+    (Field::Fingerprint, Kind::Text),
+    (Field::DiedAt, Kind::Time),
 ];
 
 const DEAD_LETTERS: &[(Field, Kind)] = ACTIONS.split_at(1).1;

@@ -1,6 +1,6 @@
 //! What people do to actions: retry now, cancel, retry or archive a dead letter, ask why it does not move.
 
-use sprag_core::action::{Action, CancelledBy, Status};
+use sprag_core::action::{Action, CancelledBy, Overrides, Status};
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
 use sprag_core::machine::Machine;
@@ -53,6 +53,9 @@ impl Lane {
     /// Tries a dead letter again, with a fresh budget of attempts.
     pub(super) fn retry_dead(&mut self, retry: &RetryDead) -> Result<Reply, Error> {
         self.with_action(retry.action, |lane, aggregate, _, mut action| {
+            if action.status != Status::Dead {
+                return Ok(Err(conflict(&action, "dead")));
+            }
             let sent = lane.config_sent(&action)?;
             if let Some(version) = retry.version {
                 match lane.machine(&action.origin.machine.clone(), version)? {
@@ -63,16 +66,13 @@ impl Lane {
                         action.origin.version = version;
                         action.body.version = version;
                         action.body.runner.clone_from(&definition.runner);
+                        action.body.overrides = Overrides::default();
                     }
                     None => return Ok(Err(no_version(&action, version))),
                 }
             }
-            if let Some(config) = &retry.config {
-                action.body.frozen = Some(Frozen {
-                    config: config.clone(),
-                    late: Vec::new(),
-                    bindings: serde_json::Map::new(),
-                });
+            if let Err(refusal) = lane.edit(&mut action, retry)? {
+                return Ok(Err(refusal));
             }
             let Some(config) = lane.config_sent(&action)? else {
                 return Ok(Err(has_no_config(&action)));
@@ -93,7 +93,7 @@ impl Lane {
     }
 
     /// What the action's attempts are given; none where it died at its trigger because that could not be rendered.
-    fn config_sent(&mut self, action: &Action) -> Result<Option<Frozen>, Error> {
+    pub(super) fn config_sent(&mut self, action: &Action) -> Result<Option<Frozen>, Error> {
         if let Some(frozen) = &action.body.frozen {
             return Ok(Some(frozen.clone()));
         }

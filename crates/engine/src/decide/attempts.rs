@@ -1,10 +1,14 @@
 //! Attempts: begun under a permit, settled by their outcome, found again after a crash.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::action::cost;
+use sprag_core::action::definition::TIMEOUT_DEFAULT;
 use sprag_core::action::error::kind;
 use sprag_core::action::progress::{Crashes, Rules};
+use sprag_core::action::retry::Policy;
 use sprag_core::action::{Action, ActionError, Definition, Failure, Next, OnUnknown, Outcome, Status};
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
@@ -17,7 +21,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Refusal, Reply};
 use crate::hands::{Job, Task};
 use crate::lane::{Lane, Write};
-use crate::metrics::Note;
+use crate::metrics::{ErrorIndex, Note};
 use crate::timers::Due;
 
 impl Lane {
@@ -74,7 +78,9 @@ impl Lane {
     }
 
     fn give_up(&mut self, aggregate: &mut Aggregate, mut action: Action, error: ActionError) -> Result<(), Error> {
-        let Ok(next) = action.give_up(error) else { return Ok(()) };
+        let Ok(next) = action.give_up(error, self.now) else {
+            return Ok(());
+        };
         let own = self.machine_of(aggregate)?;
         self.end_action(aggregate, &own, action, next);
         Ok(())
@@ -90,7 +96,7 @@ impl Lane {
 
     fn job(&self, action: &Action, machine: &Machine, attempt: AttemptId, task: Task) -> Job {
         let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
-        let timeout = definition.map_or(sprag_core::action::definition::TIMEOUT_DEFAULT, |found| found.timeout);
+        let timeout = timeout_of(action, definition);
         let left = action
             .body
             .deadline_at
@@ -300,6 +306,8 @@ impl Lane {
                 outcome,
                 took_millis: self.now.since(attempt.start_time),
                 again,
+                error: attempt.error.as_ref().map(|error| ErrorIndex::of(&error.kind)),
+                cost_micros: millionths(attempt.cost),
             });
         }
     }
@@ -312,19 +320,47 @@ fn settle_by(
     outcome: Outcome,
     now: sprag_core::time::Timestamp,
 ) -> Result<Next, sprag_core::action::progress::Stale> {
-    let policy = sprag_core::action::retry::Policy::default();
     let found = machine.action(&action.action_id).map(|(_, definition)| definition);
-    let rules = found.map_or(
-        Rules {
-            policy: &policy,
-            on_unknown: OnUnknown::default(),
-        },
-        |definition| Rules {
-            policy: &definition.policy,
-            on_unknown: definition.on_unknown,
-        },
-    );
+    let policy = policy_of(action, found);
+    let rules = Rules {
+        policy: &policy,
+        on_unknown: found.map_or(OnUnknown::default(), |definition| definition.on_unknown),
+        cost: cost_of(action, found),
+    };
     action.settle(attempt, outcome, rules, now)
+}
+
+/// The policy in force: the definition's, unless somebody edited the action's own. A definition that is gone has none.
+pub(crate) fn policy_of<'d>(action: &Action, definition: Option<&'d Definition>) -> Cow<'d, Policy> {
+    let defined = definition.map_or_else(|| Cow::Owned(Policy::default()), |found| Cow::Borrowed(&found.policy));
+    if action.body.overrides.retry_policy.is_none() {
+        return defined;
+    }
+    Cow::Owned(action.body.overrides.policy(&defined))
+}
+
+/// A cost as it is counted.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "costs are checked to be from 0, and a float that is too large for u64 saturates"
+)]
+fn millionths(cost: Option<f64>) -> u64 {
+    (cost.unwrap_or(0.0) * 1_000_000.0).round() as u64
+}
+
+/// What an attempt costs, as its configuration estimates it.
+fn cost_of(action: &Action, definition: Option<&Definition>) -> Option<f64> {
+    match &action.body.frozen {
+        Some(frozen) => cost::estimate(&frozen.config),
+        None => definition.and_then(|found| cost::estimate(found.config.constant()?)),
+    }
+}
+
+/// Milliseconds an attempt may take: the definition's, unless somebody edited the action's own.
+pub(crate) fn timeout_of(action: &Action, definition: Option<&Definition>) -> u64 {
+    let defined = definition.map_or(TIMEOUT_DEFAULT, |found| found.timeout);
+    action.body.overrides.timeout.unwrap_or(defined)
 }
 
 /// What an attempt is given: the facts frozen at the trigger, or the definition's own constant.

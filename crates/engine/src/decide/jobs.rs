@@ -8,7 +8,7 @@ use sprag_store::{Error, Mutation};
 
 use super::start::NAME_BYTES_MAX;
 use crate::command::{Answer, Code, JobStep, Refusal, Reply, RetryDead};
-use crate::jobs::{JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
+use crate::jobs::{CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
 use crate::lane::Lane;
 
 impl Lane {
@@ -60,6 +60,7 @@ impl Lane {
             if job.status != JobStatus::Running {
                 job.status = JobStatus::Running;
                 job.updated_at = now;
+                job.body.note = None;
             }
         })
     }
@@ -95,16 +96,63 @@ impl Lane {
         let running = self.find_job(step.job).filter(|job| job.status == JobStatus::Running);
         // Somebody may have paused or ended it in this very batch.
         let Some(mut job) = running else { return Ok(()) };
-        for &letter in &step.letters {
-            self.retry_letter(&mut job, letter)?;
+        if job.watches() {
+            self.judge_canaries(&mut job, &step.letters)?;
+        } else {
+            self.retry_letters(&mut job, step)?;
         }
-        job.body.started_at.get_or_insert(self.now);
-        job.body.after = step.next;
-        job.updated_at = self.now;
-        if step.next.is_none() {
+        if job.body.through && job.status == JobStatus::Running && !job.watches() {
             job.finish(JobStatus::Completed, self.now);
         }
         self.batch.bulk.insert(job.id, job);
+        Ok(())
+    }
+
+    fn retry_letters(&mut self, job: &mut Job, step: &JobStep) -> Result<(), Error> {
+        for &letter in &step.letters {
+            self.retry_letter(job, letter)?;
+        }
+        let body = &mut job.body;
+        body.started_at.get_or_insert(self.now);
+        body.after = step.next;
+        body.through = step.next.is_none();
+        if let Some(pace) = &mut body.pace {
+            pace.take(step.letters.len(), self.now);
+        }
+        if let Some(canary) = &mut body.canary
+            && canary.state == CanaryState::Retrying
+            && (canary.missing() == 0 || body.through)
+        {
+            canary.state = CanaryState::Waiting;
+        }
+        job.updated_at = self.now;
+        Ok(())
+    }
+
+    /// Looks how the canaries of a job ended. Once all have, the job goes on, or is paused because some died again.
+    fn judge_canaries(&mut self, job: &mut Job, letters: &[ActionId]) -> Result<(), Error> {
+        let mut died = 0;
+        job.awaited.clear();
+        for &letter in letters {
+            // One that is gone ended before it went.
+            let status = self.find_action(letter)?.map(|action| action.status);
+            if status.is_some_and(Status::is_open) {
+                job.awaited.insert(letter);
+            }
+            died += usize::from(status == Some(Status::Dead));
+        }
+        let Some(canary) = job.body.canary.as_mut().filter(|_| job.awaited.is_empty()) else {
+            return Ok(());
+        };
+        canary.judge(died);
+        job.updated_at = self.now;
+        if died > 0 {
+            job.status = JobStatus::Paused;
+            let all = canary.retried;
+            job.body.note = Some(format!(
+                "{died} of {all} canaries died again; resume the job to go on all the same"
+            ));
+        }
         Ok(())
     }
 
@@ -118,7 +166,11 @@ impl Lane {
             action: letter,
             config: job.body.config.clone(),
             version: job.body.version,
+            patch: job.body.patch.clone(),
         })?;
+        if let (Ok(_), Some(canary)) = (&reply, &mut job.body.canary) {
+            canary.push(letter);
+        }
         let counts = &mut job.body.counts;
         counts.matched += 1;
         let (result, count) = match &reply {
@@ -146,8 +198,10 @@ impl Lane {
     }
 }
 
-/// Whether a dead letter became one only after `at`: its last attempt ended later, or it was made ready later.
+/// Whether a dead letter became one only after `at`. One from before that was written down: its last attempt ended later,
+/// or it was made ready later.
 fn is_newer(action: &Action, at: Timestamp) -> bool {
     let ended = action.body.attempts.last().and_then(|attempt| attempt.end_time);
-    action.status == Status::Dead && (ended.is_some_and(|ended| ended > at) || action.run_at > at)
+    let guessed = ended.unwrap_or(action.run_at).max(action.run_at);
+    action.status == Status::Dead && action.body.died_at.unwrap_or(guessed) > at
 }

@@ -8,6 +8,7 @@ mod apply;
 mod attempts;
 mod chores;
 mod control;
+mod edit;
 mod ends;
 mod executions;
 mod feed;
@@ -20,6 +21,8 @@ mod start;
 mod timers;
 mod triggers;
 
+pub(crate) use attempts::{policy_of, timeout_of};
+pub(crate) use edit::editable;
 pub(crate) use once::EXPIRY_EVERY_MILLIS;
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_store::Error;

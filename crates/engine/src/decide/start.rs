@@ -20,7 +20,7 @@ const TAGS_MAX: usize = 64;
 
 impl Lane {
     /// Starts an execution: its first macrostep, or nothing at all.
-    pub(super) fn start(&mut self, start: &Start, slot: Option<Slot>) -> Result<Reply, Error> {
+    pub(crate) fn start(&mut self, start: &Start, slot: Option<Slot>) -> Result<Reply, Error> {
         if let Err(refusal) = check_names(start) {
             return Ok(Err(refusal));
         }

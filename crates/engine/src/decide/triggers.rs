@@ -131,6 +131,7 @@ impl Lane {
 
     fn create_dead(&mut self, mut action: Action, error: ActionError) -> End {
         action.status = Status::Dead;
+        action.body.died_at = Some(self.now);
         action.body.last_error = Some(error);
         let end = action.end(How::Failed);
         self.batch.put_action(Write::Insert, action);

@@ -241,7 +241,9 @@ fn a_job_and_a_switch_come_back_to_the_last_byte() {
         filter: "tag = \"eu\"".to_owned(),
         config: Some(json!({"url": "https://example.com"})),
         version: Some(2),
-        reason: None,
+        rate: Some(50),
+        canary: Some(10),
+        ..RetryAll::default()
     };
     let job = crate::jobs::Job::new(JobId::from_bytes([1; 16]), at, &retry);
     let reply = Ok(Answer::Job(Box::new(JobView::from(&job))));

@@ -99,7 +99,9 @@ pub(crate) struct Batch {
     /// What is to be counted once it is durable.
     pub(crate) notes: Vec<Note>,
     /// Actions that ended in this batch, in order.
-    ended: Vec<(ActionId, Status)>,
+    pub(super) ended: Vec<(ActionId, Status)>,
+    /// How many of them were looked at for alerts.
+    pub(super) alerted: usize,
 }
 
 impl Batch {

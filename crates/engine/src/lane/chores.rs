@@ -52,7 +52,8 @@ impl Lane {
             return Some(self.now);
         }
         let aged_at = self.options.retention.map(|_| self.control.aged_at);
-        aged_at.into_iter().chain(self.control.switches.next_end()).min()
+        let switched = self.control.switches.next_end();
+        aged_at.into_iter().chain(switched).chain(self.next_job()).min()
     }
 
     /// Adds the next piece of it to a batch.

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use sprag_core::ids::JobId;
+use sprag_core::ids::{ActionId, JobId};
+use sprag_core::time::Timestamp;
 use sprag_store::Error;
-use sprag_store::records::JobStatus;
 use sprag_store::traits::Search;
 
 use super::Lane;
@@ -47,12 +47,30 @@ impl Jobs {
     }
 
     /// Whether a step could be taken.
-    fn has_work(&self) -> bool {
-        self.may_forget || self.open.values().any(is_running)
+    fn has_work(&self, now: Timestamp) -> bool {
+        self.may_forget || self.next_due().is_some_and(|due| due <= now)
     }
 
-    /// What a batch left is durable.
-    pub(super) fn settle(&mut self, batch: BTreeMap<JobId, Job>) {
+    /// When the next step of any job is to be taken.
+    fn next_due(&self) -> Option<Timestamp> {
+        self.open.values().filter_map(Job::due).min()
+    }
+
+    /// Actions ended: a job may have waited for them.
+    fn hear(&mut self, ended: impl Iterator<Item = ActionId>) {
+        let mut watching: Vec<&mut Job> = self.open.values_mut().filter(|job| !job.awaited.is_empty()).collect();
+        if watching.is_empty() {
+            return;
+        }
+        for action in ended {
+            for job in &mut watching {
+                job.awaited.remove(&action);
+            }
+        }
+    }
+
+    /// What a batch left is durable, ends of actions included.
+    pub(super) fn settle(&mut self, batch: BTreeMap<JobId, Job>, ended: impl Iterator<Item = ActionId>) {
         for (id, job) in batch {
             if job.status.is_open() {
                 self.open.insert(id, job);
@@ -61,21 +79,19 @@ impl Jobs {
                 self.may_forget = true;
             }
         }
+        self.hear(ended);
     }
 
     /// The running job whose turn it is: the next by id after the last one, around.
-    fn next(&mut self) -> Option<&Job> {
+    fn next(&mut self, now: Timestamp) -> Option<&Job> {
         let last = self.served;
-        let running = || self.open.values().filter(|job| is_running(job));
+        let is_due = |job: &&Job| job.due().is_some_and(|due| due <= now);
+        let running = || self.open.values().filter(is_due);
         let later = running().find(|job| last.is_none_or(|last| job.id > last));
         let next = later.or_else(|| running().next())?;
         self.served = Some(next.id);
         Some(next)
     }
-}
-
-fn is_running(job: &Job) -> bool {
-    job.status == JobStatus::Running
 }
 
 impl Lane {
@@ -91,7 +107,12 @@ impl Lane {
 
     /// Whether a job wants the next tick.
     pub(super) fn jobs_have_work(&self) -> bool {
-        self.jobs.has_work() && !self.dispatcher.is_closed()
+        self.jobs.has_work(self.now) && !self.dispatcher.is_closed()
+    }
+
+    /// When a job wants a tick later on.
+    pub(super) fn next_job(&self) -> Option<Timestamp> {
+        self.jobs.next_due().filter(|_| !self.dispatcher.is_closed())
     }
 
     /// The next step of the next job, if the batch has room for it.
@@ -102,15 +123,36 @@ impl Lane {
         if let Some(forget) = self.forget_step()? {
             return Ok(Some(forget));
         }
-        let Some(job) = self.jobs.next() else { return Ok(None) };
+        let now = self.now;
+        let Some(job) = self.jobs.next(now) else {
+            return Ok(None);
+        };
+        if let Some(canary) = job.body.canary.as_ref().filter(|_| job.watches()) {
+            return Ok(Some(Request::Internal(Internal::JobStep(JobStep {
+                job: job.id,
+                letters: canary.letters.clone(),
+                next: None,
+            }))));
+        }
+        if job.body.through {
+            // Its canaries were judged after the last letter: there is only its end left.
+            return Ok(Some(Request::Internal(Internal::JobStep(JobStep {
+                job: job.id,
+                letters: Vec::new(),
+                next: None,
+            }))));
+        }
         let condition = letters(&job.body.filter).map_err(|error| Error::Corrupt {
             detail: format!("the filter of job `{}` cannot be read: {error}", job.id),
         })?;
-        let (id, before) = (job.id, job.body.after);
+        let (id, before, limit) = (job.id, job.body.after, job.room(now));
+        if limit == 0 {
+            return Ok(None);
+        }
         let found = self.store.find_actions(&Search {
             condition,
             before,
-            limit: STEP_ITEMS,
+            limit,
             scan: STEP_ROWS,
         })?;
         Ok(Some(Request::Internal(Internal::JobStep(JobStep {

@@ -1,11 +1,13 @@
 //! The lane: one writer that decides, remembers, and hands due work on. The heart of the engine.
 
+mod alerts;
 mod batch;
 mod cache;
 mod chores;
 mod closed;
 mod jobs;
 mod leases;
+mod life;
 mod machines;
 mod recovery;
 mod tick;

@@ -15,6 +15,7 @@ use sprag_store::records::Life;
 use sprag_store::traits::Loaded;
 use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 
+use super::alerts::Armed;
 use super::batch::{Batch, Change};
 use super::cache::Cache;
 use super::jobs::Jobs;
@@ -29,7 +30,7 @@ use crate::decide::EXPIRY_EVERY_MILLIS;
 use crate::dispatch::{Dispatcher, LINE_MAX};
 use crate::hands::Hands;
 use crate::metrics::Metrics;
-use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, LIFE_EVERY_MILLIS, Options, SHORT_LIFE_MILLIS};
+use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, Options, SHORT_LIFE_MILLIS};
 use crate::timers::{Due, Timers};
 use crate::view::execution_waiting;
 
@@ -80,6 +81,7 @@ pub struct Lane {
     pub(crate) timers: Timers,
     pub(crate) control: Control,
     pub(crate) jobs: Jobs,
+    pub(super) alerts: Vec<Armed>,
     pub(super) closings: Closings,
     pub(crate) batch: Batch,
     /// What the batch's look-ups found that belongs to no execution in memory.
@@ -90,8 +92,8 @@ pub struct Lane {
     pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
     store_rests_until: Option<Timestamp>,
-    started_at: Timestamp,
-    life_written_at: Timestamp,
+    pub(super) started_at: Timestamp,
+    pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
     pub(crate) expiry_due: Timestamp,
     /// Whether the process before this one lived only briefly.
@@ -127,6 +129,7 @@ impl Lane {
             timers: Timers::new(),
             control: Control::default(),
             jobs: Jobs::new(),
+            alerts: Vec::new(),
             closings: Closings::default(),
             batch: Batch::default(),
             loaded: Loaded::default(),
@@ -150,6 +153,7 @@ impl Lane {
             })],
         )?;
         lane.gather()?;
+        lane.arm_alerts()?;
         Ok(lane)
     }
 
@@ -169,19 +173,6 @@ impl Lane {
             Some(self.expiry_due),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
-    }
-
-    /// When to write down that the process lives: only until it has lived long enough to be above suspicion.
-    fn next_sign_of_life(&self) -> Option<Timestamp> {
-        let young = self.life_written_at.since(self.started_at) < SHORT_LIFE_MILLIS;
-        young.then(|| self.life_written_at.plus(LIFE_EVERY_MILLIS))
-    }
-
-    /// Whether this commit says that the process lives: now and then where something is written anyway, so that a later
-    /// process never starts before the time of what is stored.
-    fn signs_life(&self, otherwise_idle: bool) -> bool {
-        let due = self.life_written_at.plus(LIFE_EVERY_MILLIS) <= self.now;
-        due && (!otherwise_idle || self.next_sign_of_life().is_some())
     }
 
     /// How many attempts are under way.
@@ -263,7 +254,7 @@ impl Lane {
             let reply = self.decide_once(command, &replies)?;
             replies.push(reply);
         }
-        self.begin_ready()?;
+        self.begin_and_alert()?;
         self.look_again(&mut replies);
         self.keep_answers(commands, &mut replies);
         Ok(replies)
@@ -293,7 +284,7 @@ impl Lane {
 
     /// Starts what may start, in the same commit: once it is known what became of all that an earlier process left
     /// running, because some of that may have to run alone.
-    fn begin_ready(&mut self) -> Result<(), Error> {
+    pub(super) fn begin_ready(&mut self) -> Result<(), Error> {
         if !self.lost.is_empty() {
             return Ok(());
         }
@@ -401,7 +392,7 @@ impl Lane {
                 self.cache.forget_over(*id);
             }
         }
-        self.jobs.settle(batch.bulk);
+        self.jobs.settle(batch.bulk, batch.ended.iter().map(|(id, _)| *id));
         for (at, due) in batch.due {
             self.timers.add(at, due);
         }

@@ -4,7 +4,7 @@
 
 use sprag_core::action::{Status, Verdict};
 
-use super::{Counter, Histogram};
+use super::{Counter, Errors, Histogram};
 
 /// What actions are counted as whose type has no runner here.
 pub const OTHER: &str = "other";
@@ -59,6 +59,10 @@ pub struct KindMetrics {
     pub cancelled: Counter,
     /// Actions that were skipped.
     pub skipped: Counter,
+    /// What attempts cost, in millionths of whatever their authors count in.
+    pub cost_micros: Counter,
+    /// Attempts that failed, by the type of their error.
+    pub errors: Errors,
     /// How long attempts took, in microseconds.
     pub took_micros: Histogram,
     /// How long actions that were ready waited for their attempt to begin, in microseconds.
@@ -111,6 +115,8 @@ impl KindMetrics {
             dead: Counter::default(),
             cancelled: Counter::default(),
             skipped: Counter::default(),
+            cost_micros: Counter::default(),
+            errors: Errors::default(),
             took_micros: Histogram::new(SLOW_MICROS),
             waited_micros: Histogram::new(SLOW_MICROS),
         }

@@ -4,6 +4,7 @@
 //! nothing. Only what is durable counts, so a batch that failed and is decided again counts once. Labels are bounded:
 //! action types are those with a runner, everything else is `other`.
 
+mod errors;
 mod histogram;
 mod kinds;
 
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sprag_core::action::Verdict;
 use sprag_store::records::ExecutionStatus;
 
+pub(crate) use self::errors::ErrorIndex;
+pub use self::errors::Errors;
 pub use self::histogram::{Distribution, Histogram};
 pub(crate) use self::kinds::KindIndex;
 pub use self::kinds::{KindMetrics, Kinds, OTHER};
@@ -72,6 +75,8 @@ pub(crate) enum Note {
         outcome: Verdict,
         took_millis: u64,
         again: bool,
+        error: Option<ErrorIndex>,
+        cost_micros: u64,
     },
     /// A timer fired so long after it was due.
     Fired { late_millis: u64 },
@@ -185,10 +190,16 @@ impl Metrics {
                 outcome,
                 took_millis,
                 again,
+                error,
+                cost_micros,
             } => {
                 let kind = self.kinds.of(kind);
                 kind.settle(outcome, micros(took_millis));
                 kind.retried.add(u64::from(again));
+                kind.cost_micros.add(cost_micros);
+                if let Some(error) = error {
+                    kind.errors.add(error);
+                }
             }
             Note::Fired { late_millis } => self.timer_late_micros.record(micros(late_millis)),
         }

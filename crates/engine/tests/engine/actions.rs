@@ -142,12 +142,7 @@ fn a_dead_letter_retried_has_a_fresh_budget_and_the_same_key() {
     rig.finish("send", refused("not_found"));
     let dead = rig.action(id, "send");
     let key = dead.idempotency_key();
-    rig.act(Request::RetryDead(RetryDead {
-        action: dead.id,
-        config: None,
-        version: None,
-    }))
-    .unwrap();
+    rig.act(Request::RetryDead(RetryDead::as_is(dead.id))).unwrap();
     let job = rig.job("send");
     assert_eq!((job.number, job.idempotency_key.as_str()), (2, key.as_str()));
     for _ in 0..2 {
@@ -171,9 +166,8 @@ fn a_dead_letter_retried_with_another_configuration_has_another_key() {
     let dead = rig.action(id, "send");
     let config = Some(json!({ "url": "https://example.org" }));
     rig.act(Request::RetryDead(RetryDead {
-        action: dead.id,
         config: config.clone(),
-        version: None,
+        ..RetryDead::as_is(dead.id)
     }))
     .unwrap();
     let job = rig.job("send");
@@ -189,11 +183,7 @@ fn an_archived_dead_letter_stays_away() {
     let dead = rig.action(id, "send").id;
     rig.act(Request::Archive(dead)).unwrap();
     assert_eq!(rig.stored_action(dead).status, Status::Archived);
-    let retry = Request::RetryDead(RetryDead {
-        action: dead,
-        config: None,
-        version: None,
-    });
+    let retry = Request::RetryDead(RetryDead::as_is(dead));
     assert_eq!(code(rig.act(retry)), Code::StatusConflict);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
-use sprag_engine::command::{Answer, Code, Command, Refusal, Request};
+use sprag_engine::command::{Answer, Code, Command, Refusal, Request, RetryDead};
 use sprag_engine::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, JobView, RetryAll};
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 use sprag_store::traits::Reader;
@@ -144,12 +144,7 @@ fn letters_that_died_after_the_job_was_made_are_not_its_business() {
     rig.advance(1_000);
     let (execution, _) = die(&mut rig);
     // An old letter that somebody retried and that died again is a new one.
-    rig.act(Request::RetryDead(sprag_engine::command::RetryDead {
-        action: old[0].1,
-        config: None,
-        version: None,
-    }))
-    .unwrap();
+    rig.act(Request::RetryDead(RetryDead::as_is(old[0].1))).unwrap();
     rig.finish("work", Outcome::not_done("not_found", "still nobody"));
     ask_once(&mut rig, Request::ResumeJob(job.id)).unwrap();
     rig.run();

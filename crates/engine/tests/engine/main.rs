@@ -5,9 +5,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod actions;
+mod alerts;
 mod backups;
 mod closings;
 mod control;
+mod dead_letters;
 mod dispatch;
 mod jobs;
 mod leases;

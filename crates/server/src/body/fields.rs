@@ -84,6 +84,14 @@ impl Fields {
         version.or_else(|| self.wrong(name, &value, "a version, which is a whole number from 1"))
     }
 
+    /// A field that is a whole number from `least` to `most`.
+    pub(crate) fn whole(&mut self, name: &str, least: u32, most: u32) -> Option<u32> {
+        let value = self.take(name)?;
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let within = number.filter(|number| (least..=most).contains(number));
+        within.or_else(|| self.wrong(name, &value, &format!("a whole number from {least} to {most}")))
+    }
+
     /// A field that is true or false.
     pub(crate) fn flag(&mut self, name: &str) -> Option<bool> {
         match self.take(name)? {

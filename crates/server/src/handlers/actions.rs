@@ -4,6 +4,7 @@ use axum::extract::State;
 use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_engine::health::Window;
 
 use super::explain::explained;
 use crate::app::App;
@@ -68,6 +69,28 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
 /// `GET /v1/actions/queue`: what waits and what runs, by line.
 pub(crate) async fn queue(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
     Ok(whole(app.engine.queue().await?))
+}
+
+pub(crate) struct HealthParams {
+    action_id: Option<String>,
+    window: Window,
+}
+
+impl FromParams for HealthParams {
+    const KNOWN: &'static [&'static str] = &["actionId", "window"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            action_id: params.text("actionId"),
+            window: params.word("window", &Window::ALL, Window::word).unwrap_or_default(),
+        }
+    }
+}
+
+/// `GET /v1/actions/health`: figures over a window, what failed, what could be changed.
+pub(crate) async fn health(State(app): State<App>, Query(params): Query<HealthParams>) -> Answer {
+    let HealthParams { action_id, window } = params;
+    Ok(ok(&app.engine.health(action_id, window).await?))
 }
 
 /// `POST /v1/actions/{id}/retry-now`

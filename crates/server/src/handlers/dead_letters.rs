@@ -3,10 +3,13 @@
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
-use sprag_core::filter::{Condition, Field, Resource};
+use sprag_core::duration::Millis;
+use sprag_core::filter::{Condition, Constant, Field, Relation, Resource, Test};
 use sprag_core::ids::ActionId;
+use sprag_core::patch::Operation;
+use sprag_core::time::Timestamp;
 use sprag_engine::command::RetryDead;
-use sprag_engine::jobs::RetryAll;
+use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
@@ -18,11 +21,24 @@ use crate::reply::{Answer, accepted, ok};
 
 pub(crate) struct ListParams {
     condition: Condition,
+    older: Option<Millis>,
+    newer: Option<Millis>,
     page: Page,
 }
 
 impl FromParams for ListParams {
-    const KNOWN: &'static [&'static str] = &["type", "machine", "error", "filter", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &[
+        "type",
+        "machine",
+        "error",
+        "tag",
+        "fingerprint",
+        "olderThan",
+        "newerThan",
+        "filter",
+        "limit",
+        "cursor",
+    ];
 
     fn read(params: &mut Params) -> Self {
         let given = [
@@ -34,10 +50,16 @@ impl FromParams for ListParams {
             params
                 .text("error")
                 .map(|error| Condition::text(Field::ErrorType, error)),
+            params.text("tag").map(|tag| Condition::text(Field::Tag, tag)),
+            params
+                .text("fingerprint")
+                .map(|print| Condition::text(Field::Fingerprint, print)),
         ];
         let filter = params.filter(Resource::DeadLetters);
         Self {
             condition: given.into_iter().flatten().fold(filter, Condition::and),
+            older: params.duration("olderThan"),
+            newer: params.duration("newerThan"),
             page: params.page("dead-letters"),
         }
     }
@@ -45,70 +67,131 @@ impl FromParams for ListParams {
 
 /// `GET /v1/dead-letters`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams { condition, page } = params;
+    let ListParams {
+        condition,
+        older,
+        newer,
+        page,
+    } = params;
+    let now = app.engine.now();
+    let ages = [
+        older.map(|age| died(Relation::Less, now, age)),
+        newer.map(|age| died(Relation::GreaterOrEqual, now, age)),
+    ];
+    let condition = ages.into_iter().flatten().fold(condition, Condition::and);
     let found = app.engine.find_actions(condition, page.after()?, page.limit()).await?;
     Ok(ok(&page.found(found)))
 }
 
-/// `GET /v1/dead-letters/{id}`
+/// Before or after an instant that long ago.
+fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
+    Condition::Is(Test {
+        field: Field::DiedAt,
+        relation,
+        constants: vec![Constant::Number(now.as_millis().saturating_sub_unsigned(age.get()))],
+    })
+}
+
+/// `GET /v1/dead-letters/{id}`: the case file.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.action(id).await?;
-    if view.status != Status::Dead {
-        let detail = format!("action `{id}` is {}, not a dead letter", view.status.word());
+    let file = app.engine.case_file(id).await?;
+    let status = file.action.status;
+    if status != Status::Dead {
+        let detail = format!("action `{id}` is {}, not a dead letter", status.word());
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
-    Ok(ok(&view))
+    Ok(ok(&file))
 }
 
 /// With what a dead letter is tried again.
 pub(crate) struct Retry {
     config: Option<Value>,
     version: Option<u32>,
+    patch: Vec<Operation>,
 }
 
 impl FromFields for Retry {
-    const KNOWN: &'static [&'static str] = &["config", "version"];
+    const KNOWN: &'static [&'static str] = &["config", "version", "patch"];
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
         Self {
             config: fields.object("config").map(Value::Object),
             version: fields.version("version"),
+            patch: patch(fields),
         }
     }
 }
 
-/// `POST /v1/dead-letters/{id}/retry`: as it is, with another configuration, or on another version.
+/// The operations of a JSON Patch.
+fn patch(fields: &mut Fields) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (position, value) in fields.list("patch").into_iter().enumerate() {
+        match serde_json::from_value(value) {
+            Ok(operation) => operations.push(operation),
+            Err(error) => fields.refuse(&format!("/patch/{position}"), &error.to_string()),
+        }
+    }
+    operations
+}
+
+/// `POST /v1/dead-letters/{id}/retry`: as it is, changed, or on another version.
 pub(crate) async fn retry(
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
     Once(once): Once,
-    Body(Retry { config, version }): Body<Retry>,
+    Body(Retry { config, version, patch }): Body<Retry>,
 ) -> Answer {
     let retry = RetryDead {
         action: id,
         config,
         version,
+        patch,
     };
     Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
 }
 
-impl FromFields for RetryAll {
-    const KNOWN: &'static [&'static str] = &["filter", "config", "version", "reason"];
+/// A bulk retry, or only what it would do.
+pub(crate) struct Bulk {
+    retry: RetryAll,
+    dry_run: bool,
+}
+
+impl FromFields for Bulk {
+    const KNOWN: &'static [&'static str] = &[
+        "filter", "config", "version", "patch", "reason", "rate", "canary", "dryRun",
+    ];
     const EMPTY: Empty = Empty::Refused;
 
     fn read(fields: &mut Fields) -> Self {
-        Self {
+        let retry = RetryAll {
             filter: fields.required_text("filter"),
             config: fields.object("config").map(Value::Object),
             version: fields.version("version"),
+            patch: patch(fields),
             reason: fields.text("reason"),
+            rate: fields.whole("rate", 1, RATE_MAX),
+            canary: fields.whole("canary", 1, CANARY_MAX),
+            expected: None,
+        };
+        Self {
+            retry,
+            dry_run: fields.flag("dryRun").unwrap_or(false),
         }
     }
 }
 
-/// `POST /v1/dead-letters/retry`: makes a job that tries all again that meet a filter.
-pub(crate) async fn retry_all(Query(Nothing): Query<Nothing>, Once(once): Once, Body(retry): Body<RetryAll>) -> Answer {
+/// `POST /v1/dead-letters/retry`: makes a job that tries all again that meet a filter, or says what it would do.
+pub(crate) async fn retry_all(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Once(once): Once,
+    Body(Bulk { mut retry, dry_run }): Body<Bulk>,
+) -> Answer {
+    if dry_run {
+        return Ok(ok(&app.engine.dry_run(retry.filter).await?));
+    }
+    retry.expected = Some(app.engine.expect_letters(&retry.filter).await?);
     Ok(answered(once.retry_all(retry).await, |view| {
         accepted(format!("/v1/jobs/{}", view.id), &view)
     }))

@@ -98,6 +98,22 @@ fn attempts(text: &mut Text, app: &App) {
     for kind in kinds.iter() {
         retried.sample(&[("type", &kind.name)], kind.retried.get());
     }
+    let help = "Attempts that failed, by type and the type of their error.";
+    let mut errors = text.family("sprag_attempt_errors_total", Kind::Counter, help);
+    for kind in kinds.iter() {
+        for (error, count) in kind.errors.iter() {
+            errors.sample(&[("type", &kind.name), ("error", error)], count);
+        }
+    }
+    let help = "What attempts cost, as runners and `costEstimate` say, by type.";
+    let mut cost = text.family("sprag_attempt_cost_total", Kind::Counter, help);
+    for kind in kinds.iter() {
+        cost.millionths(&[("type", &kind.name)], kind.cost_micros.get());
+    }
+    durations(text, app);
+}
+
+fn durations(text: &mut Text, app: &App) {
     let help = "How long attempts took, by type.";
     spread(text, app, ("sprag_attempt_duration_seconds", help), |kind| {
         &kind.took_micros

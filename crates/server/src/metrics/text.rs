@@ -77,6 +77,11 @@ impl Family<'_> {
         self.line("", labels, None, &shown(micros, Unit::Micros));
     }
 
+    /// Adds a sample that is counted in millionths.
+    pub(super) fn millionths(&mut self, labels: Labels<'_>, value: u64) {
+        self.line("", labels, None, &shown(value, Unit::Micros));
+    }
+
     /// Adds the samples of a histogram. What it counts is added up here, so its parts always agree.
     pub(super) fn histogram(&mut self, labels: Labels<'_>, read: &Distribution, unit: Unit) {
         let mut sum = 0;

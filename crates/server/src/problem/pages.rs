@@ -23,6 +23,7 @@ pages! {
     "dead-letter-unknown"
     "decision-failed"
     "definition-invalid"
+    "edit-invalid"
     "execution-closed"
     "execution-unknown"
     "filter-invalid"

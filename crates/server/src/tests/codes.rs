@@ -17,6 +17,7 @@ const ELSEWHERE: [(&str, &str); 25] = [
     ("backup-under-way", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
+    ("edit-invalid", "dead_letters"),
     ("hook-unknown", "hooks"),
     ("hook-unmapped", "hooks"),
     ("hook-unverified", "handlers::hooks"),

@@ -3,7 +3,7 @@
 use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
 
 use super::fixtures::at;
-use super::random::Random;
+use super::random::{PRINTS, Random};
 
 /// How deep a random condition nests.
 const DEPTH: u64 = 3;
@@ -19,7 +19,7 @@ const EXECUTION_FIELDS: [Field; 8] = [
     Field::UpdatedAt,
 ];
 
-const ACTION_FIELDS: [Field; 11] = [
+const ACTION_FIELDS: [Field; 13] = [
     Field::Id,
     Field::ActionId,
     Field::Type,
@@ -31,9 +31,11 @@ const ACTION_FIELDS: [Field; 11] = [
     Field::Priority,
     Field::CreatedAt,
     Field::RunAt,
+    Field::Fingerprint,
+    Field::DiedAt,
 ];
 
-const TEXTS: [&str; 12] = [
+const TEXTS: [&str; 13] = [
     "order",
     "refund",
     "a",
@@ -45,6 +47,7 @@ const TEXTS: [&str; 12] = [
     "webhook",
     "timeout",
     "crashed",
+    PRINTS[0],
     "' OR 1=1 --",
 ];
 
@@ -110,7 +113,7 @@ impl Random {
             (Field::Id | Field::ExecutionId, _) => Constant::Id(self.execution_id().to_bytes()),
             (Field::Version | Field::Status, _) => self.number(9),
             (Field::Priority, _) => self.number(120),
-            (Field::CreatedAt | Field::UpdatedAt | Field::RunAt, _) => {
+            (Field::CreatedAt | Field::UpdatedAt | Field::RunAt | Field::DiedAt, _) => {
                 let number = if self.once_in(2) {
                     self.below(30)
                 } else {

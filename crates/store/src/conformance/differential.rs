@@ -6,7 +6,7 @@ use super::Subject;
 use super::fixtures::{Opened, SHARD, at};
 use super::random::Random;
 use crate::records::FactKind;
-use crate::traits::{AgedPage, Error, Fence, LaneStore, Mutation, OpenAction};
+use crate::traits::{AgedPage, Error, Fence, LaneStore, Mutation, OpenAction, SCAN_MAX};
 
 /// The most mutations in one commit.
 const MUTATIONS_MAX: u64 = 6;
@@ -168,6 +168,11 @@ fn compare_readers(random: &mut Random, left: &Opened, right: &Opened, place: &s
     let search = random.action_search();
     let found = (left.find_actions(&search)?, right.find_actions(&search)?);
     same(&found.0, &found.1, place, &search);
+    let counted = (
+        left.count_actions(&search.condition, SCAN_MAX)?,
+        right.count_actions(&search.condition, SCAN_MAX)?,
+    );
+    same(&counted.0, &counted.1, place, &search.condition);
 
     let (id, after, limit) = (random.execution_id(), random.below(10), random.limit());
     same(&left.execution(id)?, &right.execution(id)?, place, &id);

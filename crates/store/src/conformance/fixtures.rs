@@ -111,6 +111,8 @@ pub(crate) fn action(execution: &Execution, number: u64) -> Action {
         run_at: at(number),
         created_at: at(number),
         error_kind: None,
+        fingerprint: None,
+        died_at: None,
         body: format!("{{\"action\":{number}}}").into_bytes(),
         tags: Vec::new(),
     }

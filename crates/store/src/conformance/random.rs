@@ -17,6 +17,8 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 const LINES: [&str; 3] = ["email", "webhook", "webhook:x"];
 const MESSAGES: [&str; 3] = ["m1", "m2", "m3"];
 const ERRORS: [&str; 2] = ["timeout", "crashed"];
+/// Fingerprints.
+pub(super) const PRINTS: [&str; 2] = ["00aa", "11bb"];
 
 /// The number decides the tags too: they never change.
 fn tags(number: u64) -> Vec<String> {
@@ -117,6 +119,8 @@ impl Random {
         action.priority = self.byte(3) * 50;
         action.run_at = at(self.below(20));
         action.error_kind = self.maybe(|random| random.text(&ERRORS));
+        action.fingerprint = self.maybe(|random| random.text(&PRINTS));
+        action.died_at = self.maybe(|random| at(random.below(20)));
         action.body = vec![self.byte(255); self.size(300)];
     }
 

@@ -36,6 +36,11 @@ fn it_keeps_facts_and_lets_old_executions_go() -> Result<(), Error> {
 }
 
 #[test]
+fn dead_letters_are_found_and_counted_by_what_they_have_in_common() -> Result<(), Error> {
+    conformance::run(conformance::DEAD_LETTERS, Memory::default)
+}
+
+#[test]
 fn it_serves_jobs_and_searches() -> Result<(), Error> {
     conformance::run(conformance::JOBS, Memory::default)
 }

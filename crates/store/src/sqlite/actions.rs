@@ -19,12 +19,13 @@ const OPEN_MAX: u8 = Status::Retrying as u8;
 
 pub(super) const INSERT: &str = "\
     INSERT INTO action \
-    (id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    (id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body, \
+    fingerprint, died_at) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
 pub(super) const UPDATE: &str = "\
     UPDATE action SET kind = ?6, status = ?7, line = ?8, priority = ?9, run_at = ?10, error_kind = ?11, \
-    body = ?13 \
+    body = ?13, fingerprint = ?14, died_at = ?15 \
     WHERE id = ?1 AND execution = ?2 AND machine = ?3 AND action_id = ?4 AND created_at = ?5 \
     AND tags IS ?12";
 
@@ -34,7 +35,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, ",
-            "tags, body FROM action",
+            "tags, body, fingerprint, died_at FROM action",
             $rest
         )
     };
@@ -86,6 +87,8 @@ pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Resu
         run_at,
         created_at,
         error_kind,
+        fingerprint,
+        died_at,
         body,
         tags,
     } = record;
@@ -103,6 +106,8 @@ pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Resu
         error_kind,
         Column(tags.as_slice()),
         body,
+        fingerprint,
+        died_at.map(Column),
     ];
     one_row(connection.prepare_cached(INSERT)?.execute(params)?)?;
     for tag in tags {
@@ -127,6 +132,8 @@ pub(super) fn update(connection: &Connection, record: &Action) -> rusqlite::Resu
         run_at,
         created_at,
         error_kind,
+        fingerprint,
+        died_at,
         body,
         tags,
     } = record;
@@ -144,6 +151,8 @@ pub(super) fn update(connection: &Connection, record: &Action) -> rusqlite::Resu
         error_kind,
         Column(tags.as_slice()),
         body,
+        fingerprint,
+        died_at.map(Column),
     ];
     one_row(connection.prepare_cached(UPDATE)?.execute(params)?)
 }
@@ -305,6 +314,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Action> {
         error_kind: row.get(10)?,
         tags: row.get::<_, Column<_>>(11)?.0,
         body: row.get(12)?,
+        fingerprint: row.get(13)?,
+        died_at: row.get::<_, Option<Column<_>>>(14)?.map(|column| column.0),
     })
 }
 

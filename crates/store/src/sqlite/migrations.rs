@@ -51,6 +51,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "names",
         sql: include_str!("migrations/0007_names.sql"),
     },
+    Migration {
+        version: 9,
+        name: "dead_letters",
+        sql: include_str!("migrations/0009_dead_letters.sql"),
+    },
 ];
 
 const CREATE: &str = "\

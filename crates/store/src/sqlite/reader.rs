@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
+use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 
 use super::backup::{self, Copying};
@@ -16,7 +17,7 @@ use super::{actions, counts, executions, facts, history, inbox, jobs, machines, 
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
+use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -161,6 +162,10 @@ impl Reader for ReadConnection {
 
     fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
         self.read(|connection| search::actions(connection, search))
+    }
+
+    fn count_actions(&self, condition: &Condition, scan: usize) -> Result<Counted, Error> {
+        self.read(|connection| search::count_actions(connection, condition, scan))
     }
 
     fn job(&self, id: JobId) -> Result<Option<Job>, Error> {

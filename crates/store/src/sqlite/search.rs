@@ -18,7 +18,7 @@ pub(super) use self::walk::{Bounds, Table, Walk, walks};
 use super::columns::limit;
 use super::{actions, executions};
 use crate::records::{Action, Execution};
-use crate::traits::{Found, Search};
+use crate::traits::{Counted, Found, Search};
 
 /// Rows that a page looks at where an index leads to them: they may lie anywhere in the file, one in each of its pages,
 /// while those of the table itself lie side by side.
@@ -48,6 +48,30 @@ pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rus
     Ok(Found {
         rows: rows(&ids.rows, read)?,
         next: ids.next.map(ActionId::from_bytes),
+    })
+}
+
+/// How many actions meet a condition, of the newest `scan` along the narrowest walk.
+pub(super) fn count_actions(connection: &Connection, condition: &Condition, scan: usize) -> rusqlite::Result<Counted> {
+    let search: Search<ActionId> = Search {
+        condition: condition.clone(),
+        before: None,
+        limit: usize::MAX,
+        scan,
+    };
+    let Some(bounds) = Bounds::of(condition, None) else {
+        return Ok(Counted { count: 0, more: false });
+    };
+    let snapshot = connection.unchecked_transaction()?;
+    let walk = narrowest(&snapshot, Table::Action, &search, &bounds)?;
+    let (sql, values) = statement(Table::Action, &walk, condition, &bounds, scan);
+    let sql = format!("SELECT count(*), coalesce(sum(is_meant), 0) FROM ({sql})");
+    let mut statement = snapshot.prepare(&sql)?;
+    let (looked_at, count): (usize, u64) =
+        statement.query_row(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Counted {
+        count,
+        more: looked_at >= scan,
     })
 }
 
@@ -152,7 +176,7 @@ pub(super) fn statement(
     values.push(Value::Integer(limit(scan)));
     let Walk { from, place, id, .. } = walk;
     let sql = format!(
-        "SELECT {id}, {is_meant} FROM {from} WHERE {place} AND {id} >= ? AND {id} <= ? ORDER BY {id} DESC LIMIT ?"
+        "SELECT {id}, {is_meant} AS is_meant FROM {from} WHERE {place} AND {id} >= ? AND {id} <= ? ORDER BY {id} DESC LIMIT ?"
     );
     (sql, values)
 }

@@ -74,6 +74,11 @@ fn it_keeps_facts_and_lets_old_executions_go() -> Result<(), Error> {
 }
 
 #[test]
+fn dead_letters_are_found_and_counted_by_what_they_have_in_common() -> Result<(), Error> {
+    conformance::run(conformance::DEAD_LETTERS, File::new)
+}
+
+#[test]
 fn it_serves_readers() -> Result<(), Error> {
     conformance::run(conformance::READER, File::new)
 }

@@ -1,6 +1,7 @@
 //! `sprag action`: actions.
 
 mod cancel;
+mod health;
 mod list;
 mod queue;
 mod retry_now;
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Cancel(Changed),
     /// Show what waits and what runs
     Queue(queue::Arguments),
+    /// Show how actions have been doing, what failed, and what could be changed
+    Health(health::Arguments),
 }
 
 /// One action at a server.
@@ -52,6 +55,7 @@ impl Command {
             Self::RetryNow(one) => retry_now::run(&one, output).await,
             Self::Cancel(one) => cancel::run(&one, output).await,
             Self::Queue(arguments) => queue::run(&arguments, output).await,
+            Self::Health(arguments) => health::run(&arguments, output).await,
         }
     }
 }

@@ -16,6 +16,18 @@ pub(crate) struct Arguments {
     /// Only those whose last error was of this type
     #[arg(long, value_name = "TYPE")]
     error: Option<String>,
+    /// Only with this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// Only those that failed alike: the fingerprint that `dlq show` shows
+    #[arg(long)]
+    fingerprint: Option<String>,
+    /// Only those that died longer ago, as in 7d
+    #[arg(long, value_name = "DURATION")]
+    older_than: Option<String>,
+    /// Only those that died since, as in 1h
+    #[arg(long, value_name = "DURATION")]
+    newer_than: Option<String>,
     /// Only what meets this, as in 'machine = "order" AND errorType = "timeout"'
     #[arg(long)]
     filter: Option<String>,
@@ -31,6 +43,10 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         machine,
         kind,
         error,
+        tag,
+        fingerprint,
+        older_than,
+        newer_than,
         filter,
         page,
         remote,
@@ -40,6 +56,10 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("machine", machine),
         ("type", kind),
         ("error", error),
+        ("tag", tag),
+        ("fingerprint", fingerprint),
+        ("olderThan", older_than),
+        ("newerThan", newer_than),
         ("filter", filter),
     ];
     let document = page.of(client.get(&["dead-letters"]), &conditions).send().await?;

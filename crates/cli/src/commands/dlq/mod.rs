@@ -14,7 +14,7 @@ use crate::output::Output;
 pub(crate) enum Command {
     /// List dead letters, newest first
     List(list::Arguments),
-    /// Show one dead letter with its attempts
+    /// Show one dead letter: why it died, what was sent, who else failed alike, what would mend it
     Show(One),
     /// Try a dead letter again, with a fresh budget of attempts
     Retry(retry::Arguments),

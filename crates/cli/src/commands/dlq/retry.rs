@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::{Once, Remote};
-use crate::failure::Exit;
+use crate::client::{Client, Once, Remote};
+use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
 
@@ -17,6 +17,12 @@ pub(crate) struct Arguments {
     /// Take the action's definition of this version of the machine
     #[arg(long)]
     version: Option<u32>,
+    /// Change it by a JSON Patch of {timeout, retryPolicy, config}: a JSON list, or a file
+    #[arg(long, value_name = "JSON|FILE", conflicts_with = "apply_fix")]
+    patch: Option<String>,
+    /// Change it as its case file suggests, where it says how
+    #[arg(long)]
+    apply_fix: bool,
     #[command(flatten)]
     once: Once,
     #[command(flatten)]
@@ -29,6 +35,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         id,
         config,
         version,
+        patch,
+        apply_fix,
         once,
         remote,
     } = arguments;
@@ -40,6 +48,12 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     if let Some(version) = version {
         body.insert("version".to_owned(), json!(version));
     }
+    if let Some(patch) = patch {
+        body.insert("patch".to_owned(), input::list(patch)?);
+    }
+    if *apply_fix {
+        body.insert("patch".to_owned(), fix(&client, id).await?);
+    }
     let action = client
         .post(&["dead-letters", id, "retry"])
         .json(&Value::Object(body))
@@ -48,4 +62,18 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .await?;
     output.show(&action, output::action)?;
     Ok(Exit::Done)
+}
+
+/// The patch that the case file suggests.
+async fn fix(client: &Client, id: &str) -> anyhow::Result<Value> {
+    let file = client.get(&["dead-letters", id]).send().await?;
+    if let Some(patch) = file.get("fixPatch").filter(|patch| patch.is_array()) {
+        output::note(&format!("applying: {patch}"));
+        return Ok(patch.clone());
+    }
+    let failure = Failure::invalid(format!("no change of `{id}` alone would mend it; nothing was retried"));
+    Err(match file["suggestedFix"].as_str() {
+        Some(text) => failure.note(text).into(),
+        None => failure.into(),
+    })
 }

@@ -19,9 +19,21 @@ pub(crate) struct Arguments {
     /// Take the definition of this version of the machine
     #[arg(long)]
     version: Option<u32>,
+    /// Change each by a JSON Patch of {timeout, retryPolicy, config}: a JSON list, or a file
+    #[arg(long, value_name = "JSON|FILE")]
+    patch: Option<String>,
     /// Why, for those who look later
     #[arg(long)]
     reason: Option<String>,
+    /// Count them and show some; change nothing
+    #[arg(long, conflicts_with_all = ["wait", "rate", "canary"])]
+    dry_run: bool,
+    /// At most so many a second
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<u32>,
+    /// Retry so many first; go on only if none of them dies again
+    #[arg(long, value_name = "LETTERS")]
+    canary: Option<u32>,
     /// Wait until the job is over, and show how far it is
     #[arg(long)]
     wait: bool,
@@ -34,31 +46,56 @@ pub(crate) struct Arguments {
 /// Makes a job that tries the dead letters again.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments {
-        filter,
-        config,
-        version,
-        reason,
+        dry_run,
         wait,
         once,
         remote,
+        ..
     } = arguments;
     let client = remote.client()?;
-    let mut body = Map::new();
-    body.insert("filter".to_owned(), json!(filter));
-    if let Some(config) = config {
-        body.insert("config".to_owned(), Value::Object(input::object(config)?));
-    }
-    if let Some(version) = version {
-        body.insert("version".to_owned(), json!(version));
-    }
-    if let Some(reason) = reason {
-        body.insert("reason".to_owned(), json!(reason));
-    }
+    let body = body(arguments)?;
     let request = client.post(&["dead-letters", "retry"]).json(&Value::Object(body));
     let mut job = request.once(once).send().await?;
+    if *dry_run {
+        output.show(&job, output::dry_run)?;
+        return Ok(Exit::Done);
+    }
     if *wait {
         job = follow(&client, job["id"].as_str().unwrap_or_default()).await?;
     }
     output.show(&job, output::job)?;
     Ok(if *wait { ended(&job) } else { Exit::Done })
+}
+
+/// What is asked: only what was given.
+fn body(arguments: &Arguments) -> anyhow::Result<Map<String, Value>> {
+    let Arguments {
+        filter,
+        config,
+        version,
+        patch,
+        reason,
+        dry_run,
+        rate,
+        canary,
+        wait: _,
+        once: _,
+        remote: _,
+    } = arguments;
+    let config = config.as_deref().map(input::object).transpose()?;
+    let patch = patch.as_deref().map(input::list).transpose()?;
+    let given = [
+        ("filter", Some(json!(filter))),
+        ("config", config.map(Value::Object)),
+        ("version", version.map(Value::from)),
+        ("patch", patch),
+        ("reason", reason.as_ref().map(|reason| json!(reason))),
+        ("rate", rate.map(Value::from)),
+        ("canary", canary.map(Value::from)),
+        ("dryRun", dry_run.then_some(Value::Bool(true))),
+    ];
+    let given = given
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Ok(given.collect())
 }

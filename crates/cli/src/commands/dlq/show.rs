@@ -4,10 +4,10 @@ use super::One;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
-/// Shows the dead letter.
+/// Shows the case file of the dead letter.
 pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
     let client = one.remote.client()?;
-    let action = client.get(&["dead-letters", &one.id]).send().await?;
-    output.show(&action, output::action)?;
+    let file = client.get(&["dead-letters", &one.id]).send().await?;
+    output.show(&file, output::case_file)?;
     Ok(Exit::Done)
 }

@@ -91,7 +91,7 @@ fn show(all: &[(&Path, Vec<Finding>)], output: Output) -> anyhow::Result<()> {
 }
 
 /// The runners of a server with this configuration.
-struct Known(Registry);
+pub(crate) struct Known(pub(crate) Registry);
 
 impl ConfigCheck for Known {
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {

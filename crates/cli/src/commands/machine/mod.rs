@@ -12,6 +12,8 @@ mod simulate;
 mod templates;
 mod test;
 
+pub(crate) use lint::Known;
+
 use crate::failure::Exit;
 use crate::output::Output;
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sprag_core::clock::{Clock, System};
+use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
@@ -25,7 +25,8 @@ use tokio::task::JoinHandle;
 
 use self::demo::Demo;
 use self::signals::Signals;
-use crate::config::{Environment, Given, Settings};
+use crate::commands::machine::Known;
+use crate::config::{Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
@@ -81,6 +82,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     };
     let mut settings = Settings::load(&given, &environment)?;
     if *check {
+        let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), Arc::default())?;
+        compile_alerts(&settings.alerts, &Known(registry))?;
         output::note("the configuration is valid");
         return Ok(Exit::Done);
     }
@@ -141,7 +144,8 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
         body_bytes,
         runners,
         secrets,
-        engine: options,
+        engine: mut options,
+        alerts,
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
@@ -149,6 +153,7 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
+    options.alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
     let parts = engine::Parts {
         store,
         clock: clock.clone(),

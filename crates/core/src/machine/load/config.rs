@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::loader::Loader;
 use super::reader::shown;
 use crate::action::ConfigProblem;
+use crate::action::cost::{self, COST_ESTIMATE};
 
 /// Whoever knows what the runners of this process accept.
 pub trait ConfigCheck {
@@ -39,6 +40,12 @@ impl Loader<'_> {
             }
             let spot = fields.get("config");
             let config = spot.as_ref().map_or_else(|| json!({}), |spot| spot.node.to_value());
+            if let (Some(detail), Some(spot)) = (cost::problem(&config), &spot) {
+                let place = spot.inside(&format!("/{COST_ESTIMATE}"));
+                self.findings
+                    .error(&place, "invalid-config", detail, "write it as in `costEstimate: 0.01`");
+            }
+            let config = cost::without(config);
             match runners.check(kind, &config) {
                 Ok(problems) => {
                     for ConfigProblem {

@@ -1,8 +1,9 @@
 //! Actions.
 
 use sprag_engine::command;
+use sprag_engine::health::Window;
 
-use super::{Answer, Operation, page_of, reference, text};
+use super::{Answer, Operation, page_of, reference, text, words};
 
 /// The group.
 pub(crate) const RESOURCE: &str = "actions";
@@ -46,6 +47,22 @@ pub(crate) fn queue() -> Operation {
     operation("showQueue", "What waits and what runs, by line")
         .answers(Answer::json(200, "The lines.", page_of("Line")))
         .reads()
+}
+
+pub(crate) fn health() -> Operation {
+    let windows = words(&Window::ALL.map(Window::word));
+    operation(
+        "showHealth",
+        "How actions have been doing, what failed, and what could be changed",
+    )
+    .query("actionId", text(), "Only of what machines call so.")
+    .query(
+        "window",
+        windows,
+        "Of what was triggered since then; `1h` unless it says otherwise.",
+    )
+    .answers(Answer::json(200, "The report.", reference("HealthReport")))
+    .reads()
 }
 
 pub(crate) fn show() -> Operation {

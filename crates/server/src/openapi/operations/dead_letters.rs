@@ -22,6 +22,10 @@ pub(crate) fn list() -> Operation {
         .query("type", text(), "Only of this type.")
         .query("machine", text(), "Only of this machine.")
         .query("error", text(), "Only with an error of this type.")
+        .query("tag", text(), "Only with this tag.")
+        .query("fingerprint", text(), "Only those that failed alike.")
+        .query("olderThan", reference("Duration"), "Only those that died longer ago.")
+        .query("newerThan", reference("Duration"), "Only those that died since.")
         .filtered()
         .paged()
         .answers(Answer::json(200, "The dead letters.", reference("ActionPage")))
@@ -29,18 +33,31 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    one("showDeadLetter", "A dead letter").refuses([Code::DeadLetterUnknown])
+    Operation::new(
+        RESOURCE,
+        "showDeadLetter",
+        "The case file: why it died, what was sent, who else failed alike, what would mend it",
+    )
+    .path("id", reference("ActionId"), "The action's id.")
+    .reads()
+    .answers(Answer::json(200, "The case file.", reference("CaseFile")))
+    .refuses([command::Code::ActionUnknown])
+    .refuses([Code::DeadLetterUnknown])
 }
 
 pub(crate) fn retry() -> Operation {
     one(
         "retryDeadLetter",
-        "Try it again: as it is, with another configuration, or on another version",
+        "Try it again: as it is, with another configuration, changed by a patch, or on another version",
     )
     .optional_body(reference("RetryRequest"))
     .writes()
     .once()
-    .refuses([command::Code::StatusConflict, command::Code::VersionUnknown])
+    .refuses([
+        command::Code::StatusConflict,
+        command::Code::VersionUnknown,
+        command::Code::EditInvalid,
+    ])
 }
 
 pub(crate) fn archive() -> Operation {

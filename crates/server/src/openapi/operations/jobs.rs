@@ -36,6 +36,11 @@ pub(crate) fn retry_all() -> Operation {
     operation("retryDeadLetters", "Try all dead letters again that meet a condition")
         .body(reference("RetryAllRequest"))
         .answers(Answer::json(202, "The job that does it.", reference("Job")).located())
+        .answers(Answer::json(
+            200,
+            "What it would do, with `dryRun`.",
+            reference("DryRun"),
+        ))
         .writes()
         .once()
         .refuses([

@@ -35,6 +35,12 @@ pub(super) fn schemas() -> Named {
 }
 
 fn action() -> Value {
+    let (always, sometimes) = members();
+    object(&always, &sometimes)
+}
+
+/// The members of an action: those that are always there, and the others.
+pub(super) fn members() -> (Value, Value) {
     let always = json!({
         "id": reference("ActionId"),
         "actionId": text(),
@@ -59,8 +65,11 @@ fn action() -> Value {
         "config": anything_by_name(),
         "skipped": words(&["disabled", "condition", "overlap"]),
         "remark": words(&["cancelCameTooLate", "superseded", "executionClosed"]),
+        "costEstimate": { "type": "number" },
+        "diedAt": time(),
+        "fingerprint": text(),
     });
-    object(&always, &sometimes)
+    (always, sometimes)
 }
 
 fn attempt() -> Value {

@@ -1,6 +1,7 @@
 //! Bulk jobs, and what a move to another version would do.
 
 use serde_json::json;
+use sprag_engine::jobs::{CANARY_MAX, RATE_MAX};
 
 use super::{Named, anything_by_name, id, list_of, nullable, object, reference, text, time, truth, whole, words};
 
@@ -11,19 +12,43 @@ pub(super) fn schemas() -> Named {
         ("Job", job()),
         ("JobWaiting", waiting()),
         ("JobItem", item()),
-        (
-            "RetryAllRequest",
-            object(
-                &json!({ "filter": text() }),
-                &json!({
-                    "config": nullable(anything_by_name()),
-                    "version": nullable(super::super::operation::version()),
-                    "reason": nullable(text()),
-                }),
-            ),
-        ),
+        ("RetryAllRequest", retry_all()),
+        ("DryRun", dry_run()),
+        ("ExpectedLetters", expected()),
         ("MigrationCheck", check()),
     ]
+}
+
+fn retry_all() -> serde_json::Value {
+    let up_to = |most: u32| json!({ "type": "integer", "minimum": 1, "maximum": most });
+    object(
+        &json!({ "filter": text() }),
+        &json!({
+            "config": nullable(anything_by_name()),
+            "version": nullable(super::super::operation::version()),
+            "patch": nullable(list_of(reference("PatchOperation"))),
+            "reason": nullable(text()),
+            "rate": nullable(up_to(RATE_MAX)),
+            "canary": nullable(up_to(CANARY_MAX)),
+            "dryRun": nullable(truth()),
+        }),
+    )
+}
+
+fn expected() -> serde_json::Value {
+    object(&json!({ "count": whole(0), "more": truth() }), &json!({}))
+}
+
+fn dry_run() -> serde_json::Value {
+    object(
+        &json!({
+            "dryRun": truth(),
+            "filter": text(),
+            "expected": reference("ExpectedLetters"),
+            "sample": list_of(reference("Action")),
+        }),
+        &json!({}),
+    )
 }
 
 fn job() -> serde_json::Value {
@@ -44,7 +69,24 @@ fn job() -> serde_json::Value {
             "updatedAt": time(),
             "finishedAt": nullable(time()),
         }),
-        &json!({ "config": anything_by_name(), "version": whole(1), "reason": text() }),
+        &json!({
+            "config": anything_by_name(),
+            "version": whole(1),
+            "patch": list_of(reference("PatchOperation")),
+            "reason": text(),
+            "rate": whole(1),
+            "canary": canary(),
+            "expected": reference("ExpectedLetters"),
+            "note": text(),
+        }),
+    )
+}
+
+fn canary() -> serde_json::Value {
+    let states = words(&["retrying", "waiting", "passed", "failed"]);
+    object(
+        &json!({ "size": whole(1), "retried": whole(0), "died": whole(0), "state": states }),
+        &json!({}),
     )
 }
 

@@ -4,7 +4,9 @@
 //! not know, and what it says is all here.
 
 mod actions;
+mod dead_letters;
 mod executions;
+mod health;
 mod jobs;
 mod machines;
 mod operate;
@@ -22,6 +24,8 @@ pub(super) fn schemas() -> Map<String, Value> {
         machines::schemas(),
         executions::schemas(),
         actions::schemas(),
+        dead_letters::schemas(),
+        health::schemas(),
         operate::schemas(),
         jobs::schemas(),
         system::schemas(),

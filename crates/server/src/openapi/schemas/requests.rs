@@ -9,7 +9,11 @@ use crate::openapi::operation::version;
 
 pub(super) fn schemas() -> Named {
     let source = json!({ "definition": definition(), "machine": nullable(text()), "version": nullable(version()) });
-    let retry = json!({ "config": nullable(anything_by_name()), "version": nullable(version()) });
+    let retry = json!({
+        "config": nullable(anything_by_name()),
+        "version": nullable(version()),
+        "patch": nullable(list_of(reference("PatchOperation"))),
+    });
     let states = json!({ "type": "object", "additionalProperties": text() });
     vec![
         ("Nothing", object(&json!({}), &json!({}))),

@@ -45,6 +45,8 @@ impl Table {
             (Self::Action, Field::ErrorType) => Some("error_kind"),
             (Self::Action, Field::Priority) => Some("priority"),
             (Self::Action, Field::RunAt) => Some("run_at"),
+            (Self::Action, Field::Fingerprint) => Some("fingerprint"),
+            (Self::Action, Field::DiedAt) => Some("died_at"),
             _ => None,
         }
     }
@@ -181,6 +183,11 @@ fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<
         walks.push(Walk::new("action INDEXED BY action_over", &place, ID, &[]));
     }
     if statuses == Some(&[DEAD]) {
+        // First, so that it wins where there are more of either than anybody counts.
+        walks.extend(equal(Field::Fingerprint).map(|print| {
+            let place = "status = 5 AND fingerprint = ?";
+            Walk::new("action INDEXED BY action_dead_fingerprint", place, ID, &[print])
+        }));
         walks.push(Walk::new("action INDEXED BY action_dead", "status = 5", ID, &[]));
         walks.extend(equal(Field::Machine).map(|machine| {
             let place = "status = 5 AND machine = ?";

@@ -46,7 +46,7 @@ fn plans(connection: &Connection, table: Table, text: &str) -> Vec<(String, Stri
 }
 
 /// Filters, each with the walk that narrows it most.
-const WALKS: [(Table, &str, &str); 15] = [
+const WALKS: [(Table, &str, &str); 16] = [
     (
         Table::Execution,
         "version = 1",
@@ -117,6 +117,11 @@ const WALKS: [(Table, &str, &str); 15] = [
         Table::Action,
         "status = \"dead\" AND actionId = \"a\"",
         "action_dead_name (action_id=? AND id>? AND id<?)",
+    ),
+    (
+        Table::Action,
+        "status = \"dead\" AND fingerprint = \"00aa\"",
+        "action_dead_fingerprint (fingerprint=? AND id>? AND id<?)",
     ),
 ];
 

@@ -1,0 +1,29 @@
+//! `sprag action health`.
+
+use crate::client::Remote;
+use crate::failure::Exit;
+use crate::output::{self, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only with this actionId; all actions otherwise
+    action: Option<String>,
+    /// What was triggered since then: 15m, 1h, 24h, 7d
+    #[arg(long, default_value = "1h")]
+    window: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Shows the report.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let Arguments { action, window, remote } = arguments;
+    let client = remote.client()?;
+    let request = client
+        .get(&["actions", "health"])
+        .query("actionId", action.as_ref())
+        .query("window", Some(window));
+    let report = request.send().await?;
+    output.show(&report, output::health)?;
+    Ok(Exit::Done)
+}

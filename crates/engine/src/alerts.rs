@@ -1,0 +1,173 @@
+//! Alerts: what happens when an action that matters becomes a dead letter.
+//!
+//! An alert is a machine of its own with one action. Its execution is started by the very decision that makes the action
+//! dead, in the same commit, so it is never lost and never doubled, whatever dies; it is retried, limited and shown like
+//! anything else that Sprag does. Alerts that die raise no alerts.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sprag_core::action::{Action, Status};
+use sprag_core::filter::{self, Condition, Field, Resource};
+use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, Machine, Severity, load_text};
+use sprag_core::source::Format;
+
+use crate::command::Start;
+use crate::convert::action_row;
+
+/// The most alerts.
+pub const ALERTS_MAX: usize = 100;
+/// What the machines of alerts begin with.
+const PREFIX: &str = "alert_";
+/// What their action is called.
+const ACTION: &str = "alert";
+/// What matters, where an alert does not say.
+pub const CRITICAL: &str = "type = \"blockchain_mint\" OR priority > 90 OR tag = \"critical\"";
+
+/// What is raised when an action that it means dies.
+#[derive(Clone, Debug)]
+pub struct Alert {
+    condition: Condition,
+    machine: Arc<Machine>,
+}
+
+/// What is wrong with an alert: where, as a JSON pointer into it, and what would mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertProblem {
+    /// Where.
+    pub pointer: String,
+    /// What is wrong.
+    pub detail: String,
+    /// What would mend it.
+    pub remedy: String,
+}
+
+impl Alert {
+    /// An alert with this name that is raised `when` a dead letter meets the filter, and does `action`, which is an action
+    /// definition without `actionId` and `triggerState`. Its templates see the alert as `variables.alert`.
+    pub fn new(
+        name: &str,
+        when: Option<&str>,
+        action: &Map<String, Value>,
+        runners: &dyn ConfigCheck,
+    ) -> Result<Self, Vec<AlertProblem>> {
+        let mut problems = Vec::new();
+        let condition = filter::condition(when.unwrap_or(CRITICAL), Resource::DeadLetters);
+        if let Err(error) = &condition {
+            problems.push(AlertProblem {
+                pointer: "/when".to_owned(),
+                detail: error.to_string(),
+                remedy: "mend the filter; docs/filters.md has its grammar".to_owned(),
+            });
+        }
+        let text = definition(name, action).to_string();
+        let options = LoadOptions {
+            limits: DefinitionLimits::default(),
+            runners,
+        };
+        let loaded = load_text(&text, Format::Json, &options);
+        problems.extend(loaded.findings.into_iter().filter_map(problem));
+        match (condition, loaded.machine) {
+            (Ok(condition), Some(machine)) => Ok(Self {
+                condition,
+                machine: Arc::new(machine),
+            }),
+            _ => Err(problems),
+        }
+    }
+
+    /// The machine that raises it.
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
+        &self.machine
+    }
+
+    /// Whether it is raised by this dead letter.
+    pub(crate) fn means(&self, action: &Action) -> bool {
+        let row = action_row(action, sprag_store::records::ExecutionStatus::Running);
+        let dead = Condition::number(Field::Status, Status::Dead.number());
+        dead.holds(&row) && self.condition.holds(&row)
+    }
+
+    /// How it is raised for a dead letter.
+    pub(crate) fn start(&self, version: u32, action: &Action) -> Start {
+        let mut tags = vec!["alert".to_owned()];
+        tags.push(action.origin.machine.clone());
+        Start {
+            machine: self.machine.id.clone(),
+            version: Some(version),
+            variables: Map::from_iter([("alert".to_owned(), payload(action))]),
+            tags,
+            ..Start::default()
+        }
+    }
+}
+
+/// Whether an action is an alert's own.
+pub(crate) fn is_alert(action: &Action) -> bool {
+    action.origin.machine.starts_with(PREFIX) && action.action_id == ACTION
+}
+
+fn problem(finding: Finding) -> Option<AlertProblem> {
+    if finding.severity != Severity::Error {
+        return None;
+    }
+    let inside = finding.pointer.strip_prefix("/actions/0");
+    let pointer = match (inside, finding.pointer.as_str()) {
+        (Some(rest), _) => format!("/action{rest}"),
+        (None, "/id") => "/name".to_owned(),
+        (None, _) => "/action".to_owned(),
+    };
+    Some(AlertProblem {
+        pointer,
+        detail: finding.detail,
+        remedy: finding.remedy,
+    })
+}
+
+/// The machine of an alert. One whose action died waits for a person, and is sent when that is retried.
+fn definition(name: &str, action: &Map<String, Value>) -> Value {
+    let mut action = action.clone();
+    let is_webhook = action.get("type").and_then(Value::as_str) == Some("webhook");
+    if let Some(Value::Object(config)) = action.get_mut("config").filter(|_| is_webhook) {
+        config.entry("payload").or_insert_with(|| json!("{{variables.alert}}"));
+    }
+    action.insert("actionId".to_owned(), json!(ACTION));
+    action.insert("triggerState".to_owned(), json!("raised"));
+    json!({
+        "id": format!("{PREFIX}{name}"),
+        "description": "Raised by [[alerts]] of sprag.toml when an action dies.",
+        "variables": { "alert": null },
+        "initial": "raised",
+        "states": {
+            "raised": { "on": { "done.alert": "sent", "failed.alert": "stuck" } },
+            "stuck": { "on": { "done.alert": "sent" } },
+            "sent": { "type": "final" },
+        },
+        "actions": [action],
+    })
+}
+
+/// What an alert says. All of it is stored already, so no secret is in it.
+fn payload(action: &Action) -> Value {
+    let error = action.body.last_error.as_ref();
+    json!({
+        "type": "action_failed",
+        "severity": "high",
+        "details": {
+            "id": action.id,
+            "actionId": action.action_id,
+            "actionType": action.kind,
+            "machine": action.origin.machine,
+            "version": action.origin.version,
+            "executionId": action.origin.execution,
+            "priority": action.priority,
+            "tags": action.tags,
+            "attempts": action.attempts_made(),
+            "diedAt": action.body.died_at,
+            "fingerprint": action.fingerprint(),
+            "failureReason": error.map(|error| json!({
+                "type": error.kind, "message": error.message, "code": error.code,
+            })),
+        },
+    })
+}

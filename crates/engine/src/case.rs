@@ -1,0 +1,202 @@
+//! The case file of a dead letter: everything that somebody needs who has to settle it.
+//!
+//! Put together when it is asked for, from what is stored: the attempts, the request as it was sent with secrets
+//! masked, how many others failed alike, and what would mend it.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sprag_core::action::edit::RetryLists;
+use sprag_core::action::triage::{Facts, Fix, Triage, triage};
+use sprag_core::action::{Action, ActionError, Definition, OnUnknown, Status};
+use sprag_core::expression::template::{Frozen, Limits};
+use sprag_core::filter::{Condition, Field};
+use sprag_core::ids::ActionId;
+use sprag_core::patch::Operation;
+use sprag_core::time::Timestamp;
+use sprag_store::Error;
+use sprag_store::traits::Reader;
+
+use crate::command::{Code, Refusal};
+use crate::convert;
+use crate::decide::{editable, policy_of, timeout_of};
+use crate::handle::Handle;
+use crate::lane::damaged;
+use crate::view::ActionView;
+
+/// Letters that are alike are counted up to here.
+const ALIKE_MAX: usize = 10_000;
+
+/// A dead letter with what is known about it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseFile {
+    /// The action.
+    #[serde(flatten)]
+    pub action: ActionView,
+    /// Why it died.
+    pub failure_reason: Option<ActionError>,
+    /// Attempts in all, those no longer kept included.
+    pub total_attempts: u32,
+    /// When the last one began.
+    pub last_attempt_at: Option<Timestamp>,
+    /// What the last attempt was given; none for an action whose configuration could not be rendered.
+    pub request: Option<SentRequest>,
+    /// How many others failed alike.
+    pub others: Others,
+    /// A retry as it is can succeed, once what is wrong outside of the action is mended.
+    pub recoverable: bool,
+    /// Somebody must look before it is retried.
+    pub manual_review_required: bool,
+    /// What would mend it.
+    pub suggested_fix: Option<String>,
+    /// The same as a JSON Patch for a retry, where a change of the action alone would do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fix_patch: Vec<Operation>,
+}
+
+/// What an attempt was given, secrets masked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SentRequest {
+    /// The configuration, rendered.
+    pub config: Value,
+    /// The secrets that it names.
+    pub secrets: Vec<String>,
+    /// Where it went, as `host:port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// Milliseconds that it had.
+    pub timeout: u64,
+    /// How often and after which errors it was tried again.
+    pub retry_policy: RetryLists,
+}
+
+/// Dead letters with the same fingerprint, this one not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Others {
+    /// How many.
+    pub count: u64,
+    /// Whether there are more than were counted.
+    pub more: bool,
+}
+
+impl Handle {
+    /// The case file of an action. It says what the action's status is: only a dead one waits for a person.
+    pub async fn case_file(&self, id: ActionId) -> Result<CaseFile, Refusal> {
+        let handle = self.clone();
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.action(id)? else { return Ok(None) };
+                let action = convert::action_from(row.clone()).map_err(|error| damaged(&error))?;
+                let view = handle.action_view(reader, row)?;
+                let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+                let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+                let others = others(reader, &action)?;
+                Ok(Some(case_file(view, &action, definition, others)))
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+    }
+}
+
+fn others(reader: &dyn Reader, action: &Action) -> Result<Others, Error> {
+    let print = action.fingerprint().filter(|_| action.status == Status::Dead);
+    let Some(print) = print else {
+        return Ok(Others { count: 0, more: false });
+    };
+    let dead = Condition::number(Field::Status, Status::Dead.number());
+    let alike = dead.and(Condition::text(Field::Fingerprint, print));
+    let counted = reader.count_actions(&alike, ALIKE_MAX)?;
+    Ok(Others {
+        count: counted.count.saturating_sub(1),
+        more: counted.more,
+    })
+}
+
+fn case_file(view: ActionView, action: &Action, definition: Option<&Definition>, others: Others) -> CaseFile {
+    let sent = sent_config(action, definition);
+    let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
+    let policy = policy_of(action, definition);
+    let Triage {
+        recoverable,
+        manual_review_required,
+        fix,
+    } = triage(
+        action,
+        Facts {
+            timeout: timeout_of(action, definition),
+            policy: &policy,
+            on_unknown: definition.map_or(OnUnknown::default(), |found| found.on_unknown),
+            secrets: &secrets,
+            config: sent.as_ref().map(|sent| &sent.config),
+        },
+    );
+    let (suggested_fix, fix_patch) = fix.map_or((None, Vec::new()), |Fix { text, patch }| (Some(text), patch));
+    CaseFile {
+        failure_reason: action.body.last_error.clone(),
+        total_attempts: action.attempts_made(),
+        last_attempt_at: action.body.attempts.last().map(|attempt| attempt.start_time),
+        request: sent.map(|sent| request(action, definition, &sent, secrets)),
+        action: view,
+        others,
+        recoverable,
+        manual_review_required,
+        suggested_fix,
+        fix_patch,
+    }
+}
+
+/// The configuration as it is stored; none where it could not be rendered.
+fn sent_config(action: &Action, definition: Option<&Definition>) -> Option<Frozen> {
+    if let Some(frozen) = &action.body.frozen {
+        return Some(frozen.clone());
+    }
+    let constant = definition.and_then(|definition| definition.config.constant());
+    constant.map(|config| Frozen {
+        config: config.clone(),
+        ..Frozen::default()
+    })
+}
+
+/// The names of the secrets that a configuration names.
+fn secrets_of(sent: &Frozen) -> Vec<String> {
+    let paths = sent.late_paths().unwrap_or_default();
+    let named = paths.iter().filter(|path| path.root() == Some("secrets"));
+    let mut names: Vec<String> = named
+        .filter_map(|path| path.segments().get(1))
+        .map(ToString::to_string)
+        .collect();
+    names.dedup();
+    names
+}
+
+fn request(action: &Action, definition: Option<&Definition>, sent: &Frozen, secrets: Vec<String>) -> SentRequest {
+    let edited = editable(action, definition, Some(sent));
+    SentRequest {
+        config: masked(action, sent, &secrets),
+        secrets,
+        destination: action.body.destination.clone(),
+        timeout: edited.timeout,
+        retry_policy: edited.retry_policy,
+    }
+}
+
+/// The configuration as the last attempt was given it, each secret as its mask. What cannot be rendered so is shown as
+/// it is stored, which never holds a secret.
+fn masked(action: &Action, sent: &Frozen, secrets: &[String]) -> Value {
+    let masks: Map<String, Value> = secrets
+        .iter()
+        .map(|name| (name.clone(), Value::String(format!("[secret {name}]"))))
+        .collect();
+    let last = action.body.attempts.last();
+    let late = json!({
+        "secrets": masks,
+        "attempt": {
+            "id": last.map(|attempt| attempt.id),
+            "number": last.map_or(0, |attempt| attempt.number),
+            "idempotencyKey": action.idempotency_key(),
+        },
+    });
+    sent.bind(&late, Limits::default())
+        .unwrap_or_else(|_| sent.config.clone())
+}

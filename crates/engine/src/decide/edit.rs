@@ -1,0 +1,195 @@
+//! What a person changes about a dead letter before it is retried.
+//!
+//! A string of an edited configuration that stands where it stood before is what it was: a fact, or a template of
+//! something late-bound. A new one may name secrets and the attempt, which are bound when it is tried; facts of the
+//! execution are not known any more, so naming them is refused.
+
+use serde_json::{Map, Value};
+use sprag_core::action::edit::{EditError, Editable, RetryLists};
+use sprag_core::action::{Action, Definition};
+use sprag_core::expression::template::{Frozen, Template};
+use sprag_store::Error;
+
+use super::{Decision, policy_of, timeout_of};
+use crate::command::{Code, Refusal, RetryDead};
+use crate::lane::Lane;
+
+/// What can be named in a configuration that somebody edits.
+const LATE: [&str; 2] = ["secrets", "attempt"];
+
+impl Lane {
+    /// Changes the action as the retry asks.
+    pub(super) fn edit(&mut self, action: &mut Action, retry: &RetryDead) -> Decision<()> {
+        if let Some(config) = &retry.config {
+            let sent = self.config_sent(action)?;
+            match refrozen(sent.as_ref(), config) {
+                Ok(frozen) => action.body.frozen = Some(frozen),
+                Err(error) => return Ok(Err(refused("/config", &error))),
+            }
+        }
+        if retry.patch.is_empty() {
+            return Ok(Ok(()));
+        }
+        self.patch(action, retry)
+    }
+
+    fn patch(&mut self, action: &mut Action, retry: &RetryDead) -> Decision<()> {
+        let sent = self.config_sent(action)?;
+        let before = self.editable(action, sent.as_ref())?;
+        let after = match before.patched(&retry.patch) {
+            Ok(after) => after,
+            Err(error) => return Ok(Err(refused("/patch", &error))),
+        };
+        if after.config != before.config {
+            match refrozen(sent.as_ref(), &after.config) {
+                Ok(frozen) => action.body.frozen = Some(frozen),
+                Err(error) => return Ok(Err(refused("/patch", &error))),
+            }
+        }
+        let overrides = &mut action.body.overrides;
+        if after.timeout != before.timeout {
+            overrides.timeout = Some(after.timeout);
+        }
+        if after.retry_policy != before.retry_policy {
+            overrides.retry_policy = Some(after.retry_policy);
+        }
+        Ok(Ok(()))
+    }
+
+    fn editable(&mut self, action: &Action, sent: Option<&Frozen>) -> Result<Editable, Error> {
+        let machine = self.machine(&action.origin.machine, action.origin.version)?;
+        let definition = machine.as_ref().and_then(|machine| machine.action(&action.action_id));
+        Ok(editable(action, definition.map(|(_, definition)| definition), sent))
+    }
+}
+
+/// An action as one document.
+pub(crate) fn editable(action: &Action, definition: Option<&Definition>, sent: Option<&Frozen>) -> Editable {
+    Editable {
+        timeout: timeout_of(action, definition),
+        retry_policy: RetryLists::of(&policy_of(action, definition)),
+        config: sent.map_or_else(|| Value::Object(Map::new()), |sent| sent.config.clone()),
+    }
+}
+
+/// An edited configuration in the form that is stored.
+fn refrozen(before: Option<&Frozen>, config: &Value) -> Result<Frozen, EditError> {
+    let mut late = Vec::new();
+    walk(config, &mut String::new(), &mut |pointer, text| {
+        let known = before.filter(|before| before.config.pointer(pointer).and_then(Value::as_str) == Some(text));
+        let is_late = match known {
+            Some(before) => before.late.iter().any(|place| place == pointer),
+            None => names_late(pointer, text)?,
+        };
+        if is_late {
+            late.push(pointer.to_owned());
+        }
+        Ok(())
+    })?;
+    let bindings = before
+        .filter(|_| !late.is_empty())
+        .map(|before| before.bindings.clone());
+    Ok(Frozen {
+        config: config.clone(),
+        late,
+        bindings: bindings.unwrap_or_default(),
+    })
+}
+
+/// Whether a new string names something late-bound; an error if it names anything else.
+fn names_late(pointer: &str, text: &str) -> Result<bool, EditError> {
+    let wrong = |detail: String| EditError {
+        pointer: format!("/config{pointer}"),
+        detail,
+    };
+    let template = Template::compile(&Value::String(text.to_owned())).map_err(|errors| {
+        let details: Vec<String> = errors.into_iter().map(|error| error.detail).collect();
+        wrong(details.join("; "))
+    })?;
+    if let Some(other) = template
+        .paths()
+        .find(|path| !path.root().is_some_and(|root| LATE.contains(&root)))
+    {
+        let detail =
+            format!("`{other}` was known at the trigger only: write its value; `secrets.*` and `attempt.*` stay");
+        return Err(wrong(detail));
+    }
+    Ok(template.paths().next().is_some())
+}
+
+/// Visits every string of a value, with its pointer.
+fn walk(
+    value: &Value,
+    pointer: &mut String,
+    visit: &mut impl FnMut(&str, &str) -> Result<(), EditError>,
+) -> Result<(), EditError> {
+    let length = pointer.len();
+    match value {
+        Value::String(text) => visit(pointer, text)?,
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                pointer.push('/');
+                pointer.push_str(&position.to_string());
+                walk(item, pointer, visit)?;
+                pointer.truncate(length);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                pointer.push('/');
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                walk(member, pointer, visit)?;
+                pointer.truncate(length);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(())
+}
+
+fn refused(field: &str, error: &EditError) -> Refusal {
+    let place = if field == "/config" {
+        error.pointer.clone()
+    } else {
+        format!("{field}{}", error.pointer)
+    };
+    Refusal {
+        errors: vec![(place, error.detail.clone())],
+        ..Refusal::new(Code::EditInvalid, format!("the action cannot be changed so: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn frozen() -> Frozen {
+        Frozen {
+            config: json!({"url": "http://{{secrets.host}}/{{variables.id}}", "note": "{{not a template", "to": "x"}),
+            late: vec!["/url".to_owned()],
+            bindings: Map::from_iter([("variables.id".to_owned(), json!(7))]),
+        }
+    }
+
+    #[test]
+    fn what_stands_where_it_stood_is_what_it_was_and_new_strings_may_name_secrets() {
+        let mut config = frozen().config;
+        config["to"] = json!("y");
+        config["key"] = json!("Bearer {{secrets.token}}");
+        let edited = refrozen(Some(&frozen()), &config).unwrap();
+        assert_eq!(edited.late, ["/url", "/key"]);
+        assert_eq!(edited.bindings, frozen().bindings);
+        let plain = refrozen(None, &json!({"a": ["b"]})).unwrap();
+        assert_eq!((plain.late.len(), plain.bindings.len()), (0, 0));
+    }
+
+    #[test]
+    fn facts_of_the_execution_and_broken_templates_are_refused_with_their_place() {
+        for text in ["{{variables.id}}", "{{secrets.", "{{ now }}"] {
+            let error = refrozen(Some(&frozen()), &json!({"list": [text]})).unwrap_err();
+            assert_eq!(error.pointer, "/config/list/0", "{error}");
+        }
+    }
+}

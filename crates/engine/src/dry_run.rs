@@ -1,0 +1,86 @@
+//! What a bulk retry would do, without doing any of it.
+
+use serde::Serialize;
+use sprag_core::ids::ActionId;
+use sprag_store::traits::{SCAN_MAX, Search};
+
+use crate::command::{Code, Refusal};
+use crate::handle::Handle;
+use crate::jobs::{Expected, letters};
+use crate::view::ActionView;
+
+/// Dead letters that are looked at to count those that are meant.
+const COUNTED_MAX: usize = 100_000;
+/// Dead letters that are shown.
+const SAMPLE: usize = 10;
+/// Pages that are looked at to find them.
+const PAGES_MAX: usize = 100;
+
+/// What a bulk retry would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DryRun {
+    /// Says so: nothing was changed.
+    pub dry_run: bool,
+    /// Which dead letters.
+    pub filter: String,
+    /// How many.
+    pub expected: Expected,
+    /// The first of them, in the order of work.
+    pub sample: Vec<ActionView>,
+}
+
+impl Handle {
+    /// How many dead letters meet a filter, counted up to a bound.
+    pub async fn expect_letters(&self, filter: &str) -> Result<Expected, Refusal> {
+        let condition = letters(filter).map_err(|error| unusable(&error))?;
+        let counted = self
+            .read(move |reader| reader.count_actions(&condition, COUNTED_MAX))
+            .await?;
+        Ok(Expected {
+            count: counted.count,
+            more: counted.more,
+        })
+    }
+
+    /// What a bulk retry with this filter would do.
+    pub async fn dry_run(&self, filter: String) -> Result<DryRun, Refusal> {
+        let expected = self.expect_letters(&filter).await?;
+        let condition = letters(&filter).map_err(|error| unusable(&error))?;
+        let handle = self.clone();
+        let sample = self
+            .read(move |reader| {
+                let (mut found, mut before): (Vec<ActionView>, Option<ActionId>) = (Vec::new(), None);
+                for _ in 0..PAGES_MAX {
+                    let page = reader.find_actions(&Search {
+                        condition: condition.clone(),
+                        before,
+                        limit: SAMPLE - found.len(),
+                        scan: SCAN_MAX,
+                    })?;
+                    for row in page.rows {
+                        found.push(handle.action_view(reader, row)?);
+                    }
+                    before = page.next;
+                    if before.is_none() || found.len() >= SAMPLE {
+                        break;
+                    }
+                }
+                Ok(found)
+            })
+            .await?;
+        Ok(DryRun {
+            dry_run: true,
+            filter,
+            expected,
+            sample,
+        })
+    }
+}
+
+fn unusable(error: &sprag_core::filter::Error) -> Refusal {
+    Refusal {
+        errors: vec![("/filter".to_owned(), error.to_string())],
+        ..Refusal::new(Code::FilterInvalid, format!("the filter cannot be used: {error}"))
+    }
+}
