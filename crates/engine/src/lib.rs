@@ -87,6 +87,7 @@ mod migration;
 mod once;
 mod operate;
 pub mod options;
+pub mod rehearsal;
 mod replay;
 mod tasks;
 mod timers;

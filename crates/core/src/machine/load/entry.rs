@@ -150,7 +150,7 @@ impl Loader<'_> {
 }
 
 /// A tree without a text: every value stands at the start.
-fn node_of(value: &Value) -> Node {
+pub(in crate::machine) fn node_of(value: &Value) -> Node {
     let content = match value {
         Value::Null => Content::Null,
         Value::Bool(flag) => Content::Bool(*flag),
