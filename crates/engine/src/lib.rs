@@ -94,6 +94,7 @@ mod migration;
 mod once;
 mod operate;
 pub mod options;
+pub mod rehearsal;
 mod replay;
 mod tasks;
 mod timers;

@@ -95,19 +95,22 @@ impl Hands for TaskHands {
         self.forget_finished();
         let (cancel, cancelled) = watch::channel(false);
         let attempt = job.attempt;
-        let work = Work {
-            runner: self.runners.get(&job.kind).cloned(),
-            secrets: Arc::clone(&self.secrets),
-            link: Link {
-                attempt,
-                inbox: self.inbox.clone(),
-                cancelled,
-                checkpointed: Mutex::default(),
-            },
+        let runner = self.runners.get(&job.kind).cloned();
+        let secrets = Arc::clone(&self.secrets);
+        let link = Link {
+            attempt,
+            inbox: self.inbox.clone(),
+            cancelled,
+            checkpointed: Mutex::default(),
         };
         let inbox = self.inbox.clone();
         let task = self.runtime.spawn(async move {
-            let outcome = perform(&work, &job).await;
+            let work = Work {
+                runner: runner.as_deref(),
+                secrets: secrets.as_ref(),
+                line: &link,
+            };
+            let outcome = perform(work, &job).await;
             inbox.put(Request::Internal(Internal::Outcome { attempt, outcome }));
         });
         self.tasks.insert(
@@ -155,10 +158,21 @@ impl Drop for TaskHands {
     }
 }
 
-struct Work {
-    runner: Option<Arc<dyn Runner>>,
-    secrets: Arc<dyn SecretSource>,
-    link: Link,
+/// What an attempt is performed with.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) runner: Option<&'a dyn Runner>,
+    pub(crate) secrets: &'a dyn SecretSource,
+    pub(crate) line: &'a dyn Line,
+}
+
+/// An attempt's line to whoever keeps what it checkpoints.
+pub(crate) trait Line: Control {
+    /// What this attempt checkpointed last: whoever probes it must see that.
+    fn checkpointed(&self) -> Option<Value>;
+
+    /// The same line, as runners see it.
+    fn control(&self) -> &dyn Control;
 }
 
 /// An attempt's line to the engine.
@@ -166,13 +180,16 @@ struct Link {
     attempt: AttemptRef,
     inbox: Inbox,
     cancelled: watch::Receiver<bool>,
-    /// What this attempt checkpointed last: whoever probes it must see that.
     checkpointed: Mutex<Option<Value>>,
 }
 
-impl Link {
+impl Line for Link {
     fn checkpointed(&self) -> Option<Value> {
         self.checkpointed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn control(&self) -> &dyn Control {
+        self
     }
 }
 
@@ -206,12 +223,13 @@ impl Control for Link {
     }
 }
 
-async fn perform(work: &Work, job: &Job) -> Outcome {
-    let Some(runner) = &work.runner else {
+/// Performs the attempt: binds its secrets, runs it, asks the world about an outcome nobody knows, masks what it says.
+pub(crate) async fn perform(work: Work<'_>, job: &Job) -> Outcome {
+    let Some(runner) = work.runner else {
         let message = format!("no runner serves the type `{}`", job.kind);
         return Outcome::not_done(kind::INVALID_CONFIGURATION, message);
     };
-    let secrets = match resolve(work.secrets.as_ref(), &job.config).await {
+    let secrets = match resolve(work.secrets, &job.config).await {
         Ok(secrets) => secrets,
         Err(outcome) => return lost_or(job, *outcome),
     };
@@ -231,18 +249,18 @@ async fn perform(work: &Work, job: &Job) -> Outcome {
         timeout: Duration::from_millis(job.timeout_millis),
         checkpoint: job.checkpoint.as_ref(),
         templates: &job.templates,
-        control: &work.link,
+        control: work.line.control(),
     };
     let outcome = match job.task {
-        Task::Run => match run(runner.as_ref(), attempt).await {
+        Task::Run => match run(runner, attempt).await {
             Outcome::Unknown(failure) => {
-                let checkpointed = work.link.checkpointed();
+                let checkpointed = work.line.checkpointed();
                 let checkpoint = checkpointed.as_ref().or(attempt.checkpoint);
-                probe(runner.as_ref(), Attempt { checkpoint, ..attempt }, failure).await
+                probe(runner, Attempt { checkpoint, ..attempt }, failure).await
             }
             known => known,
         },
-        Task::Settle => settle(runner.as_ref(), attempt).await,
+        Task::Settle => settle(runner, attempt).await,
     };
     outcome.masked(&redactor)
 }

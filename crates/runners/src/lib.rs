@@ -24,4 +24,4 @@ mod testing;
 pub mod tools;
 pub mod webhook;
 
-pub use registry::{Error, Options, Registry};
+pub use registry::{Error, Options, Registry, reach};

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 use sprag_core::action::runner::Runner;
 use sprag_core::clock::Clock;
+use sprag_core::machine::rehearsal::Reach;
 
 use crate::api_call::{self, ApiCall};
 use crate::docusign::DocusignEnvelope;
 use crate::email::{self, Email};
 use crate::exec::{self, Exec};
-use crate::http::{self, Client};
+use crate::http::{self, Client, Wire};
 use crate::mint::{self, BlockchainMint};
 use crate::outbound::{self, Guard};
 use crate::providers;
@@ -68,6 +70,11 @@ pub struct Registry {
 impl Registry {
     /// The runners that every server has. `secrets` is asked for what the configuration itself names.
     pub fn standard(options: &Options, clock: Arc<dyn Clock>, secrets: Arc<Secrets>) -> Result<Self, Error> {
+        Self::over(options, clock, secrets, &Wire::default())
+    }
+
+    /// The same runners, with their HTTP clients over this wire.
+    pub fn over(options: &Options, clock: Arc<dyn Clock>, secrets: Arc<Secrets>, wire: &Wire) -> Result<Self, Error> {
         let Options {
             outbound,
             exec,
@@ -76,8 +83,8 @@ impl Registry {
             providers,
         } = options;
         let guard = Guard::new(outbound)?;
-        let client = Client::new(guard.clone(), Arc::clone(&clock))?;
-        let trusted = Client::new(Guard::unguarded()?, clock)?;
+        let client = Client::over(guard.clone(), Arc::clone(&clock), wire.clone())?;
+        let trusted = Client::over(Guard::unguarded()?, clock, wire.clone())?;
         let mail = email::Options {
             smtp: providers.smtp.as_ref(),
             sendgrid: providers.sendgrid.as_ref(),
@@ -129,6 +136,16 @@ impl Registry {
     /// Every type that is served, in order.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.runners.keys().map(String::as_str)
+    }
+}
+
+/// How attempts of a type with this configuration reach the world.
+pub fn reach(kind: &str, config: &Value) -> Reach {
+    match kind {
+        "webhook" | "api_call" | "http_check" | "sms" | "docusign_envelope" => Reach::Http,
+        "email" if config.get("provider").and_then(Value::as_str) == Some("sendgrid") => Reach::Http,
+        "noop" | "wait" | "log_message" | "fail" => Reach::Nothing,
+        _ => Reach::Other,
     }
 }
 

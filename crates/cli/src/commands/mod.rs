@@ -105,7 +105,7 @@ impl Sprag {
             Command::Up(arguments) => up::run(&arguments, output),
             Command::Machine(command) => complete(command.run(output)),
             Command::Exec(command) => complete(command.run(output)),
-            Command::Action(command) => complete(command.run(output)),
+            Command::Action(command) => command.run(output),
             Command::Dlq(command) => complete(command.run(output)),
             Command::Switch(command) => complete(command.run(output)),
             Command::Limit(command) => complete(command.run(output)),

@@ -12,6 +12,7 @@ mod lint;
 mod lists;
 mod once;
 mod operate;
+mod rehearse;
 mod shutdown;
 mod simulate;
 mod store;

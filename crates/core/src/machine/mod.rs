@@ -13,6 +13,7 @@ mod load;
 mod mail;
 mod model;
 mod outline;
+pub mod rehearsal;
 mod scenario;
 mod schema;
 mod select;

@@ -3,6 +3,7 @@
 //! An error in an action's condition, configuration or limit key never discards the macrostep: the action is created
 //! dead, and its end is a macrostep of its own.
 
+use super::context::Context;
 use super::execution::{Effect, Fate, SkipReason, Trigger};
 use super::model::StateIndex;
 use super::step::Run;
@@ -48,7 +49,7 @@ fn push(run: &mut Run<'_>, action: usize, owner: StateIndex, visit: Option<u64>,
     let count = run.execution.triggered.entry(definition.action_id.clone()).or_insert(0);
     *count += 1;
     let ordinal = *count;
-    let fate = fate(run, definition, owner);
+    let fate = fate(definition, &run.context(Some(&run.event), owner));
     let trigger = Trigger {
         action,
         ordinal,
@@ -59,21 +60,21 @@ fn push(run: &mut Run<'_>, action: usize, owner: StateIndex, visit: Option<u64>,
     run.effects.push(Effect::Trigger(Box::new(trigger)));
 }
 
-fn fate(run: &Run<'_>, definition: &Definition, owner: StateIndex) -> Fate {
+/// What a trigger of the definition comes to, in this context.
+pub(super) fn fate(definition: &Definition, context: &Context<'_>) -> Fate {
     if !definition.enabled {
         return Fate::Skipped(SkipReason::Disabled);
     }
-    match ready(run, definition, owner) {
+    match ready(definition, context) {
         Ok(fate) => fate,
         Err(message) => Fate::Dead(ActionError::new(kind::INVALID_CONFIGURATION, message)),
     }
 }
 
-fn ready(run: &Run<'_>, definition: &Definition, owner: StateIndex) -> Result<Fate, String> {
-    let context = run.context(Some(&run.event), owner);
+fn ready(definition: &Definition, context: &Context<'_>) -> Result<Fate, String> {
     if let Some(condition) = &definition.condition {
         let holds = condition
-            .test(&context, &mut Fuel::default())
+            .test(context, &mut Fuel::default())
             .map_err(|error| format!("condition: {error}"))?;
         if !holds {
             return Ok(Fate::Skipped(SkipReason::Condition));
@@ -85,20 +86,16 @@ fn ready(run: &Run<'_>, definition: &Definition, owner: StateIndex) -> Result<Fa
         Some(
             definition
                 .config
-                .freeze(&context, Limits::default())
+                .freeze(context, Limits::default())
                 .map_err(|error| format!("config: {error}"))?,
         )
     };
-    let limit_keys = limit_keys(run, definition, &context)?;
+    let limit_keys = limit_keys(definition, context)?;
     Ok(Fate::Ready { frozen, limit_keys })
 }
 
-fn limit_keys(
-    run: &Run<'_>,
-    definition: &Definition,
-    context: &super::context::Context<'_>,
-) -> Result<Vec<String>, String> {
-    let own = || format!("{}/{}", run.machine.id, definition.action_id);
+fn limit_keys(definition: &Definition, context: &Context<'_>) -> Result<Vec<String>, String> {
+    let own = || format!("{}/{}", context.machine.id, definition.action_id);
     let keys = definition.limits.iter().map(|limit| match &limit.key {
         None => Ok(own()),
         Some(key) => match key

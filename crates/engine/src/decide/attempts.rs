@@ -13,6 +13,7 @@ use sprag_core::action::{Action, ActionError, Definition, Failure, Next, OnUnkno
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 use sprag_core::machine::Machine;
+use sprag_core::time::Timestamp;
 use sprag_store::Error;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::Variables;
@@ -95,29 +96,7 @@ impl Lane {
     }
 
     fn job(&self, action: &Action, machine: &Machine, attempt: AttemptId, task: Task) -> Job {
-        let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
-        let timeout = timeout_of(action, definition);
-        let left = action
-            .body
-            .deadline_at
-            .map_or(u64::MAX, |deadline| deadline.since(self.now));
-        Job {
-            attempt: AttemptRef {
-                attempt,
-                action: action.id,
-                execution: action.origin.execution,
-            },
-            task,
-            action_id: action.action_id.clone(),
-            kind: action.kind.clone(),
-            number: action.attempts_made(),
-            config: config_of(action, definition),
-            idempotency_key: action.idempotency_key(),
-            timeout_millis: timeout.min(left),
-            checkpoint: action.body.checkpoint.clone(),
-            templates: Arc::clone(&machine.templates),
-            lease: None,
-        }
+        job_of(action, machine, attempt, task, self.now)
     }
 
     /// An attempt ended. The outcome of an attempt that is not the current one is counted and dropped.
@@ -313,12 +292,37 @@ impl Lane {
     }
 }
 
-fn settle_by(
+/// The job of an attempt that begins, or is asked about, now.
+pub(crate) fn job_of(action: &Action, machine: &Machine, attempt: AttemptId, task: Task, now: Timestamp) -> Job {
+    let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+    let timeout = timeout_of(action, definition);
+    let left = action.body.deadline_at.map_or(u64::MAX, |deadline| deadline.since(now));
+    Job {
+        attempt: AttemptRef {
+            attempt,
+            action: action.id,
+            execution: action.origin.execution,
+        },
+        task,
+        action_id: action.action_id.clone(),
+        kind: action.kind.clone(),
+        number: action.attempts_made(),
+        config: config_of(action, definition),
+        idempotency_key: action.idempotency_key(),
+        timeout_millis: timeout.min(left),
+        checkpoint: action.body.checkpoint.clone(),
+        templates: Arc::clone(&machine.templates),
+        lease: None,
+    }
+}
+
+/// Settles an attempt by the rules of the action's own definition.
+pub(crate) fn settle_by(
     action: &mut Action,
     machine: &Machine,
     attempt: AttemptId,
     outcome: Outcome,
-    now: sprag_core::time::Timestamp,
+    now: Timestamp,
 ) -> Result<Next, sprag_core::action::progress::Stale> {
     let found = machine.action(&action.action_id).map(|(_, definition)| definition);
     let policy = policy_of(action, found);

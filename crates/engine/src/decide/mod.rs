@@ -21,11 +21,12 @@ mod start;
 mod timers;
 mod triggers;
 
-pub(crate) use attempts::{policy_of, timeout_of};
+pub(crate) use attempts::{job_of, policy_of, settle_by, timeout_of};
 pub(crate) use edit::editable;
 pub(crate) use once::EXPIRY_EVERY_MILLIS;
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_store::Error;
+pub(crate) use triggers::wait_millis;
 
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, Code, Internal, Refusal, Reply, Request};

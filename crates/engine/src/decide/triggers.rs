@@ -174,7 +174,7 @@ pub(super) fn own_limits(machine: &Machine, definition: &Definition) -> Vec<Limi
     clippy::cast_sign_loss,
     reason = "the seconds were checked to be in range"
 )]
-fn wait_millis(definition: &Definition, config: Option<&Value>) -> Result<u64, Box<ActionError>> {
+pub(crate) fn wait_millis(definition: &Definition, config: Option<&Value>) -> Result<u64, Box<ActionError>> {
     if definition.kind != WAIT || definition.runner.is_some() {
         return Ok(0);
     }

@@ -34,11 +34,7 @@ pub(super) struct Body {
 
 /// Reads the body until its end, a bound, or the deadline.
 pub(super) async fn read(response: &mut Response, deadline: Instant) -> Body {
-    let mut body = Body {
-        kept: Vec::new(),
-        truncated: false,
-        end: End::Whole,
-    };
+    let mut body = Body::new();
     let mut read = 0;
     loop {
         match timeout_at(deadline, response.chunk()).await {
@@ -52,9 +48,7 @@ pub(super) async fn read(response: &mut Response, deadline: Instant) -> Body {
             Ok(Ok(None)) => return body,
             Ok(Ok(Some(chunk))) => {
                 read += chunk.len();
-                let room = KEPT_BYTES_MAX - body.kept.len();
-                body.truncated |= chunk.len() > room;
-                body.kept.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+                body.keep(&chunk);
                 if read > READ_BYTES_MAX {
                     return Body {
                         end: End::Endless,
@@ -68,6 +62,27 @@ pub(super) async fn read(response: &mut Response, deadline: Instant) -> Body {
 }
 
 impl Body {
+    fn new() -> Self {
+        Self {
+            kept: Vec::new(),
+            truncated: false,
+            end: End::Whole,
+        }
+    }
+
+    /// A body that is there already, kept within the same bounds as one that is read.
+    pub(super) fn of(bytes: &[u8], end: End) -> Self {
+        let mut body = Self { end, ..Self::new() };
+        body.keep(bytes);
+        body
+    }
+
+    fn keep(&mut self, chunk: &[u8]) {
+        let room = KEPT_BYTES_MAX.saturating_sub(self.kept.len());
+        self.truncated |= chunk.len() > room;
+        self.kept.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
+    }
+
     /// The body as a machine sees it: the value if it is JSON, otherwise its text, or null for none.
     pub(super) fn data(&self, content_type: Option<&str>) -> Value {
         if self.kept.is_empty() {

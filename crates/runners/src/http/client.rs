@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use serde_json::json;
 use sprag_core::action::error::{ActionError, kind};
@@ -13,9 +13,11 @@ use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
+use super::body::{self, Body, End};
 use super::reply::Reply;
 use super::request::Request;
-use super::{body, retry_after, tls};
+use super::wire::{Came, Exchange, Script, Wire};
+use super::{retry_after, tls};
 use crate::outbound::{Guard, GuardError};
 
 /// How long a connection may take to stand, name look-up and TLS included. There is one pool for each, and a request
@@ -47,7 +49,42 @@ pub enum BuildError {
 pub struct Client {
     guard: Guard,
     clock: Arc<dyn Clock>,
-    pools: Arc<Pools>,
+    transport: Transport,
+    wire: Wire,
+}
+
+/// Where requests go.
+#[derive(Clone)]
+enum Transport {
+    Network(Arc<Pools>),
+    Scripted(Arc<dyn Script>),
+}
+
+/// What arrived of a reply.
+struct Arrived {
+    status: u16,
+    headers: HeaderMap,
+    body: Body,
+}
+
+/// Why a request got no reply.
+enum Unanswered {
+    /// The guard stopped it.
+    Refused(Box<Outcome>),
+    /// It could not be made of its parts.
+    Unmade(String),
+    /// No connection stood.
+    NoConnection(Why),
+    /// The connection stood, and no reply came.
+    Broken(Why),
+    /// The time was up.
+    Late(Duration),
+}
+
+/// Why a connection failed.
+enum Why {
+    TooSlow,
+    Failed(String),
 }
 
 struct Pools {
@@ -61,22 +98,68 @@ struct Pool {
     client: reqwest::Client,
 }
 
-impl Client {
-    /// A client that reaches what `guard` lets it. `clock` is asked when a reply names a date.
-    pub fn new(guard: Guard, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
+impl Pools {
+    fn new(guard: &Guard) -> Result<Self, BuildError> {
         let tls = tls::config()?;
         let mut longer = Vec::with_capacity(CONNECT_MILLIS.len());
         for connect in CONNECT_MILLIS.map(Duration::from_millis) {
             longer.push(Pool {
                 connect,
-                client: build(connect, &guard, &tls)?,
+                client: build(connect, guard, &tls)?,
             });
         }
-        let shortest = build(Duration::from_millis(CONNECT_MILLIS_MIN), &guard, &tls)?;
+        let shortest = build(Duration::from_millis(CONNECT_MILLIS_MIN), guard, &tls)?;
+        Ok(Self { longer, shortest })
+    }
+
+    fn pool(&self, timeout: Duration) -> &reqwest::Client {
+        let longest = self.longer.iter().find(|pool| pool.connect < timeout);
+        longest.map_or(&self.shortest, |pool| &pool.client)
+    }
+
+    async fn send(&self, request: Request, deadline: Instant) -> Result<Arrived, Unanswered> {
+        let Request {
+            method,
+            url,
+            headers,
+            body,
+            timeout,
+        } = request;
+        let mut builder = self.pool(timeout).request(method, url).headers(headers);
+        if let Some(body) = body {
+            builder = builder.body(body);
+        }
+        let mut response = match timeout_at(deadline, builder.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(unanswered(&error)),
+            Err(_) => return Err(Unanswered::Late(timeout)),
+        };
+        let body = body::read(&mut response, deadline).await;
+        Ok(Arrived {
+            status: response.status().as_u16(),
+            headers: std::mem::take(response.headers_mut()),
+            body,
+        })
+    }
+}
+
+impl Client {
+    /// A client that reaches what `guard` lets it. `clock` is asked when a reply names a date.
+    pub fn new(guard: Guard, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
+        Self::over(guard, clock, Wire::default())
+    }
+
+    /// The same, over this wire.
+    pub fn over(guard: Guard, clock: Arc<dyn Clock>, wire: Wire) -> Result<Self, BuildError> {
+        let transport = match &wire.script {
+            Some(script) => Transport::Scripted(Arc::clone(script)),
+            None => Transport::Network(Arc::new(Pools::new(&guard)?)),
+        };
         Ok(Self {
-            pools: Arc::new(Pools { longer, shortest }),
             guard,
             clock,
+            transport,
+            wire,
         })
     }
 
@@ -88,35 +171,37 @@ impl Client {
     /// Sends the request once and reads the reply. The error is the attempt's outcome: not done until the connection
     /// stood, unknown from then on.
     pub async fn send(&self, request: Request) -> Result<Reply, Box<Outcome>> {
-        let Request {
-            method,
-            url,
-            headers,
-            body,
-            timeout,
-        } = request;
-        self.guard.check_url(&url).map_err(|error| Box::new(error.outcome()))?;
-        let started = Instant::now();
-        let deadline = started + timeout;
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let mut builder = self.pool(timeout).request(method, url).headers(headers);
-        if let Some(body) = body {
-            builder = builder.body(body);
-        }
-        let mut response = match timeout_at(deadline, builder.send()).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(Box::new(failed(&error, &host))),
-            Err(_) => return Err(Box::new(late(&host, timeout))),
+        let Some(observer) = &self.wire.observer else {
+            return self.exchange(request).await;
         };
-        let body = body::read(&mut response, deadline).await;
-        let retry_after = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok());
+        let started = Instant::now();
+        let sent = request.clone();
+        let came = self.exchange(request).await;
+        observer.exchanged(Exchange {
+            request: &sent,
+            came: came.as_ref().map_err(AsRef::as_ref),
+            took: started.elapsed(),
+        });
+        came
+    }
+
+    async fn exchange(&self, request: Request) -> Result<Reply, Box<Outcome>> {
+        self.guard
+            .check_url(&request.url)
+            .map_err(|error| Box::new(error.outcome()))?;
+        let started = Instant::now();
+        let deadline = started + request.timeout;
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let arrived = match &self.transport {
+            Transport::Network(pools) => pools.send(request, deadline).await,
+            Transport::Scripted(script) => scripted(script.as_ref(), &request, deadline).await,
+        };
+        let Arrived { status, headers, body } = arrived.map_err(|why| Box::new(why.outcome(&host)))?;
+        let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         Ok(Reply {
-            status: response.status().as_u16(),
+            status,
             retry_after: retry_after.and_then(|text| retry_after::parse(text, self.clock.now())),
-            headers: std::mem::take(response.headers_mut()),
+            headers,
             body,
             elapsed: started.elapsed(),
         })
@@ -131,10 +216,42 @@ impl Client {
         }
         self.send(request).await
     }
+}
 
-    fn pool(&self, timeout: Duration) -> &reqwest::Client {
-        let longest = self.pools.longer.iter().find(|pool| pool.connect < timeout);
-        longest.map_or(&self.pools.shortest, |pool| &pool.client)
+/// What a script lets arrive until the deadline.
+async fn scripted(script: &dyn Script, request: &Request, deadline: Instant) -> Result<Arrived, Unanswered> {
+    let answer = script.answer(request);
+    let is_connecting = matches!(answer.came, Came::NoConnection(_));
+    if tokio::time::timeout_at(deadline, tokio::time::sleep(answer.delay))
+        .await
+        .is_err()
+    {
+        return Err(if is_connecting {
+            Unanswered::NoConnection(Why::TooSlow)
+        } else {
+            Unanswered::Late(request.timeout)
+        });
+    }
+    match answer.came {
+        Came::Reply {
+            status,
+            headers,
+            body,
+            is_cut,
+        } => {
+            let end = if is_cut {
+                End::Cut("the connection was cut".to_owned())
+            } else {
+                End::Whole
+            };
+            Ok(Arrived {
+                status,
+                headers,
+                body: Body::of(&body, end),
+            })
+        }
+        Came::NoConnection(how) => Err(Unanswered::NoConnection(Why::Failed(how))),
+        Came::Broken(how) => Err(Unanswered::Broken(Why::Failed(how))),
     }
 }
 
@@ -154,37 +271,57 @@ fn build(connect: Duration, guard: &Guard, tls: &rustls::ClientConfig) -> Result
         .build()
 }
 
-fn late(host: &str, timeout: Duration) -> Outcome {
-    let message = format!("`{host}` did not answer within {} ms", timeout.as_millis());
-    Outcome::Unknown(Failure::new(
-        ActionError::new(kind::TIMEOUT, message).with_details(json!({"host": host})),
-    ))
-}
-
-/// The outcome of a request that got no reply.
-fn failed(error: &reqwest::Error, host: &str) -> Outcome {
+/// Why the network gave no reply.
+fn unanswered(error: &reqwest::Error) -> Unanswered {
     if let Some(refused) = guard_error(error) {
-        return refused.outcome();
+        return Unanswered::Refused(Box::new(refused.outcome()));
     }
-    let failure = |kind, message| Failure::new(ActionError::new(kind, message).with_details(json!({"host": host})));
     let how = describe(error);
     if error.is_builder() {
-        return Outcome::NotDone(failure(
-            kind::INVALID_CONFIGURATION,
-            format!("the request cannot be made: {how}"),
-        ));
+        return Unanswered::Unmade(how);
     }
-    match (error.is_connect(), error.is_timeout()) {
-        (true, true) => Outcome::NotDone(failure(kind::TIMEOUT, format!("no connection to `{host}` in time"))),
-        (true, false) => Outcome::NotDone(failure(
-            kind::NETWORK_ERROR,
-            format!("no connection to `{host}`: {how}"),
-        )),
-        (false, true) => Outcome::Unknown(failure(kind::TIMEOUT, format!("`{host}` did not answer in time"))),
-        (false, false) => Outcome::Unknown(failure(
-            kind::NETWORK_ERROR,
-            format!("the connection to `{host}` broke: {how}"),
-        )),
+    let why = if error.is_timeout() {
+        Why::TooSlow
+    } else {
+        Why::Failed(how)
+    };
+    if error.is_connect() {
+        Unanswered::NoConnection(why)
+    } else {
+        Unanswered::Broken(why)
+    }
+}
+
+impl Unanswered {
+    /// The outcome of a request to `host` that got no reply.
+    fn outcome(self, host: &str) -> Outcome {
+        let failure =
+            |kind, message: String| Failure::new(ActionError::new(kind, message).with_details(json!({"host": host})));
+        match self {
+            Self::Refused(outcome) => *outcome,
+            Self::Unmade(how) => Outcome::NotDone(failure(
+                kind::INVALID_CONFIGURATION,
+                format!("the request cannot be made: {how}"),
+            )),
+            Self::NoConnection(Why::TooSlow) => {
+                Outcome::NotDone(failure(kind::TIMEOUT, format!("no connection to `{host}` in time")))
+            }
+            Self::NoConnection(Why::Failed(how)) => Outcome::NotDone(failure(
+                kind::NETWORK_ERROR,
+                format!("no connection to `{host}`: {how}"),
+            )),
+            Self::Broken(Why::TooSlow) => {
+                Outcome::Unknown(failure(kind::TIMEOUT, format!("`{host}` did not answer in time")))
+            }
+            Self::Broken(Why::Failed(how)) => Outcome::Unknown(failure(
+                kind::NETWORK_ERROR,
+                format!("the connection to `{host}` broke: {how}"),
+            )),
+            Self::Late(timeout) => Outcome::Unknown(failure(
+                kind::TIMEOUT,
+                format!("`{host}` did not answer within {} ms", timeout.as_millis()),
+            )),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod reply;
 mod request;
 mod retry_after;
 mod tls;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -21,3 +22,4 @@ pub use client::{BuildError, Client};
 pub use reply::Reply;
 pub(crate) use request::header;
 pub use request::{METHODS, Request, RequestError, headers, method, url};
+pub use wire::{Answer, Came, Exchange, Observer, Script, Wire, scripted_headers};

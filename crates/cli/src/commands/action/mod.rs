@@ -3,12 +3,16 @@
 mod cancel;
 mod health;
 mod list;
+mod plan_load;
 mod queue;
 mod retry_now;
 mod show;
+mod subject;
+mod test;
 
 use serde_json::json;
 
+use super::complete;
 use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::{self, Output};
@@ -27,6 +31,10 @@ pub(crate) enum Command {
     Queue(queue::Arguments),
     /// Show how actions have been doing, what failed, and what could be changed
     Health(health::Arguments),
+    /// Rehearse an action definition against scripted replies, or in a sandbox; no server is needed
+    Test(test::Arguments),
+    /// Make a plan to load an action with: what it meets, in which shares, how long and how many at once
+    PlanLoad(plan_load::Arguments),
 }
 
 /// One action at a server.
@@ -48,14 +56,16 @@ pub(crate) struct Changed {
 }
 
 impl Command {
-    pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
+    pub(crate) fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
-            Self::List(arguments) => list::run(&arguments, output).await,
-            Self::Show(one) => show::run(&one, output).await,
-            Self::RetryNow(one) => retry_now::run(&one, output).await,
-            Self::Cancel(one) => cancel::run(&one, output).await,
-            Self::Queue(arguments) => queue::run(&arguments, output).await,
-            Self::Health(arguments) => health::run(&arguments, output).await,
+            Self::List(arguments) => complete(list::run(&arguments, output)),
+            Self::Show(one) => complete(show::run(&one, output)),
+            Self::RetryNow(one) => complete(retry_now::run(&one, output)),
+            Self::Cancel(one) => complete(cancel::run(&one, output)),
+            Self::Queue(arguments) => complete(queue::run(&arguments, output)),
+            Self::Test(arguments) => test::run(&arguments, output),
+            Self::PlanLoad(arguments) => plan_load::run(&arguments),
+            Self::Health(arguments) => complete(health::run(&arguments, output)),
         }
     }
 }

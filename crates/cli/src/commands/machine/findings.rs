@@ -8,7 +8,7 @@ use sprag_core::machine::{Finding, Severity};
 use crate::output::plain;
 
 /// `file:line:column: error[code]: detail`, and what would mend it below.
-pub(super) fn text(path: &Path, finding: &Finding) -> String {
+pub(in crate::commands) fn text(path: &Path, finding: &Finding) -> String {
     let Finding {
         severity,
         code,
@@ -31,7 +31,7 @@ pub(super) fn text(path: &Path, finding: &Finding) -> String {
 }
 
 /// The finding with its file.
-pub(super) fn document(path: &Path, finding: &Finding) -> Value {
+pub(in crate::commands) fn document(path: &Path, finding: &Finding) -> Value {
     let mut document = json!({"file": path.display().to_string()});
     if let (Value::Object(document), Ok(Value::Object(finding))) = (&mut document, serde_json::to_value(finding)) {
         document.extend(finding);
@@ -40,12 +40,12 @@ pub(super) fn document(path: &Path, finding: &Finding) -> Value {
 }
 
 /// Whether a finding refuses the machine.
-pub(super) fn is_error(finding: &Finding) -> bool {
+pub(in crate::commands) fn is_error(finding: &Finding) -> bool {
     finding.severity == Severity::Error
 }
 
 /// `2 errors`, `1 warning`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
+pub(in crate::commands) fn counted(count: usize, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
     } else {

@@ -3,13 +3,13 @@
 mod apply;
 mod diagram;
 mod diff;
-mod findings;
+pub(super) mod findings;
 mod lint;
 mod list;
 mod local;
 mod show;
 mod simulate;
-mod templates;
+pub(super) mod templates;
 mod test;
 
 pub(crate) use lint::Known;

@@ -19,7 +19,7 @@ const PARTS: [(&str, &str); 3] = [(".subject.txt", "subject"), (".txt", "text"),
 const FILES_MAX: usize = 1_000;
 
 /// Fills `templates` of the definition from the folder beside `path`. Says whether there was anything to fill in.
-pub(super) fn fill(path: &Path, definition: &mut Value) -> Result<bool, Failure> {
+pub(in crate::commands) fn fill(path: &Path, definition: &mut Value) -> Result<bool, Failure> {
     let folder = path.parent().unwrap_or(Path::new("")).join(FOLDER);
     if path == Path::new("-") || !folder.is_dir() {
         return Ok(false);

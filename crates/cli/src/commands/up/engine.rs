@@ -53,7 +53,7 @@ fn entropy() -> u64 {
 }
 
 /// The configured providers, as the engine asks them.
-struct Asked(Arc<Secrets>);
+pub(in crate::commands) struct Asked(pub(in crate::commands) Arc<Secrets>);
 
 impl SecretSource for Asked {
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>> {

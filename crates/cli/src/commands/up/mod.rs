@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::demo::Demo;
+pub(super) use self::engine::Asked;
 use self::signals::Signals;
 use crate::commands::machine::Known;
 use crate::config::{Environment, Given, Settings, compile_alerts};

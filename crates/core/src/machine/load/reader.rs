@@ -84,6 +84,11 @@ impl<'n> Spot<'n> {
         }
     }
 
+    /// The value with its places.
+    pub(in crate::machine) fn node(&self) -> &'n Node {
+        self.node
+    }
+
     /// The value without its places.
     pub(in crate::machine) fn value(&self) -> Value {
         self.node.to_value()

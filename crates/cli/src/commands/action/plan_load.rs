@@ -1,0 +1,82 @@
+//! `sprag action plan-load`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use sprag_core::duration::Millis;
+use sprag_core::machine::rehearsal::{LoadTestPlan, PlanOptions, plan_load, plan_schema};
+
+use super::subject::{self, Unusable};
+use crate::failure::{Exit, Failure};
+use crate::output::{self, plain};
+
+const AFTER_HELP: &str = "\
+The plan is JSON. The same definition and options give the same bytes. --schema prints the JSON Schema of a plan;
+docs/actions/testing.md explains it.
+
+Exits with 2 when the file or an option is not valid.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// An action definition, or a file of action tests; YAML or JSON
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Actions at once, 1 to 100000
+    #[arg(long, default_value_t = 10, value_name = "COUNT")]
+    concurrency: u32,
+    /// For how long: 1s to 7d
+    #[arg(long, default_value = "1m", value_name = "TIME")]
+    duration: String,
+    /// How long until all of them are at work; part of the duration
+    #[arg(long, default_value = "10s", value_name = "TIME")]
+    ramp_up: String,
+    /// What everything that looks random is drawn from
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    seed: u64,
+    /// Print the JSON Schema of a plan
+    #[arg(long, conflicts_with = "file")]
+    schema: bool,
+    /// The server's configuration [default: the file's own, or sprag.toml]
+    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Makes the plan and prints it.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let Some(file) = &arguments.file else {
+        output::data(&format!("{:#}", plan_schema()))?;
+        return Ok(Exit::Done);
+    };
+    let read = subject::read(file, arguments.config.as_deref()).map_err(Unusable::failure)?;
+    let options = PlanOptions {
+        concurrency: arguments.concurrency,
+        duration: millis("--duration", &arguments.duration)?,
+        ramp_up: millis("--ramp-up", &arguments.ramp_up)?,
+        seed: arguments.seed,
+    };
+    let plan = plan_load(&read.subject, read.reach, options).map_err(|error| Failure::invalid(error.to_string()))?;
+    output::data(&format!("{:#}", json!(plan)))?;
+    output::note(&summary(&plan));
+    Ok(Exit::Done)
+}
+
+fn millis(option: &str, text: &str) -> Result<u64, Failure> {
+    Millis::parse(text).map(Millis::get).map_err(|problem| {
+        Failure::invalid(format!("`{option} {text}`: a duration that {}", problem.reason))
+            .note("write it like `500ms`, `30s`, `5m` or `2h`")
+    })
+}
+
+/// One line for people; the plan itself is for programs.
+fn summary(plan: &LoadTestPlan) -> String {
+    let spoken = |millis| Millis::new(millis).unwrap_or(Millis::MAX).to_string();
+    format!(
+        "{}: {} at once for {}, all of them after {}, in {} scenarios",
+        plain(&plan.action_id),
+        plan.concurrency,
+        spoken(plan.duration),
+        spoken(plan.ramp_up_time),
+        plan.scenarios.len()
+    )
+}

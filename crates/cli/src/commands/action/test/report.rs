@@ -1,0 +1,173 @@
+//! How one test went, for people and for programs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use sprag_core::action::{Status, Verdict};
+use sprag_core::duration::Millis;
+use sprag_core::machine::rehearsal::{Advice, Course, Tried, Unmet};
+
+use super::exchanges::Interaction;
+use crate::output::plain;
+
+/// How one test went. Everything in it is masked.
+pub(super) struct Report {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) line: u32,
+    pub(super) runner: Option<String>,
+    pub(super) course: Course,
+    pub(super) interactions: Vec<Interaction>,
+    /// What the mock could not answer.
+    pub(super) problems: Vec<String>,
+    pub(super) unmet: Vec<Unmet>,
+    pub(super) advice: Vec<Advice>,
+}
+
+impl Report {
+    /// Whether everything was as expected.
+    pub(super) fn passed(&self) -> bool {
+        self.unmet.is_empty() && self.problems.is_empty()
+    }
+
+    /// For programs.
+    pub(super) fn document(&self) -> Value {
+        let interactions: Vec<Value> = self.interactions.iter().map(Interaction::document).collect();
+        json!({
+            "file": self.path.display().to_string(),
+            "line": self.line,
+            "name": self.name,
+            "success": self.passed(),
+            "status": self.course.action.status.word(),
+            "result": self.result(),
+            "validation": {"problems": self.problems, "unmet": self.unmet},
+            "interactions": interactions,
+            "attempts": self.course.tried,
+            "recommendations": self.advice,
+        })
+    }
+
+    /// The `ActionResult`.
+    fn result(&self) -> Value {
+        let Course {
+            action,
+            tried,
+            done,
+            triggered_at,
+            ended_at,
+            ..
+        } = &self.course;
+        let success = action.status == Status::Succeeded;
+        let events: Vec<Value> = action.body.event.iter().map(|event| json!(event)).collect();
+        json!({
+            "success": success,
+            "result": action.body.result,
+            "error": action.body.last_error.as_ref().filter(|_| !success),
+            "startTime": triggered_at,
+            "endTime": ended_at,
+            "duration": ended_at.since(*triggered_at),
+            "costEstimate": done.as_ref().and_then(|done| done.cost),
+            "resultEvents": events,
+            "attempt": tried.len(),
+            "runner": self.runner,
+            "metadata": done.as_ref().map(|done| &done.metadata),
+        })
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let (word, file) = (if self.passed() { "ok    " } else { "failed" }, self.path.display());
+        let mut text = format!("{word} {file}:{}: {}\n", self.line, plain(&self.name));
+        for problem in &self.problems {
+            let _ = writeln!(text, "       {file}: {}", plain(problem));
+        }
+        for unmet in &self.unmet {
+            let place = format!("{file}:{}:{}", unmet.line, unmet.column);
+            let _ = writeln!(text, "       {place}: {}", plain(&unmet.sentence()));
+        }
+        let _ = writeln!(text, "       {}", self.summary());
+        for tried in &self.course.tried {
+            text.push_str(&self.attempt(tried));
+        }
+        for advice in &self.advice {
+            let _ = writeln!(text, "       note: {}", plain(&advice.text));
+        }
+        text
+    }
+
+    fn summary(&self) -> String {
+        let Course {
+            action,
+            tried,
+            triggered_at,
+            ended_at,
+            ..
+        } = &self.course;
+        let attempts = match tried.len() {
+            1 => "1 attempt".to_owned(),
+            count => format!("{count} attempts"),
+        };
+        let took = spoken(ended_at.since(*triggered_at));
+        let error = action
+            .body
+            .last_error
+            .as_ref()
+            .filter(|_| action.status == Status::Dead);
+        let error = error.map(|error| format!(": {}: {}", plain(&error.kind), plain(&error.message)));
+        format!(
+            "{} after {attempts} and {took}{}",
+            action.status.word(),
+            error.unwrap_or_default()
+        )
+    }
+
+    /// One line for the attempt, and one for each of its exchanges.
+    fn attempt(&self, tried: &Tried) -> String {
+        let error = tried.error.as_ref();
+        let outcome = match (tried.outcome, error) {
+            (Verdict::Done, _) => "done".to_owned(),
+            (Verdict::NotDone, error) => format!("not done ({})", plain(error.map_or("", |error| &error.kind))),
+            (Verdict::Unknown, error) => format!("unknown ({})", plain(error.map_or("", |error| &error.kind))),
+        };
+        let next = tried.delay.map(|delay| format!(", again in {}", spoken(delay)));
+        let mut text = format!(
+            "       {}. {outcome} in {}{}\n",
+            tried.number,
+            spoken(tried.duration),
+            next.unwrap_or_default()
+        );
+        let own = self.interactions.iter().filter(|one| one.attempt == tried.number);
+        for interaction in own {
+            let _ = writeln!(text, "          {}", plain(&interaction.line()));
+        }
+        text
+    }
+}
+
+impl Interaction {
+    fn document(&self) -> Value {
+        json!({
+            "attempt": self.attempt,
+            "request": self.request,
+            "reply": self.reply,
+            "error": self.error,
+            "duration": self.millis,
+        })
+    }
+
+    /// `POST https://crm.example.com/contacts → 503`.
+    fn line(&self) -> String {
+        let text = |name: &str| self.request[name].as_str().unwrap_or_default().to_owned();
+        let came = match (&self.reply, &self.error) {
+            (Some(reply), _) => reply["statusCode"].to_string(),
+            (None, Some(error)) => error["message"].as_str().unwrap_or("no reply").to_owned(),
+            (None, None) => "no reply".to_owned(),
+        };
+        format!("{} {} → {came}", text("method"), text("url"))
+    }
+}
+
+fn spoken(millis: u64) -> String {
+    Millis::new(millis).unwrap_or(Millis::MAX).to_string()
+}
