@@ -37,6 +37,7 @@ fn action(number: u64, attempts: &[(Option<&str>, u64)]) -> Action {
             }),
             error: error.map(|kind| ActionError::new(kind, "it says so")),
             cost: error.is_none().then_some(0.5),
+            lease: None,
         }
     };
     let last = attempts.last().and_then(|(error, _)| *error);

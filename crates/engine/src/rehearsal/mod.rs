@@ -239,6 +239,7 @@ fn stopped(definition: &Definition, action: &Action, outcome: &Outcome, now: Tim
     let rules = Rules {
         policy: &definition.policy,
         on_unknown: definition.on_unknown,
+        cost: None,
     };
     let trial = Trial {
         action: action.id,

@@ -18,6 +18,7 @@ fn dead(error: ActionError, took: u64) -> Action {
         outcome: Some(Verdict::NotDone),
         error: Some(error.clone()),
         cost: None,
+        lease: None,
     };
     Action {
         id: ActionId::compose(at, Slot(0), 1),
