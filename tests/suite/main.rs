@@ -4,10 +4,12 @@
 
 mod api_call;
 mod backup;
+mod canary;
 mod closed;
 mod crash;
 mod dead;
 mod demo;
+mod docusign;
 mod failpoints;
 mod jobs;
 mod life;
@@ -21,3 +23,4 @@ mod sleeping;
 mod streams;
 mod structure;
 mod timers;
+mod validation;

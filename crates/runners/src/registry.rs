@@ -8,6 +8,7 @@ use sprag_core::action::runner::Runner;
 use sprag_core::clock::Clock;
 
 use crate::api_call::{self, ApiCall};
+use crate::docusign::DocusignEnvelope;
 use crate::email::{self, Email};
 use crate::exec::{self, Exec};
 use crate::http::{self, Client};
@@ -84,7 +85,16 @@ impl Registry {
         let guards = (guard.clone(), Guard::unguarded()?);
         let mut registry = Self::default();
         registry.insert(Email::new(mail, Arc::clone(&secrets), guards, trusted.clone())?);
-        registry.insert(Sms::new(providers.twilio.as_ref(), Arc::clone(&secrets), trusted.clone())?);
+        registry.insert(Sms::new(
+            providers.twilio.as_ref(),
+            Arc::clone(&secrets),
+            trusted.clone(),
+        )?);
+        registry.insert(DocusignEnvelope::new(
+            providers.docusign.as_ref(),
+            Arc::clone(&secrets),
+            trusted.clone(),
+        )?);
         registry.insert(ApiCall::new(
             api_call,
             Arc::clone(&secrets),
@@ -137,6 +147,7 @@ mod tests {
             [
                 "api_call",
                 "blockchain_mint",
+                "docusign_envelope",
                 "email",
                 "exec",
                 "fail",

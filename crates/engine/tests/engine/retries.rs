@@ -62,7 +62,10 @@ fn the_delays_in_the_store_are_those_of_the_formula() {
     let table: [(&str, &[u64]); 9] = [
         ("jitter: false", &[1_000, 2_000, 4_000]),
         ("jitter: false, maxAttempts: 1", &[]),
-        ("jitter: false, backoffStrategy: fixed, baseDelay: 250", &[250, 250, 250]),
+        (
+            "jitter: false, backoffStrategy: fixed, baseDelay: 250",
+            &[250, 250, 250],
+        ),
         (
             "jitter: false, backoffStrategy: linear, backoffDelay: 300, maxAttempts: 5",
             &[300, 600, 900, 1_200],

@@ -122,6 +122,16 @@ impl Client {
         })
     }
 
+    /// The same within what is left until `deadline`, whatever time the request itself has.
+    pub async fn send_by(&self, mut request: Request, deadline: Instant) -> Result<Reply, Box<Outcome>> {
+        request.timeout = deadline.saturating_duration_since(Instant::now());
+        if request.timeout.is_zero() {
+            let message = "the time was up before the call could be sent";
+            return Err(Box::new(Outcome::not_done(kind::TIMEOUT, message)));
+        }
+        self.send(request).await
+    }
+
     fn pool(&self, timeout: Duration) -> &reqwest::Client {
         let longest = self.pools.longer.iter().find(|pool| pool.connect < timeout);
         longest.map_or(&self.pools.shortest, |pool| &pool.client)
