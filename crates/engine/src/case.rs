@@ -161,8 +161,8 @@ fn sent_config(action: &Action, definition: Option<&Definition>) -> Option<Froze
 /// The names of the secrets that a configuration names.
 fn secrets_of(sent: &Frozen) -> Vec<String> {
     let paths = sent.late_paths().unwrap_or_default();
-    let named = paths.iter().filter(|path| path.root() == Some("secrets"));
-    let mut names: Vec<String> = named
+    let secrets = paths.iter().filter(|path| path.root() == Some("secrets"));
+    let mut names: Vec<String> = secrets
         .filter_map(|path| path.segments().get(1))
         .map(ToString::to_string)
         .collect();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use sprag_core::machine::ConfigCheck;
 use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, CRITICAL};
 use toml::Spanned;
@@ -160,13 +160,15 @@ fn example(key: &str) -> &'static str {
     }
 }
 
+/// What each key holds.
+const ABOUT: [(&str, &str); 3] = [
+    ("name", "Its machine is `alert_<name>`; its number, unless it has one."),
+    ("when", "Which dead letters, as in a list's filter."),
+    ("action", "What to do: an action definition."),
+];
+
 /// An entry as a comment, ready to be made true.
 pub(super) fn print(text: &mut String) {
-    let keys = [
-        ("name", "Its machine is `alert_<name>`; its number, unless it has one."),
-        ("when", "Which dead letters, as in a list's filter."),
-        ("action", "What to do: an action definition."),
-    ];
     // Writing to a text cannot fail.
     let _ = writeln!(
         text,
@@ -177,8 +179,17 @@ pub(super) fn print(text: &mut String) {
         "# `variables.alert`; a webhook sends all of it unless it says what to send."
     );
     let _ = writeln!(text, "# [[{SECTION}]]");
-    for (key, about) in keys {
+    for (key, about) in ABOUT {
         let _ = writeln!(text, "# {} # {about}", example(key));
     }
     let _ = writeln!(text, "# Without `when`: {CRITICAL}");
+}
+
+/// The same for programs.
+pub(super) fn describe(sections: &mut Map<String, Json>) {
+    let key = |(key, about): (&str, &str)| {
+        let described = json!({"required": key == "action", "example": example(key), "about": about});
+        (key.to_owned(), described)
+    };
+    sections.insert(format!("[{SECTION}]"), ABOUT.into_iter().map(key).collect());
 }

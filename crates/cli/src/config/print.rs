@@ -52,5 +52,6 @@ pub(crate) fn described() -> Value {
         sections.insert(section.to_owned(), keys::of(section).map(key).collect());
     }
     named::describe(&mut sections);
+    alerts::describe(&mut sections);
     Value::Object(sections)
 }

@@ -4,6 +4,7 @@
 
 mod commands;
 mod configuration;
+mod dead_letters;
 mod examples;
 #[cfg(feature = "failpoints")]
 mod failpoints;

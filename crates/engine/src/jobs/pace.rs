@@ -39,13 +39,13 @@ impl Pace {
     }
 
     /// When the lateness that may be caught up begins.
-    fn from(&self, now: Timestamp) -> i64 {
+    fn begins(&self, now: Timestamp) -> i64 {
         self.next_micros.max(micros(now).saturating_sub(CATCH_UP_MICROS))
     }
 
     /// How many letters may be retried now.
     pub(crate) fn room(&self, now: Timestamp) -> usize {
-        let late = micros(now).saturating_sub(self.from(now));
+        let late = micros(now).saturating_sub(self.begins(now));
         if late < 0 {
             return 0;
         }
@@ -55,7 +55,7 @@ impl Pace {
     /// So many were.
     pub(crate) fn take(&mut self, letters: usize, now: Timestamp) {
         let letters = i64::try_from(letters).unwrap_or(i64::MAX);
-        self.next_micros = self.from(now).saturating_add(self.interval().saturating_mul(letters));
+        self.next_micros = self.begins(now).saturating_add(self.interval().saturating_mul(letters));
     }
 
     /// When the next step is worth taking.

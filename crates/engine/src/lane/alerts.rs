@@ -18,12 +18,13 @@ pub(crate) struct Armed {
 }
 
 impl Lane {
-    /// Keeps the machines of the alerts that are configured.
+    /// Keeps the machines of the alerts that are configured. Before anything else is decided: what an earlier process left
+    /// running may die of it.
     pub(super) fn arm_alerts(&mut self) -> Result<(), Fatal> {
         for alert in self.options.alerts.clone() {
             let (reply, mut answer) = oneshot::channel();
             let apply = Apply::from(std::sync::Arc::clone(alert.machine()));
-            self.tick(vec![Command::asked(Request::Apply(apply), reply)])?;
+            self.one(Command::asked(Request::Apply(apply), reply))?;
             let version = match answer.try_recv() {
                 Ok(Ok(Answer::Applied(applied))) => applied.version,
                 other => {

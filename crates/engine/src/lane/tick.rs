@@ -152,8 +152,8 @@ impl Lane {
                 seen_at: now,
             })],
         )?;
-        lane.gather()?;
         lane.arm_alerts()?;
+        lane.gather()?;
         Ok(lane)
     }
 
@@ -433,7 +433,7 @@ impl Lane {
         others.into_iter().try_for_each(|command| self.one(command))
     }
 
-    fn one(&mut self, command: Command) -> Result<(), Fatal> {
+    pub(super) fn one(&mut self, command: Command) -> Result<(), Fatal> {
         let commands = vec![command];
         match self.decide_all(&commands) {
             Ok(replies) => self.commit(commands, replies),

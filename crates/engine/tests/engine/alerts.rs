@@ -111,6 +111,19 @@ fn an_alert_that_dies_raises_none_and_a_letter_that_dies_again_raises_another() 
 }
 
 #[test]
+fn what_dies_because_its_process_died_raises_one_too() {
+    let mut rig = rig(None);
+    let execution = rig.start("m").id;
+    rig.crash();
+    assert_eq!(
+        rig.action_status(execution, "pay"),
+        Status::Dead,
+        "its one attempt was cut off"
+    );
+    assert_eq!(raised(&rig).len(), 1);
+}
+
+#[test]
 fn a_restart_with_the_same_alerts_keeps_no_new_version() {
     let mut rig = rig(None);
     rig.crash();

@@ -52,7 +52,7 @@ pub(crate) fn queue() -> Operation {
 pub(crate) fn health() -> Operation {
     let windows = words(&Window::ALL.map(Window::word));
     operation(
-        "showHealth",
+        "showActionHealth",
         "How actions have been doing, what failed, and what could be changed",
     )
     .query("actionId", text(), "Only of what machines call so.")
