@@ -42,10 +42,12 @@ AIOSMTPD := target/tools/aiosmtpd/1.4.6
 ANVIL := target/tools/anvil/1.7.1
 OIDC_PROVIDER := target/tools/oauth/9.13.3
 PRISM := target/tools/prism/5.14.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(ANVIL) $(OIDC_PROVIDER) $(PRISM)
+OPENTELEMETRY := target/tools/opentelemetry/1.45.2
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(OPENTELEMETRY)
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
+$(OPENTELEMETRY): | python ; $(call pip,opentelemetry-proto==$(@F))
 $(ANVIL): | node ; $(call npm,@foundry-rs/anvil@$(@F))
 $(OIDC_PROVIDER): | node ; $(call npm,oidc-provider@$(@F))
 $(PRISM): | node ; $(call npm,@stoplight/prism-cli@$(@F))

@@ -17,4 +17,5 @@ mod openapi;
 mod sleeping;
 mod streams;
 mod structure;
+mod telemetry;
 mod timers;

@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod logging;
 mod output;
+mod telemetry;
 
 use std::process::ExitCode;
 

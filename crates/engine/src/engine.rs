@@ -132,8 +132,9 @@ impl Builder {
         let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
         let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone());
+        let hands = hands.traced(&options.traces);
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)));
+        let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let lane = Lane::open(Parts {
             store,
             hands: Box::new(hands),

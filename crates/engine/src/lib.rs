@@ -91,6 +91,7 @@ pub mod rehearsal;
 mod replay;
 mod tasks;
 mod timers;
+pub mod traces;
 pub mod view;
 
 pub use closings::{Closed, Closing};

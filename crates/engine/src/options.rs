@@ -1,6 +1,7 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
 use crate::dispatch::{Caps, CircuitOptions};
+use crate::traces::Traces;
 
 /// How an engine runs.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Options {
     pub limits: Limits,
     /// How long closed executions are kept; for ever, unless it says otherwise.
     pub retention: Option<Retention>,
+    /// Who is told what happened, to draw traces of it; nobody, unless it says otherwise.
+    pub traces: Traces,
 }
 
 /// How long closed executions are kept.

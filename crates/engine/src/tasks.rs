@@ -15,12 +15,14 @@ use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Failure, Outc
 use sprag_core::expression::template;
 use sprag_core::ids::AttemptId;
 use sprag_core::redact::Redactor;
+use sprag_core::trace;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::command::{AttemptRef, Command, Internal, Request};
 use crate::hands::{Hands, Job, Task};
 use crate::inbox::Inbox;
+use crate::traces::Traces;
 
 /// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
 /// attempt is dropped.
@@ -56,6 +58,8 @@ pub(crate) struct TaskHands {
     tasks: BTreeMap<AttemptId, Running>,
     /// How many tasks are kept before those that ended are looked for.
     sweep_at: usize,
+    /// Whether what attempts send names their spans.
+    is_traced: bool,
 }
 
 /// A task under way.
@@ -74,7 +78,14 @@ impl TaskHands {
             inbox,
             tasks: BTreeMap::new(),
             sweep_at: SWEEP_MIN,
+            is_traced: false,
         }
+    }
+
+    /// The same, whose attempts name their spans in what they send if anybody draws traces.
+    pub(crate) fn traced(mut self, traces: &Traces) -> Self {
+        self.is_traced = traces.is_on();
+        self
     }
 
     /// Forgets tasks that ended, once they may be half of all: so each start pays for two looks, however many run.
@@ -98,6 +109,7 @@ impl Hands for TaskHands {
             inbox: self.inbox.clone(),
             cancelled,
             checkpointed: Mutex::default(),
+            is_traced: self.is_traced,
         };
         let inbox = self.inbox.clone();
         let task = self.runtime.spawn(async move {
@@ -170,6 +182,7 @@ struct Link {
     inbox: Inbox,
     cancelled: watch::Receiver<bool>,
     checkpointed: Mutex<Option<Value>>,
+    is_traced: bool,
 }
 
 impl Line for Link {
@@ -209,6 +222,11 @@ impl Control for Link {
                 std::future::pending::<()>().await;
             }
         })
+    }
+
+    fn traceparent(&self) -> Option<String> {
+        let AttemptRef { attempt, execution, .. } = self.attempt;
+        self.is_traced.then(|| trace::traceparent(execution, attempt))
     }
 }
 

@@ -18,6 +18,7 @@ use super::keys::KEYS;
 use super::layers::{Invalid, Layers, Place, Problem, Value};
 use super::providers;
 use crate::input;
+use crate::telemetry::Endpoint;
 
 /// The file that is read when none is named and it is there.
 const FILE: &str = "sprag.toml";
@@ -77,6 +78,8 @@ pub(crate) struct Settings {
     pub(crate) secrets: secrets::Options,
     /// Bounds.
     pub(crate) engine: sprag_engine::Options,
+    /// Where traces go, and what the server is called there.
+    pub(crate) telemetry: Option<(Endpoint, String)>,
 }
 
 impl Settings {
@@ -124,6 +127,7 @@ impl Settings {
             },
             secrets: secrets_of(layers),
             engine: engine_of(layers),
+            telemetry: check.telemetry(),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
@@ -166,6 +170,12 @@ impl Check<'_> {
             self.problem(section, name, detail, remedy);
             default()
         })
+    }
+
+    fn telemetry(&mut self) -> Option<(Endpoint, String)> {
+        let endpoint = self.value("telemetry", "otlpEndpoint", endpoint_of, || None)?;
+        let name = self.layers.text("telemetry", "serviceName").unwrap_or("sprag");
+        Some((endpoint, name.to_owned()))
     }
 
     fn texts(&self, section: &'static str, name: &'static str) -> Vec<String> {
@@ -273,6 +283,12 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
     }
     let detail = format!("`{text}` is not a loopback address, and there is no authentication yet");
     Err((detail, format!("write `127.0.0.1:{}`", address.port())))
+}
+
+fn endpoint_of(text: &str) -> Result<Option<Endpoint>, Wrong> {
+    Endpoint::parse(text)
+        .map(Some)
+        .map_err(|error| (error.to_string(), "write it as in `http://127.0.0.1:4318`".to_owned()))
 }
 
 fn secrets_of(layers: &Layers) -> secrets::Options {

@@ -17,6 +17,7 @@ mod migrate;
 mod once;
 mod start;
 mod timers;
+mod traced;
 mod triggers;
 
 pub(crate) use attempts::{job_of, settle_by};
