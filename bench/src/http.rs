@@ -1,6 +1,7 @@
 //! Just enough HTTP/1.1 for a load generator: requests as ready bytes, answers read by their length.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
@@ -9,6 +10,8 @@ use tokio::net::TcpStream;
 
 /// No answer or request of a bench is larger.
 const BODY_BYTES_MAX: usize = 64 << 20;
+/// Whoever has not answered by then never will: a peer whose handler died keeps its callers waiting for ever.
+const ANSWER_GUARD: Duration = Duration::from_mins(2);
 
 /// A connection that is kept.
 pub(crate) struct Connection {
@@ -61,7 +64,10 @@ impl Connection {
     /// Sends a request and reads its answer.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Received> {
         self.send(request).await?;
-        self.receive().await?.context("the connection was closed")
+        let answer = tokio::time::timeout(ANSWER_GUARD, self.receive()).await;
+        answer
+            .context("there was no answer in time")??
+            .context("the connection was closed")
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> anyhow::Result<()> {

@@ -25,8 +25,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 
 use crate::work::{Scale, Work};
+
+/// As in the server, for the engine as a library and for the probe beside it.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Measures Sprag beside the bare probe and its peers.
 #[derive(Debug, Parser)]

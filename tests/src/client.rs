@@ -52,6 +52,15 @@ impl Client {
         self.exchange("POST", path, Some(("application/json", &body.to_string())), &header)
     }
 
+    /// Sends a POST with JSON as it is written, and more headers.
+    pub fn post_with(&mut self, path: &str, body: &str, headers: &[(&str, &str)]) -> std::io::Result<Answer> {
+        let mut lines = String::new();
+        for (name, value) in headers {
+            write!(lines, "{name}: {value}\r\n").map_err(std::io::Error::other)?;
+        }
+        self.exchange("POST", path, Some(("application/json", body)), &lines)
+    }
+
     /// Sends a POST with a body of another type.
     pub fn post_text(&mut self, path: &str, content_type: &str, body: &str) -> std::io::Result<Answer> {
         self.exchange("POST", path, Some((content_type, body)), "")

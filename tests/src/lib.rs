@@ -2,6 +2,7 @@
 //!
 //! Everything a rig starts it stops, by its own process id, also when a test fails.
 
+pub mod accounts;
 pub mod chain;
 mod client;
 mod ledger;
@@ -9,9 +10,11 @@ mod mailbox;
 pub mod oauth;
 mod prism;
 mod product;
+mod site;
 mod stream;
 pub mod wait;
 
+pub use accounts::Accounts;
 pub use chain::Chain;
 pub use client::{Answer, Client};
 pub use ledger::{Arrival, Ledger};
@@ -19,4 +22,5 @@ pub use mailbox::{Delivered, Mailbox};
 pub use oauth::OAuth;
 pub use prism::Prism;
 pub use product::{Product, binary};
+pub use site::{Reply, Site, Visit};
 pub use stream::{Event, Stream};

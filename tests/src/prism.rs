@@ -2,32 +2,60 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
 
 /// A running server and the relay before it.
 pub struct Prism {
     child: Child,
     relay: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
+    /// Where a copy of the description is, if one was made.
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// Which names a request may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    /// As the vendor wrote it: those that are not known are passed over.
+    AsWritten,
+    /// Only those that are known.
+    KnownOnly,
 }
 
 impl Prism {
     /// Serves the description of that name, from the folder that is shared beside the repository. The first requests
     /// are answered with these status codes, one each. None, with a word about it, where something is missing.
     pub fn start(description: &str, failures: &'static [u16]) -> Option<Self> {
+        Self::serve(description, failures, Names::AsWritten)
+    }
+
+    /// The same, and a request with a name that the description does not have is refused.
+    pub fn start_strict(description: &str, failures: &'static [u16]) -> Option<Self> {
+        Self::serve(description, failures, Names::KnownOnly)
+    }
+
+    fn serve(description: &str, failures: &'static [u16], names: Names) -> Option<Self> {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let program = root.join("target/tools/prism/node_modules/.bin/prism");
         let description = [root.join("../shared/specs"), root.join("../../shared/specs")]
             .map(|folder| folder.join(description))
             .into_iter()
             .find(|file| file.exists());
-        let Some(description) = description.filter(|_| program.exists()) else {
+        let Some(mut description) = description.filter(|_| program.exists()) else {
             println!("skipped: a vendor's description or `make tools` is missing");
             return None;
         };
+        let mut folder = None;
+        if names == Names::KnownOnly {
+            let made = tempfile::tempdir().ok()?;
+            description = strict(&description, made.path())?;
+            folder = Some(made);
+        }
         // Nobody else takes the port in between: the system hands them out in turn.
         let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         let mut command = Command::new(program);
@@ -45,12 +73,23 @@ impl Prism {
         std::thread::spawn(move || lines.for_each(drop));
         let seen = Arc::default();
         let relay = relay(SocketAddr::from(([127, 0, 0, 1], port)), failures, Arc::clone(&seen))?;
-        Some(Self { child, relay, seen })
+        Some(Self {
+            child,
+            relay,
+            seen,
+            _folder: folder,
+        })
     }
 
     /// Where the vendor seems to be.
     pub fn url(&self) -> String {
         format!("http://{}", self.relay)
+    }
+
+    /// The status of every answer given so far, in order.
+    pub fn statuses(&self) -> Vec<u16> {
+        let status = |line: &String| line.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+        self.answers().iter().filter_map(status).collect()
     }
 
     /// The first lines of the answers given so far, in order.
@@ -64,6 +103,19 @@ impl Drop for Prism {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A copy of a description whose objects take no other names than theirs.
+fn strict(description: &Path, folder: &Path) -> Option<PathBuf> {
+    let mut copy: Value = serde_json::from_slice(&std::fs::read(description).ok()?).ok()?;
+    for definition in copy.get_mut("definitions")?.as_object_mut()?.values_mut() {
+        if definition["type"] == "object" && definition.get("properties").is_some() {
+            definition["additionalProperties"] = Value::Bool(false);
+        }
+    }
+    let path = folder.join(description.file_name()?);
+    std::fs::write(&path, copy.to_string()).ok()?;
+    Some(path)
 }
 
 fn relay(to: SocketAddr, failures: &'static [u16], seen: Arc<Mutex<Vec<String>>>) -> Option<SocketAddr> {

@@ -334,7 +334,7 @@ fn everything_wrong_is_found_when_the_machine_is_applied() {
     for pointer in [
         "config/to",
         "config/template",
-        "config/from",
+        "nobody is named as the sender",
         "config/provider",
         "did you mean",
     ] {

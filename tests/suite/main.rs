@@ -4,9 +4,11 @@
 
 mod api_call;
 mod backup;
+mod canary;
 mod closed;
 mod crash;
 mod demo;
+mod docusign;
 mod failpoints;
 mod jobs;
 mod life;
@@ -19,3 +21,4 @@ mod streams;
 mod structure;
 mod telemetry;
 mod timers;
+mod validation;

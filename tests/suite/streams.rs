@@ -12,8 +12,9 @@ const GUARD: Duration = Duration::from_mins(2);
 const BEFORE: u64 = 2_500;
 /// Changes that they do not read either.
 const CHANGES: u64 = 4_000;
-/// What a reader that does not read may cost: buffers and a page of history. The history is forty times as much.
-const READER_BYTES: u64 = 512 * 1024;
+/// What a reader that does not read may cost: buffers, a page of history, and what the allocator keeps for the next. The
+/// history is twenty times as much.
+const READER_BYTES: u64 = 1024 * 1024;
 /// Readers that do not read, of each kind.
 const DEAF: u64 = 16;
 /// Threads that start executions.

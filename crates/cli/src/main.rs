@@ -10,17 +10,25 @@ mod failure;
 mod input;
 mod logging;
 mod output;
+mod panics;
 mod telemetry;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use mimalloc::MiMalloc;
 
 use crate::commands::Sprag;
+
+/// What a lane decides is made on one thread and dropped on another, which the system's allocator is slow at: with this one
+/// a step costs a sixth less. It is built without huge pages, which would double what an idle server holds.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Sprag::parse();
     logging::start(arguments.logs());
+    panics::start();
     match arguments.run() {
         Ok(exit) => exit.into(),
         Err(error) => failure::report(&error).into(),

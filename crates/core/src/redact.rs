@@ -1,11 +1,12 @@
 //! Masking of secret values in whatever leaves a runner.
 //!
 //! A secret is found as it is, percent-encoded, JSON-escaped (both up to twice over, whatever was chosen to be
-//! escaped), and inside base64 of either alphabet at any alignment. What comes out holds none of these forms, and
-//! masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
+//! escaped), and inside base64 of either alphabet at any alignment; also the part of it that is left where a text was
+//! cut. What comes out holds none of these forms, and masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
 //! half of every text.
 
 mod base64;
+mod cut;
 mod view;
 
 #[cfg(test)]
@@ -146,6 +147,7 @@ impl Redactor {
         let mut found = Vec::new();
         for view in view::all(text) {
             self.find_in(&view, &mut found);
+            self.find_cut(&view, &mut found);
         }
         found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
         let mut apart: Vec<Found> = Vec::new();
@@ -167,15 +169,32 @@ impl Redactor {
                     continue;
                 };
                 if rest.starts_with(&pattern.bytes) {
-                    let (before, after) = pattern.margin;
-                    let from = position.saturating_sub(before);
-                    let to = (position + pattern.bytes.len() + after).min(bytes.len());
-                    found.push(Found {
-                        range: view.origin(from..to),
-                        secret: pattern.secret,
-                    });
+                    found.push(pattern.found(view, position..position + pattern.bytes.len()));
                 }
             }
+        }
+    }
+
+    /// What is left of a secret where the text was cut.
+    fn find_cut(&self, view: &View<'_>, found: &mut Vec<Found>) {
+        for cut in cut::places(view.bytes()) {
+            let parts = self.patterns.iter().filter_map(|pattern| {
+                let part = cut::part(view.bytes(), &pattern.bytes, cut)?;
+                Some(pattern.found(view, part))
+            });
+            found.extend(parts);
+        }
+    }
+}
+
+impl Pattern {
+    /// The stretch of the text itself, with the edges that hold bits of the secret too.
+    fn found(&self, view: &View<'_>, at: Range<usize>) -> Found {
+        let (before, after) = self.margin;
+        let to = (at.end + after).min(view.bytes().len());
+        Found {
+            range: view.origin(at.start.saturating_sub(before)..to),
+            secret: self.secret,
         }
     }
 }

@@ -15,6 +15,9 @@ pub const PLACES: [&str; 8] = [
     "mint-raise-sent",
 ];
 
+/// The places where a runner panics instead of dying, with everything it has in hand.
+pub const PANICS: [&str; 1] = ["webhook-panic"];
+
 #[cfg(feature = "failpoints")]
 mod chosen {
     use std::sync::OnceLock;
@@ -29,7 +32,7 @@ mod chosen {
             return false;
         };
         match number.parse() {
-            Ok(number) if number > 0 && super::PLACES.contains(&place) => {
+            Ok(number) if number > 0 && (super::PLACES.contains(&place) || super::PANICS.contains(&place)) => {
                 CHOSEN.set((place.to_owned(), number)).is_ok()
             }
             _ => false,
@@ -38,20 +41,34 @@ mod chosen {
 
     /// Ends the process without a word if this is the chosen place.
     pub(crate) fn reach(place: &str) {
-        if let Some((chosen, number)) = CHOSEN.get()
-            && chosen == place
-            && REACHED.fetch_add(1, Ordering::SeqCst) + 1 == *number
-        {
+        if is_chosen(place) {
             std::process::abort();
         }
+    }
+
+    /// Panics with what the runner holds if this is the chosen place.
+    pub(crate) fn panic_at(place: &str, holding: &serde_json::Value) {
+        if is_chosen(place) {
+            std::panic::panic_any(format!("the runner held {holding}"));
+        }
+    }
+
+    fn is_chosen(place: &str) -> bool {
+        CHOSEN
+            .get()
+            .is_some_and(|(chosen, number)| chosen == place && REACHED.fetch_add(1, Ordering::SeqCst) + 1 == *number)
     }
 }
 
 #[cfg(feature = "failpoints")]
 pub use chosen::choose;
 #[cfg(feature = "failpoints")]
-pub(crate) use chosen::reach;
+pub(crate) use chosen::{panic_at, reach};
 
 /// Nothing, in builds without failpoints.
 #[cfg(not(feature = "failpoints"))]
 pub(crate) fn reach(_place: &str) {}
+
+/// Nothing, in builds without failpoints.
+#[cfg(not(feature = "failpoints"))]
+pub(crate) fn panic_at(_place: &str, _holding: &serde_json::Value) {}

@@ -7,11 +7,13 @@
 
 pub mod api_call;
 mod config;
+pub mod docusign;
 pub mod email;
 pub mod exec;
 pub mod failpoint;
 pub mod http;
 pub mod mint;
+mod oauth;
 pub mod outbound;
 pub mod providers;
 mod registry;

@@ -10,6 +10,7 @@ use sprag_core::clock::Clock;
 use sprag_core::machine::rehearsal::Reach;
 
 use crate::api_call::{self, ApiCall};
+use crate::docusign::DocusignEnvelope;
 use crate::email::{self, Email};
 use crate::exec::{self, Exec};
 use crate::http::{self, Client, Wire};
@@ -96,6 +97,11 @@ impl Registry {
             Arc::clone(&secrets),
             trusted.clone(),
         )?);
+        registry.insert(DocusignEnvelope::new(
+            providers.docusign.as_ref(),
+            Arc::clone(&secrets),
+            trusted.clone(),
+        )?);
         registry.insert(ApiCall::new(
             api_call,
             Arc::clone(&secrets),
@@ -158,6 +164,7 @@ mod tests {
             [
                 "api_call",
                 "blockchain_mint",
+                "docusign_envelope",
                 "email",
                 "exec",
                 "fail",

@@ -114,7 +114,7 @@ impl Sprag {
             Command::Job(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
-            Command::Config(command) => command.run(),
+            Command::Config(command) => command.run(output),
             Command::Completions(arguments) => completions::run(&arguments),
         }
     }

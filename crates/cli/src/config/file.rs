@@ -55,7 +55,8 @@ impl File<'_> {
         }
     }
 
-    /// The sections inside a section, as `[providers.twilio]`: each is known by name.
+    /// The sections inside a section, as `[providers.twilio]`: each is known by name. The section may have keys of its
+    /// own beside them, as `[secrets]` has.
     fn inner(
         &self,
         outer: &str,
@@ -76,6 +77,9 @@ impl File<'_> {
                 .copied()
                 .find(|section| keys::last(section) == name.get_ref());
             match (section, value.get_ref()) {
+                (None, _) if keys::of(outer).next().is_some() => {
+                    self.entry(outer, (name, value), layers, problems);
+                }
                 (None, _) => {
                     let names: Vec<&str> = known.iter().map(|section| keys::last(section)).collect();
                     problems.push(self.unknown("section", name, &names));
@@ -90,28 +94,40 @@ impl File<'_> {
         }
     }
 
-    fn entries(&self, section: &'static str, entries: &DeTable<'_>, layers: &mut Layers, problems: &mut Vec<Problem>) {
-        for (name, value) in entries {
-            let Some(key) = keys::of(section).find(|key| key.name == name.get_ref()) else {
-                let known: Vec<&str> = keys::of(section).map(|key| key.name).collect();
-                problems.push(self.unknown("key", name, &known));
-                continue;
-            };
-            let at = value.span().start;
-            match value_of(key.kind, value.get_ref()) {
-                None => {
-                    let detail = format!("`{section}.{}` must be {}", key.name, described(key.kind));
-                    let remedy = match key.default {
-                        Some(default) => format!("write it as in `{} = {default}`", key.name),
-                        None => format!("write it as in `{} = {}`", key.name, keys::example(key)),
-                    };
-                    problems.push(self.problem(at, "wrong-type", detail, remedy));
-                }
-                Some(value) => match check(key.kind, &value) {
-                    Ok(()) => layers.set(key, value, self.place(at)),
-                    Err((detail, remedy)) => problems.push(self.problem(at, "wrong-value", detail, remedy)),
-                },
+    fn entries(&self, section: &str, entries: &DeTable<'_>, layers: &mut Layers, problems: &mut Vec<Problem>) {
+        for entry in entries {
+            self.entry(section, entry, layers, problems);
+        }
+    }
+
+    fn entry(
+        &self,
+        section: &str,
+        (name, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>),
+        layers: &mut Layers,
+        problems: &mut Vec<Problem>,
+    ) {
+        let Some(key) = keys::of(section).find(|key| key.name == name.get_ref()) else {
+            let inner = keys::inner(section).unwrap_or_default();
+            let known = keys::of(section).map(|key| key.name);
+            let known: Vec<&str> = known.chain(inner.into_iter().map(keys::last)).collect();
+            problems.push(self.unknown("key", name, &known));
+            return;
+        };
+        let at = value.span().start;
+        match value_of(key.kind, value.get_ref()) {
+            None => {
+                let detail = format!("`{section}.{}` must be {}", key.name, described(key.kind));
+                let remedy = match key.default {
+                    Some(default) => format!("write it as in `{} = {default}`", key.name),
+                    None => format!("write it as in `{} = {}`", key.name, keys::example(key)),
+                };
+                problems.push(self.problem(at, "wrong-type", detail, remedy));
             }
+            Some(value) => match check(key.kind, &value) {
+                Ok(()) => layers.set(key, value, self.place(at)),
+                Err((detail, remedy)) => problems.push(self.problem(at, "wrong-value", detail, remedy)),
+            },
         }
     }
 

@@ -88,11 +88,11 @@ pub(super) static KEYS: &[Key] = &[
         section: "secrets",
         name: "providers",
         variable: "SPRAG_SECRETS_PROVIDERS",
-        kind: Kind::Words(&["env", "file"]),
+        kind: Kind::Words(&["env", "file", "vault"]),
         default: Some("[\"env\"]"),
         about: &[
             "Who is asked for `secrets.NAME`, in this order: `env` is SPRAG_SECRET_NAME,",
-            "`file` is the content of `<dir>/NAME`.",
+            "`file` is the content of `<dir>/NAME`, `vault` is the key NAME at the path of [secrets.vault].",
         ],
     },
     Key {
@@ -103,6 +103,36 @@ pub(super) static KEYS: &[Key] = &[
         default: None,
         about: &["The directory of the provider `file`."],
     },
+    provider(
+        ("secrets.vault", "address"),
+        "SPRAG_SECRETS_VAULT_ADDRESS",
+        Kind::Text,
+        &["Where the provider `vault` is: `https://vault.example.com:8200`."],
+    ),
+    provider(
+        ("secrets.vault", "mount"),
+        "SPRAG_SECRETS_VAULT_MOUNT",
+        Kind::Text,
+        &["Where its key-value engine, version 2, is mounted; `secret` if not set."],
+    ),
+    provider(
+        ("secrets.vault", "path"),
+        "SPRAG_SECRETS_VAULT_PATH",
+        Kind::Text,
+        &["The path whose keys are the secrets: `apps/sprag`."],
+    ),
+    provider(
+        ("secrets.vault", "token"),
+        "SPRAG_SECRETS_VAULT_TOKEN",
+        Kind::Text,
+        &["Who asks; VAULT_TOKEN of the environment if not set."],
+    ),
+    provider(
+        ("secrets.vault", "namespace"),
+        "SPRAG_SECRETS_VAULT_NAMESPACE",
+        Kind::Text,
+        &["The namespace, where the Vault has any."],
+    ),
     Key {
         section: "retention",
         name: "closedDays",
@@ -235,6 +265,42 @@ pub(super) static KEYS: &[Key] = &[
         Kind::Texts,
         &["Names that actions use for the vendor's templates: `[\"notice=d-0123456789abcdef\"]`."],
     ),
+    provider(
+        ("providers.docusign", "account"),
+        "SPRAG_PROVIDERS_DOCUSIGN_ACCOUNT",
+        Kind::Text,
+        &["The id of the account that sends `docusign_envelope` actions; all of these may be `{{secrets.NAME}}`."],
+    ),
+    provider(
+        ("providers.docusign", "integrationKey"),
+        "SPRAG_PROVIDERS_DOCUSIGN_INTEGRATION_KEY",
+        Kind::Text,
+        &["The integration key."],
+    ),
+    provider(
+        ("providers.docusign", "user"),
+        "SPRAG_PROVIDERS_DOCUSIGN_USER",
+        Kind::Text,
+        &["The id of the user that envelopes are sent for."],
+    ),
+    provider(
+        ("providers.docusign", "privateKey"),
+        "SPRAG_PROVIDERS_DOCUSIGN_PRIVATE_KEY",
+        Kind::Text,
+        &["The integration key's RSA private key in PEM."],
+    ),
+    provider(
+        ("providers.docusign", "url"),
+        "SPRAG_PROVIDERS_DOCUSIGN_URL",
+        Kind::Text,
+        &["Where the account is, `https://www.docusign.net` if not set."],
+    ),
+    provider(
+        ("providers.docusign", "authUrl"),
+        "SPRAG_PROVIDERS_DOCUSIGN_AUTH_URL",
+        Kind::Text,
+        &["Where its tokens come from, `https://account.docusign.com` if not set."],
+    ),
     limit(
         "bodyBytes",
         "SPRAG_LIMITS_BODY_BYTES",
@@ -293,7 +359,7 @@ pub(super) static KEYS: &[Key] = &[
     ),
 ];
 
-/// A key of a provider: without a default, since a provider that is not set up is not there.
+/// A key of a provider of services or of secrets: without a default, since one that is not set up is not there.
 const fn provider(
     (section, name): (&'static str, &'static str),
     variable: &'static str,
@@ -338,7 +404,7 @@ pub(super) fn sections() -> Vec<&'static str> {
     sections
 }
 
-/// The sections inside the one of that name; none where it has no others inside.
+/// The sections inside the one of that name; none where it has no others inside. It may have keys of its own besides.
 pub(super) fn inner(outer: &str) -> Option<Vec<&'static str>> {
     let is_inside = |section: &&str| section.split_once('.').is_some_and(|(first, _)| first == outer);
     let inner: Vec<_> = sections().into_iter().filter(is_inside).collect();

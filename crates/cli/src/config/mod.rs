@@ -17,5 +17,5 @@ mod tests;
 
 pub(crate) use environment::Environment;
 pub(crate) use layers::Invalid;
-pub(crate) use print::annotated;
+pub(crate) use print::{annotated, described};
 pub(crate) use settings::{Given, Settings, StoreAddress};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use sprag_runners::api_call;
 use sprag_runners::mint::{ChainOptions, ContractOptions, Options, SignerOptions};
 
@@ -214,6 +214,18 @@ pub(super) fn print(text: &mut String) {
         for key in *keys {
             let _ = writeln!(text, "# {} = {} # {}", key.name, key.example, key.about);
         }
+    }
+}
+
+/// The same for programs, each under the name of its example in angle brackets: `chains.<base>`.
+pub(super) fn describe(sections: &mut Map<String, Json>) {
+    for section in SECTIONS {
+        let key = |key: &Key| {
+            let described = json!({"required": key.need == Need::Required, "example": key.example, "about": key.about});
+            (key.name.to_owned(), described)
+        };
+        let name = format!("{}.<{}>", section.name, section.example);
+        sections.insert(name, section.keys.iter().map(key).collect());
     }
 }
 

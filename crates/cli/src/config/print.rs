@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value, json};
+
 use super::{keys, named};
 
 const HEAD: &str = "\
@@ -28,4 +30,26 @@ pub(crate) fn annotated() -> String {
     }
     named::print(&mut text);
     text
+}
+
+/// The same for programs: by section and key, the default, the variable that overrides it and what it is for.
+pub(crate) fn described() -> Value {
+    let mut sections = Map::new();
+    for section in keys::sections() {
+        let key = |key: &keys::Key| {
+            // A default is written as TOML, in the part of it that is JSON too.
+            let default: Value = key
+                .default
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default();
+            let about = key.about.join(" ");
+            (
+                key.name.to_owned(),
+                json!({"default": default, "variable": key.variable, "about": about}),
+            )
+        };
+        sections.insert(section.to_owned(), keys::of(section).map(key).collect());
+    }
+    named::describe(&mut sections);
+    Value::Object(sections)
 }

@@ -1,5 +1,6 @@
 //! `[providers.*]`: from the layers to what the runners are told.
 
+use sprag_runners::docusign::{DocusignEnvelope, DocusignOptions};
 use sprag_runners::email::{self, Email, SendgridOptions, SmtpOptions};
 use sprag_runners::providers::{Options, OptionsError};
 use sprag_runners::sms::{Sms, TwilioOptions};
@@ -9,12 +10,14 @@ use super::layers::Layers;
 const TWILIO: &str = "providers.twilio";
 const SMTP: &str = "providers.smtp";
 const SENDGRID: &str = "providers.sendgrid";
+const DOCUSIGN: &str = "providers.docusign";
 
 /// The section of a provider.
 pub(super) fn section(provider: &str) -> &'static str {
     match provider {
         "twilio" => TWILIO,
         "smtp" => SMTP,
+        "docusign" => DOCUSIGN,
         _ => SENDGRID,
     }
 }
@@ -51,17 +54,35 @@ pub(super) fn of(layers: &Layers) -> Options {
                 .map(<[String]>::to_vec)
                 .unwrap_or_default(),
         }),
+        docusign: is_set(DOCUSIGN).then(|| DocusignOptions {
+            account: required(DOCUSIGN, "account"),
+            integration_key: required(DOCUSIGN, "integrationKey"),
+            user: required(DOCUSIGN, "user"),
+            private_key: required(DOCUSIGN, "privateKey"),
+            url: text(DOCUSIGN, "url"),
+            auth_url: text(DOCUSIGN, "authUrl"),
+        }),
     }
 }
 
 /// Everything that is wrong with them.
 pub(super) fn check(options: &Options) -> Vec<OptionsError> {
-    let Options { twilio, smtp, sendgrid } = options;
+    let Options {
+        twilio,
+        smtp,
+        sendgrid,
+        docusign,
+    } = options;
     let mail = email::Options {
         smtp: smtp.as_ref(),
         sendgrid: sendgrid.as_ref(),
     };
     let mut errors = Email::check(mail);
     errors.extend(twilio.as_ref().and_then(|twilio| Sms::check(twilio).err()));
+    errors.extend(
+        docusign
+            .as_ref()
+            .and_then(|docusign| DocusignEnvelope::check(docusign).err()),
+    );
     errors
 }

@@ -10,7 +10,7 @@ use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
 use sprag_runners::mint::{self, BlockchainMint};
 use sprag_runners::outbound::{self, Guard};
-use sprag_runners::secrets::{self, ProviderName, Secrets};
+use sprag_runners::secrets::{self, ProviderName, VaultOptions};
 
 use super::environment::Environment;
 use super::file;
@@ -25,6 +25,7 @@ const FILE: &str = "sprag.toml";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 const STORE: &str = "./sprag.db";
+const VAULT: &str = "secrets.vault";
 
 /// What the command line says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,7 +135,7 @@ impl Settings {
         check.mint(&settings.runners.mint);
         check.services(&settings.runners.api_call);
         check.providers(&settings.runners.providers);
-        check.verdict("secrets", "providers", Secrets::from_options(&settings.secrets));
+        check.secrets(&settings.secrets);
         if check.problems.is_empty() {
             Ok(settings)
         } else {
@@ -236,6 +237,24 @@ impl Check<'_> {
         }
     }
 
+    /// Notes what is wrong with a provider of secrets, where it was written or else where it was named.
+    fn secrets(&mut self, options: &secrets::Options) {
+        match options.check() {
+            Err(secrets::OptionsError::Vault { key, detail, remedy }) => {
+                let place = self.layers.place(VAULT, key);
+                if let Some(place) = place.or_else(|| self.layers.place("secrets", "providers")) {
+                    self.problems.push(Problem {
+                        place,
+                        code: "wrong-value",
+                        detail: format!("`[{VAULT}] {key}`: {detail}"),
+                        remedy,
+                    });
+                }
+            }
+            other => self.verdict("secrets", "providers", other),
+        }
+    }
+
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
         // Defaults are right, so whatever is wrong was written somewhere.
         if let Some(place) = self.layers.place(section, name) {
@@ -295,14 +314,23 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
     let default = secrets::Options::default();
     let named = |name: &String| match name.as_str() {
         "file" => ProviderName::File,
+        "vault" => ProviderName::Vault,
         _ => ProviderName::Env,
     };
+    let vault = |name| layers.text(VAULT, name).map(str::to_owned);
     let providers = layers
         .texts("secrets", "providers")
         .map(|names| names.iter().map(named).collect());
     secrets::Options {
         providers: providers.unwrap_or(default.providers),
         dir: layers.text("secrets", "dir").map(PathBuf::from),
+        vault: VaultOptions {
+            address: vault("address"),
+            mount: vault("mount"),
+            path: vault("path"),
+            token: vault("token"),
+            namespace: vault("namespace"),
+        },
     }
 }
 

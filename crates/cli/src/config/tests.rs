@@ -269,3 +269,40 @@ fn providers_are_sections_inside_a_section_each_known_by_name() {
         assert!(wrong.contains(part), "{part} is not in\n{wrong}");
     }
 }
+
+#[test]
+fn a_vault_is_a_section_beside_the_keys_of_secrets() {
+    let toml = "[secrets]\nproviders = [\"env\", \"vault\"]\n[secrets.vault]\naddress = \"https://vault\"\npath = \"sprag\"\n\
+         token = \"t\"\n";
+    let variables = [("SPRAG_SECRETS_VAULT_MOUNT", "kv")];
+    let read = settings(toml, &variables, Given::default()).unwrap().secrets;
+    assert_eq!((read.providers.len(), read.vault.mount.as_deref()), (2, Some("kv")));
+    let wrong = said(
+        "[secrets]\nproviders = [\"vault\"]\nprovidres = []\n[secrets.vault]\nadress = \"x\"\npath = \"../sys\"\n",
+    );
+    for part in [
+        ":3:1: unknown key `providres` (did you mean `providers`?)",
+        ":5:1: unknown key `adress` (did you mean `address`?)",
+        ":2:13: `[secrets.vault] address`",
+    ] {
+        assert!(wrong.contains(part), "{part} is not in\n{wrong}");
+    }
+    let path = toml.replace("\"sprag\"", "\"../sys\"");
+    assert!(said(&path).contains(":5:8: `[secrets.vault] path`: `../sys` is no path"));
+    assert!(said("[secrets]\nvault = 1\n").contains("`secrets.vault` is a section"));
+}
+
+#[test]
+fn an_account_for_envelopes_is_a_provider_like_the_others() {
+    let toml = "[providers.docusign]\naccount = \"1\"\nintegrationKey = \"k\"\nuser = \"u\"\nprivateKey = \"{{secrets.key}}\"\n";
+    let variables = [("SPRAG_PROVIDERS_DOCUSIGN_AUTH_URL", "https://account-d.docusign.com")];
+    let read = settings(toml, &variables, Given::default()).unwrap().runners.providers;
+    let docusign = read.docusign.unwrap();
+    assert_eq!(docusign.auth_url.as_deref(), Some("https://account-d.docusign.com"));
+    let wrong = said(&toml.replace("{{secrets.key}}", "hunter2"));
+    assert!(
+        wrong.contains(":5:14: `[providers.docusign] privateKey`") && !wrong.contains("hunter2"),
+        "{wrong}"
+    );
+    assert!(said("[providers.docusign]\nurl = \"https://x\"\n").contains("privateKey`: it is missing"));
+}

@@ -40,6 +40,20 @@ fn the_printed_default_configuration_is_valid() {
 }
 
 #[test]
+fn what_can_be_configured_is_there_for_programs_too() {
+    let printed = Place::new().run(&["config", "print", "--output", "json"]).ok();
+    let described: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+    let address = &described["listen"]["address"];
+    assert_eq!(
+        (&address["default"], &address["variable"]),
+        (&"127.0.0.1:7400".into(), &"SPRAG_LISTEN".into())
+    );
+    assert_eq!(described["outbound"]["allow"]["default"], serde_json::json!([]));
+    assert_eq!(described["limits"]["bodyBytes"]["default"], 1_048_576);
+    assert_eq!(described["chains.<base>"]["rpc"]["required"], true);
+}
+
+#[test]
 fn a_store_or_an_address_that_cannot_be_is_refused_before_anything_is_opened() {
     let place = Place::new();
     place

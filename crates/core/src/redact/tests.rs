@@ -136,6 +136,37 @@ fn a_mask_that_would_show_a_secret_is_not_used() {
 }
 
 #[test]
+fn what_is_left_of_a_secret_where_a_text_was_cut_is_masked_too() {
+    let left = &SECRET[..9];
+    for text in [
+        format!("token {left}"),
+        format!("token {left}…"),
+        format!("token {left}\u{fffd}…"),
+        format!("token {left}\n… 7 bytes omitted …\nend"),
+        format!("token {left}\\u00"),
+        format!("token {left}%2"),
+        format!(
+            "token {}",
+            base64(format!("x{SECRET}").as_bytes(), ['+', '/']).get(..14).unwrap()
+        ),
+    ] {
+        let masked = masked(&text);
+        assert!(masked.contains("[secret crm_token]"), "{text}: {masked}");
+        assert!(!masked.contains(&left[..6]), "{text}: {masked}");
+    }
+    let tail = format!("… 7 bytes omitted …\n{} and so on", &SECRET[7..]);
+    assert_eq!(masked(&tail), "… 7 bytes omitted …\n[secret crm_token] and so on");
+    for kept in [
+        "token hunte",
+        "hunter2- and more",
+        "token hunte…",
+        "… and-more is not the end",
+    ] {
+        assert_eq!(masked(kept), kept, "less than matters, or not at a cut");
+    }
+}
+
+#[test]
 fn values_are_masked_throughout_with_keys_and_numbers() {
     let redactor = Redactor::new([("token", SECRET), ("account", "1234567")]);
     let mut value = json!({
@@ -203,6 +234,17 @@ proptest! {
         prop_assert_eq!(redactor.text(&once), once.as_str());
         for secret in &secrets {
             prop_assert!(!once.contains(secret.as_str()), "{} is left in {}", secret, once);
+        }
+    }
+
+    #[test]
+    fn no_beginning_of_a_secret_is_left_at_the_end(secret in secret(), before in beside(), at: prop::sample::Index) {
+        let bounds: Vec<usize> = (VALUE_BYTES_MIN..=secret.len()).filter(|at| secret.is_char_boundary(*at)).collect();
+        let left = &secret[..*at.get(&bounds)];
+        let redactor = Redactor::new([("name", secret.as_str())]);
+        for mark in ["", "…"] {
+            let masked = redactor.text(&format!("{before}{left}{mark}")).into_owned();
+            prop_assert!(!masked.ends_with(&format!("{left}{mark}")), "{} is left in {}", left, masked);
         }
     }
 

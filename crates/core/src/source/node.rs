@@ -71,6 +71,22 @@ pub struct Entry {
 }
 
 impl Node {
+    /// A value that was not written anywhere: all of it stands at the start.
+    pub fn of(value: &Value) -> Self {
+        let content = match value {
+            Value::Null => Content::Null,
+            Value::Bool(truth) => Content::Bool(*truth),
+            Value::Number(number) => Content::Number(number.clone()),
+            Value::String(text) => Content::Text(text.clone()),
+            Value::Array(items) => Content::List(items.iter().map(Self::of).collect()),
+            Value::Object(members) => Content::Map(members.iter().map(|(key, value)| Entry::of(key, value)).collect()),
+        };
+        Self {
+            at: Position::START,
+            content,
+        }
+    }
+
     /// The value a map holds under `key`; nothing if this is not a map.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.content {
@@ -141,6 +157,17 @@ impl Node {
             Content::Map(_) => self.get(&token.replace("~1", "/").replace("~0", "~")),
             Content::List(items) => items.get(index(token)?),
             _ => None,
+        }
+    }
+}
+
+impl Entry {
+    /// A named value that was not written anywhere.
+    pub fn of(key: &str, value: &Value) -> Self {
+        Self {
+            key: key.to_owned(),
+            key_at: Position::START,
+            value: Node::of(value),
         }
     }
 }

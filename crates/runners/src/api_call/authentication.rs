@@ -2,13 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::AUTHORIZATION;
 use serde_json::Value;
 use url::Url;
 
-use super::grant::{ClientProof, Grant};
 use crate::config::{Object, Reader, shown};
 use crate::http::{self, Request, RequestError};
+use crate::oauth::{ClientCredentials, ClientProof, sensitive};
 
 /// The key under which it stands, in a service and in an action.
 pub(super) const KEY: &str = "authentication";
@@ -28,7 +28,7 @@ pub(super) enum Authentication {
     /// A value under a name, in the headers or in the query.
     ApiKey { at: KeyPlace, name: String, value: String },
     /// A token that is fetched (RFC 6749, 4.4).
-    OAuth2(Grant),
+    OAuth2(ClientCredentials),
 }
 
 /// Where an API key is sent.
@@ -171,7 +171,7 @@ fn read_oauth2(reader: &mut Reader, object: &Object<'_>) -> Option<Authenticatio
                 _ => ClientProof::Basic,
             }),
     };
-    Some(Authentication::OAuth2(Grant {
+    Some(Authentication::OAuth2(ClientCredentials {
         endpoint: endpoint?,
         client_id: client_id?.to_owned(),
         client_secret: client_secret?.to_owned(),
@@ -211,17 +211,16 @@ pub(super) fn header_of(authentication: &Value) -> Option<String> {
 }
 
 impl Authentication {
-    /// Adds to a request what says who sends it. `token` is the fetched one, where one is needed.
-    pub(super) fn sign(&self, request: &mut Request, token: Option<&str>) -> Result<(), RequestError> {
-        let (name, value) = match (self, token) {
-            (Self::None, _) | (Self::OAuth2(_), None) => return Ok(()),
-            (Self::Basic { username, password }, _) => {
+    /// Adds to a request what says who sends it, as far as that needs no fetched token.
+    pub(super) fn sign(&self, request: &mut Request) -> Result<(), RequestError> {
+        let (name, value) = match self {
+            Self::None | Self::OAuth2(_) => return Ok(()),
+            Self::Basic { username, password } => {
                 let pair = STANDARD.encode(format!("{username}:{password}"));
                 (AUTHORIZATION.as_str(), format!("Basic {pair}"))
             }
-            (Self::Bearer { token }, _) => (AUTHORIZATION.as_str(), format!("Bearer {token}")),
-            (Self::OAuth2(_), Some(token)) => (AUTHORIZATION.as_str(), format!("Bearer {token}")),
-            (Self::ApiKey { at, name, value }, _) => match at {
+            Self::Bearer { token } => (AUTHORIZATION.as_str(), format!("Bearer {token}")),
+            Self::ApiKey { at, name, value } => match at {
                 KeyPlace::Header => (name.as_str(), value.clone()),
                 KeyPlace::Query => {
                     request.url.query_pairs_mut().append_pair(name, value);
@@ -244,10 +243,4 @@ impl Authentication {
             Self::OAuth2(grant) => Some(("clientSecret", &grant.client_secret)),
         }
     }
-}
-
-/// Marked, so that nothing that prints headers prints it.
-pub(super) fn sensitive(mut value: HeaderValue) -> HeaderValue {
-    value.set_sensitive(true);
-    value
 }

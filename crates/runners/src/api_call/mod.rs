@@ -10,12 +10,10 @@
 mod authentication;
 mod config;
 mod endpoint;
-mod grant;
 mod services;
 mod session;
 #[cfg(test)]
 mod tests;
-mod tokens;
 
 use std::sync::Arc;
 
@@ -25,11 +23,11 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 
 use crate::config::{Stage, refused};
 use crate::http::Client;
+use crate::oauth::Tokens;
 use crate::secrets::Secrets;
 use crate::webhook;
 use services::Services;
 use session::Session;
-use tokens::Tokens;
 
 pub use services::{Options, OptionsError, ServiceOptions};
 

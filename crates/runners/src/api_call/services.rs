@@ -291,7 +291,7 @@ fn unusable(error: &OptionsError) -> Box<Outcome> {
 async fn filled(text: &Text, from: &Secrets) -> Result<Filled, Box<Outcome>> {
     text.fill(from).await.map_err(|error| {
         let kind = match error {
-            SecretError::Unreadable { .. } => kind::TEMPORARY_FAILURE,
+            SecretError::Unreadable { .. } | SecretError::Unavailable { .. } => kind::TEMPORARY_FAILURE,
             _ => kind::INVALID_CONFIGURATION,
         };
         Box::new(Outcome::not_done(kind, error.to_string()))

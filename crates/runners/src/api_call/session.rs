@@ -12,13 +12,12 @@ use super::authentication::Authentication;
 use super::config::Config;
 use super::endpoint::Endpoint;
 use super::services::Ready;
-use super::tokens::{Origin, Token, Want};
 use super::{ApiCall, Stop};
 use crate::http::{Reply, Request};
+use crate::oauth::{Bearer, Grant, Origin};
 use crate::webhook;
 
 const EVENT: &str = "api_called";
-const UNAUTHORIZED: u16 = 401;
 
 /// One attempt under way.
 pub(super) struct Session<'a> {
@@ -132,51 +131,29 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Sends the request with the credentials. A fetched token that is not accepted is replaced, once: a refused call
-    /// had no effect, so it can be sent again within the attempt.
-    async fn exchange(&mut self, request: Request, expected: Option<&[u16]>) -> Result<Reply, Stop> {
-        let token = self.token(None).await?;
-        let reply = self.send(&request, token.as_ref()).await?;
-        let is_refused = reply.status() == UNAUTHORIZED && !expected.is_some_and(|codes| codes.contains(&UNAUTHORIZED));
-        match token {
-            Some(token) if is_refused => {
-                let fresh = self.token(Some(&token)).await?;
-                self.send(&request, fresh.as_ref()).await
-            }
-            _ => Ok(reply),
-        }
-    }
-
-    async fn token(&mut self, refused: Option<&Token>) -> Result<Option<Token>, Stop> {
-        let Authentication::OAuth2(grant) = &self.authentication else {
-            return Ok(None);
+    /// Sends the request with the credentials.
+    async fn exchange(&mut self, mut request: Request, expected: Option<&[u16]>) -> Result<Reply, Stop> {
+        let Authentication::OAuth2(client) = &self.authentication else {
+            self.authentication
+                .sign(&mut request)
+                .map_err(|error| Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, error.to_string())))?;
+            return self.runner.trusted.send_by(request, self.deadline).await;
         };
-        let client = match self.origin {
-            Origin::Configured => &self.runner.trusted,
-            Origin::Written => &self.runner.guarded,
-        };
-        let want = Want {
-            grant,
+        let mut bearer = Bearer {
+            tokens: &self.runner.tokens,
+            grant: Grant::Client(client.clone()),
             origin: self.origin,
-            client,
-            refused,
+            fetcher: match self.origin {
+                Origin::Configured => &self.runner.trusted,
+                Origin::Written => &self.runner.guarded,
+            },
+            caller: &self.runner.trusted,
             deadline: self.deadline,
+            used: Vec::new(),
         };
-        let token = self.runner.tokens.get(want).await?;
-        self.secrets.push(("accessToken".to_owned(), token.text().to_owned()));
-        Ok(Some(token))
-    }
-
-    async fn send(&self, request: &Request, token: Option<&Token>) -> Result<Reply, Stop> {
-        let mut request = request.clone();
-        self.authentication
-            .sign(&mut request, token.map(Token::text))
-            .map_err(|error| Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, error.to_string())))?;
-        request.timeout = self.deadline.saturating_duration_since(Instant::now());
-        if request.timeout.is_zero() {
-            let message = "the time was up before the call could be sent";
-            return Err(Box::new(Outcome::not_done(kind::TIMEOUT, message)));
-        }
-        self.runner.trusted.send(request).await
+        let reply = bearer.send(&request, expected).await;
+        let used = bearer.used.into_iter();
+        self.secrets.extend(used.map(|token| ("accessToken".to_owned(), token)));
+        reply
     }
 }

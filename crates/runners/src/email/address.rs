@@ -1,5 +1,6 @@
 //! Addresses of mail, checked so that none can end a header.
 
+use lettre::Address;
 use lettre::message::{Mailbox, Mailboxes};
 
 /// Reads one address, with or without a name before it.
@@ -10,6 +11,15 @@ pub(super) fn one(text: &str) -> Result<Mailbox, String> {
     text.trim()
         .parse()
         .map_err(|error: lettre::address::AddressError| error.to_string())
+}
+
+/// Whether the text is an address alone, without a name before it.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    if text.chars().any(char::is_control) {
+        return Err("a control character or a line break stands in it".to_owned());
+    }
+    let parsed = text.parse::<Address>();
+    parsed.map(drop).map_err(|error| error.to_string())
 }
 
 /// Reads several addresses, separated by commas.
@@ -48,5 +58,7 @@ mod tests {
             assert!(one(wrong).is_err(), "{wrong:?}");
         }
         assert!(several("ann@example.com,\nx@example.com").is_err());
+        assert_eq!(check("ann@example.com"), Ok(()));
+        assert!(check("Ann <ann@example.com>").is_err() && check("ann@example.com\n").is_err());
     }
 }

@@ -160,12 +160,16 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }
 
-fn check_provider(reader: &mut Reader, object: &Object<'_>, provider: &str, providers: &Providers) {
-    let is_configured = match provider {
+/// Whether there is anybody to hand the mail to. If not, that is said, and nothing that would follow from it.
+fn is_configured(object: &Object<'_>, provider: &str, providers: &Providers) -> bool {
+    match provider {
         SMTP => providers.smtp.is_some() || object.has("server"),
         _ => providers.sendgrid.is_some(),
-    };
-    if !is_configured {
+    }
+}
+
+fn check_provider(reader: &mut Reader, object: &Object<'_>, provider: &str, providers: &Providers) {
+    if !is_configured(object, provider, providers) {
         let detail = format!("`[providers.{provider}]` is not configured");
         let remedy = format!("add `[providers.{provider}]` to `sprag.toml`");
         reader.problem(object.at("provider"), detail, remedy);
@@ -210,7 +214,7 @@ fn read_from(
         SMTP => providers.smtp.as_ref().and_then(|smtp| smtp.from.clone()),
         _ => providers.sendgrid.as_ref().and_then(|sendgrid| sendgrid.from.clone()),
     };
-    if default.is_none() {
+    if default.is_none() && is_configured(object, provider, providers) {
         let remedy = format!("add `from`, here or in `[providers.{provider}]`");
         reader.problem(object.at("from"), "nobody is named as the sender", remedy);
     }

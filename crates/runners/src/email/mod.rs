@@ -32,6 +32,7 @@ use config::{Config, Content, Server};
 use options::{SENDGRID, SMTP, Security, Sendgrid, Smtp};
 use smtp::Route;
 
+pub(crate) use address::check as check_address;
 pub use options::{SendgridOptions, SmtpOptions};
 
 const TYPE: &str = "email";
@@ -101,7 +102,7 @@ impl Email {
         } else {
             self.hand_over(&config, attempt, asked).await?
         };
-        Ok(done(&config, &id, answer, attempt.action_id))
+        Ok(done(&config, &id, &answer, attempt.action_id))
     }
 
     async fn deliver(
@@ -242,7 +243,7 @@ fn not_configured(provider: &str) -> Box<Outcome> {
     Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, message))
 }
 
-fn done(config: &Config, id: &str, answer: Value, action_id: &str) -> Done {
+fn done(config: &Config, id: &str, answer: &Value, action_id: &str) -> Done {
     let template = match &config.content {
         Content::Template { name, .. } => Some(name.as_str()),
         Content::Words { .. } => None,

@@ -63,7 +63,9 @@ fn body(sendgrid: &Sendgrid, config: &Config, idempotency_key: &str) -> Value {
             to.insert(name.to_owned(), Value::from(mailboxes));
         }
     }
-    let mut body = json!({"from": person(&config.from), "custom_args": {"sprag_idempotency_key": idempotency_key}});
+    let arguments = json!({"sprag_idempotency_key": idempotency_key});
+    to.insert("custom_args".to_owned(), arguments);
+    let mut body = json!({"from": person(&config.from)});
     if let Some(subject) = &config.subject {
         body["subject"] = json!(subject);
     }

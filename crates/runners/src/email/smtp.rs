@@ -82,7 +82,7 @@ impl Route {
             .map_err(failed)?;
         for receiver in envelope.to() {
             let taken = connection.command(Rcpt::new(receiver.clone(), Vec::new())).await;
-            taken.map_err(|error| self.refused(&receiver.to_string(), &error))?;
+            taken.map_err(|error| self.refused(receiver.as_ref(), &error))?;
         }
         connection.command(Data).await.map_err(failed)?;
         Ok(connection)

@@ -164,7 +164,7 @@ impl BlockchainMint {
     async fn fill(&self, text: &Text) -> Result<Filled, Stop> {
         text.fill(&self.secrets).await.map_err(|error| {
             let kind = match error {
-                SecretError::Unreadable { .. } => kind::TEMPORARY_FAILURE,
+                SecretError::Unreadable { .. } | SecretError::Unavailable { .. } => kind::TEMPORARY_FAILURE,
                 _ => kind::INVALID_CONFIGURATION,
             };
             Box::new(Outcome::not_done(kind, error.to_string()))

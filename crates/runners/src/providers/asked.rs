@@ -1,7 +1,5 @@
 //! Credentials of a provider, for as long as one attempt lasts.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
@@ -12,7 +10,7 @@ use crate::secrets::{Filled, SecretError, Secrets, Text};
 /// What an attempt asked for. Everything in it is masked in the attempt's outcome.
 #[derive(Default)]
 pub(crate) struct Asked {
-    secrets: BTreeMap<String, String>,
+    secrets: Vec<(String, String)>,
 }
 
 impl Asked {
@@ -36,20 +34,30 @@ impl Asked {
     /// the configuration's own, and not masked.
     pub(crate) fn also(&mut self, name: &str, form: &str) {
         if !self.secrets.is_empty() {
-            self.secrets.insert(name.to_owned(), form.to_owned());
+            self.secrets.push((name.to_owned(), form.to_owned()));
         }
+    }
+
+    /// Masks what somebody gave for the secrets, such as access tokens.
+    pub(crate) fn fetched(&mut self, name: &str, values: Vec<String>) {
+        self.secrets
+            .extend(values.into_iter().map(|value| (name.to_owned(), value)));
+    }
+
+    /// Knows everything that was asked for.
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::new(self.secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
     /// Masks everything that was asked for.
     pub(crate) fn masked(&self, outcome: Outcome) -> Outcome {
-        let pairs = self.secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        outcome.masked(&Redactor::new(pairs))
+        outcome.masked(&self.redactor())
     }
 }
 
 fn missing(provider: &str, key: &str, error: &SecretError) -> Outcome {
     let (kind, secret) = match error {
-        SecretError::Unreadable { name, .. } => (kind::TEMPORARY_FAILURE, name),
+        SecretError::Unreadable { name, .. } | SecretError::Unavailable { name, .. } => (kind::TEMPORARY_FAILURE, name),
         SecretError::Name { name }
         | SecretError::Missing { name, .. }
         | SecretError::NotText { name, .. }

@@ -1,4 +1,4 @@
-//! `[providers.*]`: whose services send mail and text messages, and with which credentials.
+//! `[providers.*]`: whose services send mail, text messages and envelopes, and with which credentials.
 //!
 //! Addresses that stand there are the operator's word and pass the outbound guard. Credentials may name secrets: they
 //! are asked for when an attempt needs them, held as long as it lasts, and masked in whatever it says.
@@ -10,6 +10,7 @@ use url::Url;
 
 pub(crate) use asked::Asked;
 
+use crate::docusign::DocusignOptions;
 use crate::email::{SendgridOptions, SmtpOptions};
 use crate::http;
 use crate::secrets::Text;
@@ -25,6 +26,8 @@ pub struct Options {
     pub smtp: Option<SmtpOptions>,
     /// `[providers.sendgrid]`.
     pub sendgrid: Option<SendgridOptions>,
+    /// `[providers.docusign]`.
+    pub docusign: Option<DocusignOptions>,
 }
 
 /// Why the options of a provider cannot be used.

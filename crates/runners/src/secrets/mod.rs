@@ -1,26 +1,35 @@
-//! Where secrets come from, asked when an attempt needs them and kept nowhere.
+//! Where secrets come from, asked when an attempt needs them and never stored.
 //!
-//! `secrets.crm_token` is `SPRAG_SECRET_CRM_TOKEN` in the environment or `<dir>/crm_token` in a directory; providers
-//! are asked in the listed order. No error shows a value, and nothing else of the environment or the directory can be
-//! reached.
+//! `secrets.crm_token` is `SPRAG_SECRET_CRM_TOKEN` in the environment, `<dir>/crm_token` in a directory, or the key
+//! `crm_token` at a path of a Vault; providers are asked in the listed order. No error shows a value, and nothing else
+//! of the environment, the directory or the Vault can be reached.
 
 mod env;
 mod file;
 mod text;
+mod vault;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vault_tests;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use sprag_core::action::runner::BoxFuture;
+use sprag_core::clock::Clock;
+
+use crate::http;
+use crate::outbound;
 
 pub use env::Env;
 pub use file::File;
 pub(crate) use text::Filled;
 pub use text::{Text, TextError};
+pub use vault::{Vault, VaultOptions};
 
 /// The longest name of a secret.
 const NAME_BYTES_MAX: usize = 128;
@@ -63,6 +72,16 @@ pub enum SecretError {
         /// Why.
         source: io::Error,
     },
+    /// Whoever keeps it does not give it.
+    #[error("secret `{name}` cannot be had from {place}: {reason}")]
+    Unavailable {
+        /// The name.
+        name: String,
+        /// Who was asked.
+        place: String,
+        /// Why.
+        reason: String,
+    },
     /// The value is not text.
     #[error("secret `{name}` at {place} is not UTF-8")]
     NotText {
@@ -89,6 +108,8 @@ pub struct Options {
     pub providers: Vec<ProviderName>,
     /// The directory of the provider `file`.
     pub dir: Option<PathBuf>,
+    /// `[secrets.vault]`.
+    pub vault: VaultOptions,
 }
 
 impl Default for Options {
@@ -96,6 +117,7 @@ impl Default for Options {
         Self {
             providers: vec![ProviderName::Env],
             dir: None,
+            vault: VaultOptions::default(),
         }
     }
 }
@@ -108,6 +130,8 @@ pub enum ProviderName {
     Env,
     /// [`File`].
     File,
+    /// [`Vault`].
+    Vault,
 }
 
 /// Why `[secrets]` cannot be used.
@@ -116,6 +140,44 @@ pub enum OptionsError {
     /// The provider `file` has no directory.
     #[error("`[secrets] providers` names `file`, and `[secrets] dir` does not say where")]
     NoDirectory,
+    /// The provider `vault` cannot be asked.
+    #[error("`[secrets.vault] {key}`: {detail}; {remedy}")]
+    Vault {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with it.
+        detail: String,
+        /// What would mend it.
+        remedy: String,
+    },
+}
+
+/// Why there are no providers of secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `[secrets]` cannot be used.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// There is no HTTP client to ask with.
+    #[error(transparent)]
+    Http(#[from] http::BuildError),
+    /// Nobody can be reached.
+    #[error(transparent)]
+    Outbound(#[from] outbound::OptionsError),
+}
+
+impl Options {
+    /// Whether every provider that is named can be asked.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        let Self { providers, dir, vault } = self;
+        if providers.contains(&ProviderName::File) && dir.is_none() {
+            return Err(OptionsError::NoDirectory);
+        }
+        if providers.contains(&ProviderName::Vault) {
+            vault.check()?;
+        }
+        Ok(())
+    }
 }
 
 /// The providers, in the order in which they are asked.
@@ -131,12 +193,14 @@ impl Secrets {
     }
 
     /// The providers that the configuration names.
-    pub fn from_options(options: &Options) -> Result<Self, OptionsError> {
-        let Options { providers, dir } = options;
-        let build = |name: &ProviderName| -> Result<Box<dyn Provider>, OptionsError> {
+    pub fn from_options(options: &Options, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
+        options.check()?;
+        let Options { providers, dir, vault } = options;
+        let build = |name: &ProviderName| -> Result<Box<dyn Provider>, Error> {
             Ok(match name {
                 ProviderName::Env => Box::new(Env::process()),
                 ProviderName::File => Box::new(File::new(dir.clone().ok_or(OptionsError::NoDirectory)?)),
+                ProviderName::Vault => Box::new(Vault::new(vault, client(clock)?)?),
             })
         };
         Ok(Self::new(providers.iter().map(build).collect::<Result<_, _>>()?))
@@ -162,6 +226,11 @@ impl Secrets {
             places,
         })
     }
+}
+
+/// What stands in the configuration is the operator's word, and reached wherever it leads.
+fn client(clock: &Arc<dyn Clock>) -> Result<http::Client, Error> {
+    Ok(http::Client::new(outbound::Guard::unguarded()?, Arc::clone(clock))?)
 }
 
 /// Names are letters, digits and `_`: nothing that could mean a path.

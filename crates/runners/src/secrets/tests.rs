@@ -157,15 +157,20 @@ async fn options_name_the_providers() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("token"), "from file").unwrap();
     let parse = |text: serde_json::Value| serde_json::from_value::<Options>(text);
+    let clock: Arc<dyn Clock> = Arc::new(sprag_core::clock::Manual::default());
     let options = parse(serde_json::json!({"providers": ["env", "file"], "dir": directory.path()})).unwrap();
     assert_eq!(
-        bounded(Secrets::from_options(&options).unwrap().get("token"))
+        bounded(Secrets::from_options(&options, &clock).unwrap().get("token"))
             .await
             .unwrap(),
         "from file"
     );
     let options = parse(serde_json::json!({"providers": ["file"]})).unwrap();
-    assert_eq!(Secrets::from_options(&options).err(), Some(OptionsError::NoDirectory));
+    assert_eq!(options.check(), Err(OptionsError::NoDirectory));
+    assert!(Secrets::from_options(&options, &clock).is_err());
+    let vault = serde_json::json!({"address": "https://vault.example", "path": "sprag", "token": "t"});
+    let options = parse(serde_json::json!({"providers": ["vault"], "vault": vault})).unwrap();
+    assert!(Secrets::from_options(&options, &clock).is_ok());
     assert!(parse(serde_json::json!({"providers": ["vaults"]})).is_err());
     assert!(parse(serde_json::json!({"directory": "/x"})).is_err());
 }

@@ -77,19 +77,18 @@ impl Sms {
         let twilio = self.twilio()?;
         let account = self.account(twilio, asked).await?;
         let deadline = Instant::now() + attempt.timeout;
-        let sid = match pending(attempt.checkpoint) {
-            Some(sid) => sid.to_owned(),
-            None => {
-                let message = self.create(twilio, &account, &config, attempt.timeout).await?;
-                match message.progress(config.wait_for) {
-                    Progress::Reached => return Ok(message.done(&config.to, attempt.action_id)),
-                    Progress::Failed => return Err(Box::new(message.failed())),
-                    Progress::Under => {}
-                }
-                let noted = attempt.control.checkpoint(json!({"sid": message.sid})).await;
-                noted.map_err(|superseded| Box::new(Outcome::unknown(kind::UNKNOWN_ERROR, superseded.to_string())))?;
-                message.sid
+        let sid = if let Some(sid) = pending(attempt.checkpoint) {
+            sid.to_owned()
+        } else {
+            let message = self.create(twilio, &account, &config, attempt.timeout).await?;
+            match message.progress(config.wait_for) {
+                Progress::Reached => return Ok(message.done(&config.to, attempt.action_id)),
+                Progress::Failed => return Err(Box::new(message.failed())),
+                Progress::Under => {}
             }
+            let noted = attempt.control.checkpoint(json!({"sid": message.sid})).await;
+            noted.map_err(|superseded| Box::new(Outcome::unknown(kind::UNKNOWN_ERROR, superseded.to_string())))?;
+            message.sid
         };
         let message = self.follow(&account, &sid, config.wait_for, deadline).await?;
         if message.progress(config.wait_for) == Progress::Failed {
@@ -194,7 +193,9 @@ impl Sms {
         };
         match self.look(&account, sid, attempt.timeout).await {
             Ok(message) => match message.progress(config.wait_for) {
-                Progress::Reached => Probe::Happened(message.done(&config.to, attempt.action_id)),
+                Progress::Reached => {
+                    Probe::Happened(message.done(&config.to, attempt.action_id)).masked(&asked.redactor())
+                }
                 Progress::Failed => Probe::DidNotHappen,
                 Progress::Under => Probe::Unclear,
             },

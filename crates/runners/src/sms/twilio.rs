@@ -13,7 +13,7 @@ pub(super) struct Message {
     pub(super) sid: String,
     pub(super) status: String,
     error_code: Option<i64>,
-    error_message: Option<String>,
+    why: Option<String>,
     data: Value,
 }
 
@@ -37,7 +37,7 @@ impl Message {
             sid: text("sid")?,
             status: text("status").unwrap_or_else(|| "accepted".to_owned()),
             error_code: data.get("error_code").and_then(Value::as_i64),
-            error_message: text("error_message"),
+            why: text("error_message"),
             data,
         })
     }
@@ -79,7 +79,7 @@ impl Message {
     /// The outcome of an attempt whose message ended on its way.
     pub(super) fn failed(&self) -> Outcome {
         let code = self.error_code;
-        let why = self.error_message.as_deref().unwrap_or("the provider does not say why");
+        let why = self.why.as_deref().unwrap_or("the provider does not say why");
         let kind = code.and_then(of_code).unwrap_or(kind::TEMPORARY_FAILURE);
         let mut error = ActionError::new(kind, format!("message `{}` is `{}`: {why}", self.sid, self.status))
             .with_details(json!({"sid": self.sid, "status": self.status, "provider": "twilio"}));

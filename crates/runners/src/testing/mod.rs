@@ -15,7 +15,7 @@ use crate::http::Client;
 use crate::outbound::{Guard, Options};
 
 pub(crate) use attempt::{Case, error, result};
-pub(crate) use server::{Act, Received, Server, reply};
+pub(crate) use server::{Act, Received, Server, read, reply};
 
 /// Engine time in tests: Sun, 06 Nov 1994 08:49:37 GMT.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(784_111_777_000);

@@ -161,7 +161,7 @@ impl Server {
 }
 
 /// Reads one request, or finds the connection at its end.
-async fn read(stream: &mut TcpStream) -> Option<Received> {
+pub(crate) async fn read(stream: &mut TcpStream) -> Option<Received> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);

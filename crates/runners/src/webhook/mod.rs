@@ -19,6 +19,7 @@ use sprag_core::signature;
 use url::Url;
 
 use crate::config::{Stage, refused};
+use crate::failpoint;
 use crate::http::{self, Client, Reply, Request};
 use config::Config;
 
@@ -38,6 +39,7 @@ impl Webhook {
     }
 
     async fn call(&self, attempt: Attempt<'_>) -> Result<Done, Box<Outcome>> {
+        failpoint::panic_at("webhook-panic", attempt.config);
         let config = read(attempt.config)?;
         let request = self.request(&config, &attempt)?;
         let reply = self.client.send(request).await?;

@@ -24,6 +24,13 @@ pub(super) const UPDATE: &str = "\
     variables = iif(?11, ?12, variables) \
     WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4 AND tags IS ?9";
 
+/// The same for an execution that stays what it is. A statement that names `status` takes the execution out of every index
+/// that knows it and puts it back in, and most steps of an execution leave it running.
+pub(super) const UPDATE_STAYING: &str = "\
+    UPDATE execution SET version = ?5, sequence = ?7, updated_at = ?8, body = ?10, \
+    variables = iif(?11, ?12, variables) \
+    WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4 AND tags IS ?9 AND status = ?6";
+
 pub(super) const PUT_TAG: &str = "INSERT OR IGNORE INTO execution_tag (tag, execution) VALUES (?1, ?2)";
 
 pub(super) const PUT_LARGE_VARIABLES: &str = "\
@@ -123,7 +130,10 @@ pub(super) fn update(connection: &Connection, record: &Execution, written: Varia
         changed,
         if changed { small(variables) } else { None },
     ];
-    one_row(connection.prepare_cached(UPDATE)?.execute(params)?)?;
+    let stayed = status.is_open() && connection.prepare_cached(UPDATE_STAYING)?.execute(params)? == 1;
+    if !stayed {
+        one_row(connection.prepare_cached(UPDATE)?.execute(params)?)?;
+    }
     match (written, small(variables)) {
         (Variables::Unchanged, _) => Ok(()),
         (Variables::Changed, None) => put_large_variables(connection, *id, variables),

@@ -3,6 +3,7 @@
 mod print;
 
 use crate::failure::Exit;
+use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -11,9 +12,9 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
-            Self::Print => print::run(),
+            Self::Print => print::run(output),
         }
     }
 }

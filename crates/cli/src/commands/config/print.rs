@@ -2,10 +2,13 @@
 
 use crate::config;
 use crate::failure::Exit;
-use crate::output;
+use crate::output::{self, Output};
 
-/// Prints the annotated default file.
-pub(crate) fn run() -> anyhow::Result<Exit> {
-    output::data(&config::annotated())?;
+/// Prints the annotated default file, or what it says as JSON.
+pub(crate) fn run(output: Output) -> anyhow::Result<Exit> {
+    match output {
+        Output::Text => output::data(&config::annotated())?,
+        Output::Json => output::data(&format!("{:#}", config::described()))?,
+    }
     Ok(Exit::Done)
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::action::ConfigProblem;
 use sprag_core::clock::Manual;
-use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, UnknownType, load_text};
+use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, UnknownType};
 use sprag_core::source::nearest;
 use sprag_runners::Registry;
 
 use super::findings::{self, counted, is_error};
+use super::local;
 use crate::config::{Environment, Given, Settings};
 use crate::failure::{Exit, Failure};
-use crate::input;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
@@ -64,12 +64,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
 }
 
 fn lint(path: &Path, runners: &dyn ConfigCheck) -> Result<Vec<Finding>, Failure> {
-    let text = input::text(path)?;
     let options = LoadOptions {
         limits: DefinitionLimits::default(),
         runners,
     };
-    Ok(load_text(&text, input::format(path, &text), &options).findings)
+    Ok(local::loaded(path, &options)?.findings)
 }
 
 fn show(all: &[(&Path, Vec<Finding>)], output: Output) -> anyhow::Result<()> {

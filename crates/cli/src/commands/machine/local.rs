@@ -2,17 +2,28 @@
 
 use std::path::Path;
 
-use sprag_core::machine::{LoadOptions, Loaded, Machine, load_stored, load_text};
+use sprag_core::machine::{LoadOptions, Loaded, Machine, load_node, load_stored, load_text};
+use sprag_core::source::{self, Limits};
 
-use super::findings;
+use super::{findings, templates};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::input;
 
+/// Everything there is to say about a file, with the mail templates that stand beside it.
+pub(super) fn loaded(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Failure> {
+    let text = input::text(path)?;
+    let format = input::format(path, &text);
+    let Ok(mut node) = source::parse(&text, format, &Limits::DEFINITION) else {
+        return Ok(load_text(&text, format, options));
+    };
+    templates::fill_tree(path, &mut node)?;
+    Ok(load_node(&node, options))
+}
+
 /// The machine of a file, for tools that only step through it: what its runners would say does not matter.
 pub(super) fn load(path: &Path) -> Result<Machine, Failure> {
-    let text = input::text(path)?;
-    let Loaded { machine, findings } = load_text(&text, input::format(path, &text), &LoadOptions::default());
+    let Loaded { machine, findings } = loaded(path, &LoadOptions::default())?;
     machine.ok_or_else(|| {
         let errors: Vec<_> = findings.iter().filter(|finding| findings::is_error(finding)).collect();
         let count = findings::counted(errors.len(), "error");

@@ -5,11 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use sprag_core::source::{Content, Entry, Node};
 
 use crate::failure::Failure;
 use crate::input;
 
 const FOLDER: &str = "templates";
+/// Where a machine has its templates.
+const KEY: &str = "templates";
 /// The endings of files, the longest first, and the part of a template that each holds.
 const PARTS: [(&str, &str); 3] = [(".subject.txt", "subject"), (".txt", "text"), (".html", "html")];
 /// A machine with more templates has something else in its folder.
@@ -27,9 +30,7 @@ pub(in crate::commands) fn fill(path: &Path, definition: &mut Value) -> Result<b
     };
     for file in &files {
         let (name, part) = named(file)?;
-        let templates = definition
-            .entry("templates")
-            .or_insert_with(|| Value::Object(Map::new()));
+        let templates = definition.entry(KEY).or_insert_with(|| Value::Object(Map::new()));
         let Value::Object(templates) = templates else {
             return Ok(false);
         };
@@ -49,6 +50,21 @@ pub(in crate::commands) fn fill(path: &Path, definition: &mut Value) -> Result<b
         template.insert(part.to_owned(), Value::String(content(file, part)?));
     }
     Ok(!files.is_empty())
+}
+
+/// The same for a tree with positions. What comes from the folder stands nowhere in the file.
+pub(super) fn fill_tree(path: &Path, node: &mut Node) -> Result<(), Failure> {
+    let mut definition = node.to_value();
+    if fill(path, &mut definition)?
+        && let Content::Map(entries) = &mut node.content
+    {
+        let filled = Entry::of(KEY, &definition[KEY]);
+        match entries.iter_mut().find(|entry| entry.key == KEY) {
+            Some(entry) => entry.value.content = filled.value.content,
+            None => entries.push(filled),
+        }
+    }
+    Ok(())
 }
 
 /// The files of the folder by name, so that the same folder always gives the same definition.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sprag_core::clock::System;
+use sprag_core::clock::{Clock, System};
 use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
@@ -151,8 +151,9 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
     let clock = Arc::new(System::start(store.latest));
-    let secrets = Arc::new(Secrets::from_options(&secrets)?);
-    let registry = Registry::standard(&runners, clock.clone(), Arc::clone(&secrets))?;
+    let time: Arc<dyn Clock> = clock.clone();
+    let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
+    let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
     let mut exporting = None;
     if let Some((endpoint, name)) = telemetry {
         let (traces, task) = telemetry::start(endpoint, &name)?;

@@ -14,7 +14,7 @@ use crate::machine::findings::{Finding, Findings, Place};
 use crate::machine::lint::lint;
 use crate::machine::model::Machine;
 use crate::machine::state_set::STATES_CEILING;
-use crate::source::{self, Cause, Content, Entry, Format, Node, ParseError, Position};
+use crate::source::{self, Cause, Content, Format, Node, ParseError};
 
 /// What a load gives.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub fn load_node(node: &Node, options: &LoadOptions<'_>) -> Loaded {
 
 /// Compiles a definition that was applied once. It is not judged again: rules that came later do not apply to it.
 pub fn load_stored(definition: &Value) -> Result<Machine, StoredError> {
-    let node = node_of(definition);
+    let node = Node::of(definition);
     let mut loader = Loader::new(&node, Findings::default(), STATES_CEILING - 1);
     loader.compile();
     let Loader { machine, findings, .. } = loader;
@@ -146,28 +146,5 @@ impl Loader<'_> {
             self.findings
                 .error(&self.root.place(), "definition-too-large", detail, remedy);
         }
-    }
-}
-
-/// A tree without a text: every value stands at the start.
-pub(in crate::machine) fn node_of(value: &Value) -> Node {
-    let content = match value {
-        Value::Null => Content::Null,
-        Value::Bool(flag) => Content::Bool(*flag),
-        Value::Number(number) => Content::Number(number.clone()),
-        Value::String(text) => Content::Text(text.clone()),
-        Value::Array(items) => Content::List(items.iter().map(node_of).collect()),
-        Value::Object(members) => {
-            let entry = |(key, value): (&String, &Value)| Entry {
-                key: key.clone(),
-                key_at: Position::START,
-                value: node_of(value),
-            };
-            Content::Map(members.iter().map(entry).collect())
-        }
-    };
-    Node {
-        at: Position::START,
-        content,
     }
 }

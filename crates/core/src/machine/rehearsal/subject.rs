@@ -14,7 +14,7 @@ use crate::machine::context::Context;
 use crate::machine::event;
 use crate::machine::execution::{Cause, End, Execution, Facts, Fate, How, Message};
 use crate::machine::findings::{Finding, Findings, Place};
-use crate::machine::load::{ConfigCheck, LoadOptions, UnknownType, load_node, node_of, shown};
+use crate::machine::load::{ConfigCheck, LoadOptions, UnknownType, load_node, shown};
 use crate::machine::model::{Machine, StateIndex};
 use crate::machine::state_set::StateSet;
 use crate::machine::trigger;
@@ -107,7 +107,7 @@ impl Subject {
         let mut whole = node.clone();
         if let (Some(templates), Content::Map(entries)) = (templates, &mut whole.content) {
             entries.retain(|entry| entry.key != "templates");
-            entries.push(entry("templates", node_of(templates)));
+            entries.push(entry("templates", Node::of(templates)));
         }
         let loaded = load_node(&whole, &LoadOptions::default());
         let Some(machine) = loaded.machine else {

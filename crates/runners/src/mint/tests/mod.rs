@@ -3,6 +3,7 @@
 mod chain;
 mod config;
 mod crash;
+mod lagging;
 mod nodes;
 
 use std::sync::Arc;

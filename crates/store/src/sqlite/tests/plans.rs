@@ -44,6 +44,7 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
     let (_file, connection) = migrated();
     let by_key = [
         (executions::UPDATE, "(id=?)"),
+        (executions::UPDATE_STAYING, "(id=?)"),
         (executions::GET, "(id=?)"),
         (executions::IS_RUNNING, "(id=?)"),
         (executions::HOLDER, "execution_key (machine=? AND key=?)"),

@@ -1,21 +1,22 @@
-//! Fetching an access token: the client credentials grant of OAuth2 (RFC 6749, 4.4).
+//! What every grant has in common: the question, and what the answer to it means.
 //!
 //! A token that could not be fetched means that the action's own call never left, whatever became of the request for
 //! the token: so every failure here is "not done".
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
+use sprag_core::redact::Redactor;
+use sprag_core::time::Timestamp;
 use tokio::time::Instant;
 use url::Url;
-use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::authentication::sensitive;
+use super::bearer::sensitive;
+use super::client::ClientCredentials;
+use super::jwt::JwtBearer;
 use super::tokens::Token;
 use crate::config::shown;
 use crate::http::{self, Client, Reply, Request};
@@ -29,65 +30,59 @@ const LIFE_MAX: Duration = Duration::from_hours(24);
 
 /// Everything that decides which token is had. The same grant, the same token. Holds a secret, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Grant {
-    pub(super) endpoint: Url,
-    pub(super) client_id: String,
-    pub(super) client_secret: String,
-    pub(super) scope: Option<String>,
-    pub(super) audience: Option<String>,
-    pub(super) proof: ClientProof,
+pub(crate) enum Grant {
+    /// A client says who it is (RFC 6749, 4.4).
+    Client(ClientCredentials),
+    /// A key signs for a user (RFC 7523).
+    Jwt(JwtBearer),
 }
 
-/// How the client proves who it is to the token endpoint (RFC 6749, 2.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ClientProof {
-    /// In a header, which every server must know.
-    Basic,
-    /// In the form, for servers that want it there.
-    Post,
+/// What is sent to a token endpoint.
+pub(super) struct Question {
+    /// The body.
+    pub(super) form: String,
+    /// The header that says who asks, where the body does not.
+    pub(super) authorization: Option<String>,
+    /// What was made for this question alone and must not be seen.
+    pub(super) secrets: Vec<(&'static str, String)>,
 }
 
 impl Grant {
     /// Fetches a token.
     pub(super) async fn fetch(&self, client: &Client) -> Result<Token, Box<Failure>> {
         let asked = Instant::now();
-        let request = self.request()?;
+        let question = self.question(client.now())?;
+        let redactor = Redactor::new(question.secrets.iter().map(|(name, value)| (*name, value.as_str())));
+        let answer = self.ask(question, client, asked).await;
+        answer.map_err(|failure| match Outcome::NotDone(*failure).masked(&redactor) {
+            Outcome::NotDone(failure) | Outcome::Unknown(failure) => Box::new(failure),
+            // Masking leaves an outcome what it is.
+            Outcome::Done(_) => self.useless("answered oddly"),
+        })
+    }
+
+    async fn ask(&self, question: Question, client: &Client, asked: Instant) -> Result<Token, Box<Failure>> {
+        let request = self.request(question)?;
         let reply = client.send(request).await.map_err(|outcome| self.failed(*outcome))?;
         self.token_of(reply, asked)
     }
 
-    fn request(&self) -> Result<Request, Box<Failure>> {
-        let Self {
-            endpoint,
-            client_id,
-            client_secret,
-            scope,
-            audience,
-            proof,
-        } = self;
-        let mut form = Serializer::new(String::new());
-        form.append_pair("grant_type", "client_credentials");
-        for (name, value) in [("scope", scope), ("audience", audience)] {
-            if let Some(value) = value {
-                form.append_pair(name, value);
-            }
+    fn question(&self, now: Timestamp) -> Result<Question, Box<Failure>> {
+        match self {
+            Self::Client(client) => Ok(client.question()),
+            Self::Jwt(jwt) => jwt.question(now),
         }
+    }
+
+    fn request(&self, question: Question) -> Result<Request, Box<Failure>> {
+        let Question {
+            form, authorization, ..
+        } = question;
         let mut pairs = vec![
             ("accept", "application/json".to_owned()),
             ("content-type", "application/x-www-form-urlencoded".to_owned()),
         ];
-        match proof {
-            // The names are form-encoded first, as the standard asks: a `:` in an id must not end it.
-            ClientProof::Basic => {
-                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let pair = STANDARD.encode(format!("{}:{}", encoded(client_id), encoded(client_secret)));
-                pairs.push(("authorization", format!("Basic {pair}")));
-            }
-            ClientProof::Post => {
-                form.append_pair("client_id", client_id)
-                    .append_pair("client_secret", client_secret);
-            }
-        }
+        pairs.extend(authorization.map(|value| ("authorization", value)));
         let mut headers = http::headers(pairs.iter().map(|(name, value)| (*name, value.as_str()))).map_err(|_| {
             let message = "the client id and the client secret do not fit into a header";
             Box::new(Failure::new(ActionError::new(kind::INVALID_CONFIGURATION, message)))
@@ -97,9 +92,9 @@ impl Grant {
         }
         Ok(Request {
             method: Method::POST,
-            url: endpoint.clone(),
+            url: self.endpoint().clone(),
             headers,
-            body: Some(form.finish().into_bytes()),
+            body: Some(form.into_bytes()),
             timeout: FETCH_MAX,
         })
     }
@@ -131,25 +126,28 @@ impl Grant {
         }
         let data = reply.data();
         let word = data.get("error").and_then(Value::as_str)?;
-        let (kind, fix) = match word {
-            "invalid_client" | "unauthorized_client" | "invalid_grant" | "access_denied" => (
-                kind::AUTHENTICATION_FAILED,
-                "check `clientId` and `clientSecret`, and that the client may use the client credentials grant",
-            ),
-            "invalid_scope" | "invalid_target" => (kind::INVALID_CONFIGURATION, "check `scope` and `audience`"),
-            "invalid_request" | "unsupported_grant_type" => (
-                kind::INVALID_CONFIGURATION,
-                "check `tokenEndpoint` and `clientAuthentication`",
-            ),
+        let kind = match word {
+            "invalid_client" | "unauthorized_client" | "invalid_grant" | "access_denied" => kind::AUTHENTICATION_FAILED,
+            "consent_required" => kind::AUTHORIZATION_FAILED,
+            "invalid_scope" | "invalid_target" | "invalid_request" | "unsupported_grant_type" => {
+                kind::INVALID_CONFIGURATION
+            }
             _ => return None,
         };
-        let said = data.get("error_description").and_then(Value::as_str);
-        let said = said.map(|text| format!(" ({})", shown(text))).unwrap_or_default();
+        let description = data.get("error_description").and_then(Value::as_str).map(shown);
+        let said = description
+            .as_ref()
+            .map(|text| format!(" ({text})"))
+            .unwrap_or_default();
         let message = format!("`{}` gives no access token: {word}{said}", self.host());
+        let mut details = json!({"host": self.host(), "tokenEndpoint": self.endpoint().as_str(), "error": word});
+        if let Some(description) = description {
+            details["description"] = Value::String(description);
+        }
         let error = ActionError::new(kind, message)
             .with_code(reply.status().to_string())
-            .with_details(json!({"host": self.host(), "tokenEndpoint": self.endpoint.as_str(), "error": word}))
-            .with_fix(fix);
+            .with_details(details)
+            .with_fix(self.fix(word));
         Some(Box::new(Failure::new(error)))
     }
 
@@ -168,13 +166,28 @@ impl Grant {
 
     fn useless(&self, how: &str) -> Box<Failure> {
         let error = ActionError::new(kind::INVALID_CONFIGURATION, format!("`{}` {how}", self.host()))
-            .with_details(json!({"host": self.host(), "tokenEndpoint": self.endpoint.as_str()}))
+            .with_details(json!({"host": self.host(), "tokenEndpoint": self.endpoint().as_str()}))
             .with_fix("check that `tokenEndpoint` is the token endpoint of an OAuth2 server");
         Box::new(Failure::new(error))
     }
 
+    /// What would mend a refusal.
+    fn fix(&self, word: &str) -> &'static str {
+        match self {
+            Self::Client(_) => ClientCredentials::fix(word),
+            Self::Jwt(_) => JwtBearer::fix(word),
+        }
+    }
+
+    fn endpoint(&self) -> &Url {
+        match self {
+            Self::Client(client) => &client.endpoint,
+            Self::Jwt(jwt) => &jwt.endpoint,
+        }
+    }
+
     fn host(&self) -> &str {
-        self.endpoint.host_str().unwrap_or_default()
+        self.endpoint().host_str().unwrap_or_default()
     }
 }
 

@@ -26,7 +26,7 @@ const TOKENS_MAX: usize = 1_000;
 
 /// An access token. It has no `Debug`, so it cannot end in a log.
 #[derive(Clone)]
-pub(super) struct Token {
+pub(crate) struct Token {
     text: Arc<str>,
     early_at: Instant,
     dead_at: Instant,
@@ -61,7 +61,7 @@ struct Key {
 
 /// Whose word a token endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// The operator's: it stands in the configuration.
     Configured,
     /// A definition's.
@@ -76,7 +76,7 @@ struct Slot {
 
 /// The tokens of this process.
 #[derive(Clone, Default)]
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     slots: Arc<Mutex<BTreeMap<Key, Slot>>>,
 }
 
@@ -198,7 +198,7 @@ fn not_done(kind: &str, message: &str) -> Box<Outcome> {
 #[cfg(test)]
 impl Tokens {
     /// Every token that is held becomes this one, in the last part of its life.
-    pub(super) fn grow_old(&self, text: &str) {
+    pub(crate) fn grow_old(&self, text: &str) {
         let now = Instant::now();
         for slot in self.lock().values_mut() {
             slot.token = Some(Token {
@@ -210,7 +210,7 @@ impl Tokens {
     }
 
     /// Whether that token is held.
-    pub(super) fn holds(&self, text: &str) -> bool {
+    pub(crate) fn holds(&self, text: &str) -> bool {
         let slots = self.lock();
         let mut tokens = slots.values().filter_map(|slot| slot.token.as_ref());
         tokens.any(|token| token.text() == text)
