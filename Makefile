@@ -44,11 +44,13 @@ OIDC_PROVIDER := target/tools/oauth/9.13.3
 PRISM := target/tools/prism/5.14.2
 TYPESCRIPT := target/tools/typescript/5.9.3
 PROMETHEUS := target/tools/prometheus/0.26.0
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) $(PROMETHEUS)
+OPENTELEMETRY := target/tools/opentelemetry/1.45.2
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT)
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
 $(PROMETHEUS): | python ; $(call pip,prometheus-client==$(@F))
+$(OPENTELEMETRY): | python ; $(call pip,opentelemetry-proto==$(@F))
 $(ANVIL): | node ; $(call npm,@foundry-rs/anvil@$(@F))
 $(OIDC_PROVIDER): | node ; $(call npm,oidc-provider@$(@F))
 $(PRISM): | node ; $(call npm,@stoplight/prism-cli@$(@F))

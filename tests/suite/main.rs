@@ -23,5 +23,6 @@ mod seed_defects;
 mod sleeping;
 mod streams;
 mod structure;
+mod telemetry;
 mod timers;
 mod validation;

@@ -18,3 +18,4 @@ pub mod schedule;
 pub mod signature;
 pub mod source;
 pub mod time;
+pub mod trace;

@@ -134,8 +134,9 @@ impl Builder {
         let runners = Arc::new(runners);
         let masks = Masks::default();
         let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
+        let hands = hands.traced(&options.traces);
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)));
+        let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let lane = Lane::open(Parts {
             store,
             hands: Box::new(hands),

@@ -98,6 +98,7 @@ pub mod rehearsal;
 mod replay;
 mod tasks;
 mod timers;
+pub mod traces;
 pub mod view;
 
 pub use case::{CaseFile, Others, SentRequest};

@@ -2,6 +2,7 @@
 
 use crate::alerts::Alert;
 use crate::dispatch::{Caps, CircuitOptions};
+use crate::traces::Traces;
 
 /// How an engine runs.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct Options {
     pub retention: Option<Retention>,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
+    /// Who is told what happened, to draw traces of it; nobody, unless it says otherwise.
+    pub traces: Traces,
 }
 
 /// How long closed executions are kept.

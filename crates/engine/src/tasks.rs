@@ -16,6 +16,7 @@ use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Failure, Outc
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
 use sprag_core::redact::Redactor;
+use sprag_core::trace;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
@@ -23,6 +24,7 @@ use crate::command::{AttemptRef, Command, Internal, Request};
 use crate::grants::{self, Masks};
 use crate::hands::{Grant, Hands, Job, Task};
 use crate::inbox::Inbox;
+use crate::traces::Traces;
 
 /// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
 /// attempt is dropped.
@@ -59,6 +61,8 @@ pub(crate) struct TaskHands {
     tasks: BTreeMap<AttemptId, Running>,
     /// How many tasks are kept before those that ended are looked for.
     sweep_at: usize,
+    /// Whether what attempts send names their spans.
+    is_traced: bool,
 }
 
 /// A task under way.
@@ -78,7 +82,14 @@ impl TaskHands {
             masks,
             tasks: BTreeMap::new(),
             sweep_at: SWEEP_MIN,
+            is_traced: false,
         }
+    }
+
+    /// The same, whose attempts name their spans in what they send if anybody draws traces.
+    pub(crate) fn traced(mut self, traces: &Traces) -> Self {
+        self.is_traced = traces.is_on();
+        self
     }
 
     /// Forgets tasks that ended, once they may be half of all: so each start pays for two looks, however many run.
@@ -102,6 +113,7 @@ impl Hands for TaskHands {
             inbox: self.inbox.clone(),
             cancelled,
             checkpointed: Mutex::default(),
+            is_traced: self.is_traced,
         };
         let inbox = self.inbox.clone();
         let task = self.runtime.spawn(async move {
@@ -181,6 +193,7 @@ struct Link {
     inbox: Inbox,
     cancelled: watch::Receiver<bool>,
     checkpointed: Mutex<Option<Value>>,
+    is_traced: bool,
 }
 
 impl Line for Link {
@@ -220,6 +233,11 @@ impl Control for Link {
                 std::future::pending::<()>().await;
             }
         })
+    }
+
+    fn traceparent(&self) -> Option<String> {
+        let AttemptRef { attempt, execution, .. } = self.attempt;
+        self.is_traced.then(|| trace::traceparent(execution, attempt))
     }
 }
 

@@ -7,7 +7,7 @@ mod download;
 mod events;
 mod once;
 mod problem;
-mod tls;
+pub(crate) mod tls;
 
 use std::time::Duration;
 

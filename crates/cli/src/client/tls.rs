@@ -8,7 +8,7 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::failure::Failure;
 
 /// The configuration for connections to `base`. Plain HTTP trusts nobody and reads no certificates.
-pub(super) fn config(base: &Url) -> Result<ClientConfig, Failure> {
+pub(crate) fn config(base: &Url) -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     if base.scheme() == "https" {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -144,6 +144,25 @@ pub(super) static KEYS: &[Key] = &[
             "that belongs to them, unless an action of theirs is open or dead. Not set: kept for ever.",
         ],
     },
+    Key {
+        section: "telemetry",
+        name: "otlpEndpoint",
+        variable: "SPRAG_TELEMETRY_OTLP_ENDPOINT",
+        kind: Kind::Text,
+        default: None,
+        about: &[
+            "A collector that takes traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`;",
+            "`/v1/traces` is added. Not set: no traces.",
+        ],
+    },
+    Key {
+        section: "telemetry",
+        name: "serviceName",
+        variable: "SPRAG_TELEMETRY_SERVICE_NAME",
+        kind: Kind::Text,
+        default: Some("\"sprag\""),
+        about: &["What this server is called there."],
+    },
     provider(
         ("providers.twilio", "account"),
         "SPRAG_PROVIDERS_TWILIO_ACCOUNT",

@@ -19,6 +19,7 @@ use super::keys::KEYS;
 use super::layers::{Invalid, Layers, Place, Problem, Value};
 use super::providers;
 use crate::input;
+use crate::telemetry::Endpoint;
 
 /// The file that is read when none is named and it is there.
 const FILE: &str = "sprag.toml";
@@ -81,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) engine: sprag_engine::Options,
     /// What happens when actions that matter die; checked once there are runners.
     pub(crate) alerts: Vec<alerts::Entry>,
+    /// Where traces go, and what the server is called there.
+    pub(crate) telemetry: Option<(Endpoint, String)>,
 }
 
 impl Settings {
@@ -129,6 +132,7 @@ impl Settings {
             secrets: secrets_of(layers),
             engine: engine_of(layers),
             alerts: layers.alerts.clone(),
+            telemetry: check.telemetry(),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
@@ -171,6 +175,12 @@ impl Check<'_> {
             self.problem(section, name, detail, remedy);
             default()
         })
+    }
+
+    fn telemetry(&mut self) -> Option<(Endpoint, String)> {
+        let endpoint = self.value("telemetry", "otlpEndpoint", endpoint_of, || None)?;
+        let name = self.layers.text("telemetry", "serviceName").unwrap_or("sprag");
+        Some((endpoint, name.to_owned()))
     }
 
     fn texts(&self, section: &'static str, name: &'static str) -> Vec<String> {
@@ -296,6 +306,12 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
     }
     let detail = format!("`{text}` is not a loopback address, and there is no authentication yet");
     Err((detail, format!("write `127.0.0.1:{}`", address.port())))
+}
+
+fn endpoint_of(text: &str) -> Result<Option<Endpoint>, Wrong> {
+    Endpoint::parse(text)
+        .map(Some)
+        .map_err(|error| (error.to_string(), "write it as in `http://127.0.0.1:4318`".to_owned()))
 }
 
 fn secrets_of(layers: &Layers) -> secrets::Options {

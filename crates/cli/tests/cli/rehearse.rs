@@ -259,13 +259,13 @@ fn unmet_expectations_are_said_with_their_place_and_fail_the_command() {
     let ended = place
         .run(&["action", "test", "tests.yaml"])
         .fails(1, "1 test: 1 failed");
-    let said = "tests.yaml:11:21: status is \"dead\", expected \"succeeded\"";
+    let said = "tests.yaml:12:21: status is \"dead\", expected \"succeeded\"";
     assert!(ended.stdout.contains(said), "{ended:?}");
     let note = "`service_unavailable` is not in `retryableErrors`: the action died at attempt 1 of 3";
     assert!(ended.stdout.contains(note), "{ended:?}");
     let json = rehearse(&place, &text).fails(1, "").json();
     assert_eq!((&json["success"], &json["failed"]), (&json!(false), &json!(1)));
-    assert_eq!(json["tests"][0]["validation"]["unmet"][0]["line"], 11);
+    assert_eq!(json["tests"][0]["validation"]["unmet"][0]["line"], 12);
 }
 
 #[test]

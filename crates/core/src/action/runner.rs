@@ -86,6 +86,11 @@ pub trait Control: Send + Sync {
 
     /// Returns once somebody asked for the attempt to be cancelled.
     fn cancelled(&self) -> BoxFuture<'_, ()>;
+
+    /// The header `traceparent` of what the attempt sends; none when nobody draws traces.
+    fn traceparent(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The attempt is no longer the action's current one: stop, have no further effect.

@@ -277,6 +277,7 @@ impl Lane {
     }
 
     fn note_settled(&mut self, action: &Action, again: bool) {
+        self.trace_attempt(action);
         if let Some(attempt) = action.body.attempts.last()
             && let Some(outcome) = attempt.outcome
         {

@@ -106,6 +106,7 @@ impl Lane {
     pub(super) fn close(&mut self, aggregate: &mut Aggregate, status: ExecutionStatus) {
         self.set_status(aggregate, status);
         self.batch.notes.push(Note::Closed(status));
+        self.trace_closed(aggregate, status);
         aggregate.failure = None;
         for (_, timer) in std::mem::take(&mut aggregate.timers) {
             self.batch.delete_timer(timer.key);

@@ -211,6 +211,7 @@ impl Lane {
             Variables::Changed
         };
         self.touch(aggregate, written);
+        let event = self.traced_event(&cause);
         self.record(
             aggregate,
             &Entry::Step {
@@ -221,6 +222,7 @@ impl Lane {
                 given,
             },
         );
+        self.trace_step(aggregate, machine, event, handled);
         let mut ends = Vec::new();
         for effect in effects {
             self.carry_out(aggregate, machine, effect, &mut ends);

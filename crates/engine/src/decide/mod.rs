@@ -19,6 +19,7 @@ mod migrate;
 mod once;
 mod start;
 mod timers;
+mod traced;
 mod triggers;
 
 pub(crate) use attempts::{job_of, policy_of, settle_by, timeout_of};

@@ -19,6 +19,7 @@ use crate::hands::Job;
 use crate::jobs;
 use crate::metrics::Note;
 use crate::timers::Due;
+use crate::traces::Traced;
 
 /// Something that changed: a hint to look, not what there is to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +99,8 @@ pub(crate) struct Batch {
     pub(crate) newest: BTreeMap<String, u32>,
     /// What is to be counted once it is durable.
     pub(crate) notes: Vec<Note>,
+    /// What is to be told to whoever draws traces, once it is durable.
+    pub(crate) traced: Vec<Traced>,
     /// Actions that ended in this batch, in order.
     pub(super) ended: Vec<(ActionId, Status)>,
     /// How many of them were looked at for alerts.

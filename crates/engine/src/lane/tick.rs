@@ -383,8 +383,8 @@ impl Lane {
 
     /// What follows once the batch is durable.
     fn act(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
-        self.metrics.count(&batch);
+        let mut batch = std::mem::take(&mut self.batch);
+        self.count(&mut batch);
         let changes = batch.changes(|id| self.cache.get(id));
         self.tell_closed(&changes);
         for change in &changes {

@@ -8,6 +8,7 @@ mod errors;
 mod histogram;
 mod kinds;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sprag_core::action::Verdict;
@@ -19,6 +20,7 @@ pub use self::histogram::{Distribution, Histogram};
 pub(crate) use self::kinds::KindIndex;
 pub use self::kinds::{KindMetrics, Kinds, OTHER};
 use crate::lane::Batch;
+use crate::traces::{Counts, Traces};
 
 /// Bounds of durations in microseconds: from a tenth of a millisecond to ten seconds.
 const QUICK_MICROS: &[u64] = &[
@@ -109,6 +111,8 @@ pub struct Metrics {
     pub lag_micros: Histogram,
     /// How late timers and schedules fired, in microseconds.
     pub timer_late_micros: Histogram,
+    /// What became of spans; none when nobody draws traces.
+    pub traces: Option<Arc<Counts>>,
     /// When the batch under way began, in microseconds; none while the lane rests.
     busy_since: Counter,
 }
@@ -135,7 +139,16 @@ impl Metrics {
             batch_size: Histogram::new(BATCHES),
             lag_micros: Histogram::new(QUICK_MICROS),
             timer_late_micros: Histogram::new(LATE_MICROS),
+            traces: None,
             busy_since: Counter::default(),
+        }
+    }
+
+    /// The same, with what becomes of these traces.
+    pub(crate) fn of_traces(self, traces: &Traces) -> Self {
+        Self {
+            traces: traces.is_on().then(|| Arc::clone(traces.counts())),
+            ..self
         }
     }
 

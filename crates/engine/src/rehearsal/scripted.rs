@@ -67,11 +67,9 @@ impl Runner for Scripted<'_> {
 
 async fn end(ending: Taken<Ending>, timeout: Duration) -> Outcome {
     let waited = tokio::time::sleep(Duration::from_millis(ending.delay));
-    match tokio::time::timeout(timeout, waited).await {
-        Ok(()) => ending.what.outcome(),
-        Err(_) => {
-            let message = format!("no outcome within {} ms", timeout.as_millis());
-            Outcome::unknown(kind::TIMEOUT, message)
-        }
+    if tokio::time::timeout(timeout, waited).await.is_ok() {
+        return ending.what.outcome();
     }
+    let message = format!("no outcome within {} ms", timeout.as_millis());
+    Outcome::unknown(kind::TIMEOUT, message)
 }

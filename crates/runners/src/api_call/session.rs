@@ -75,6 +75,7 @@ impl<'a> Session<'a> {
         let mut headers = self.with_defaults(self.config.headers.clone());
         let body = self.config.body.as_ref();
         webhook::complete(&mut headers, self.attempt.idempotency_key, body)?;
+        webhook::trace(&mut headers, &self.attempt)?;
         let request = Request {
             method: self.config.method.clone(),
             url: url.clone(),

@@ -185,6 +185,16 @@ impl Client {
         came
     }
 
+    /// The same within what is left until `deadline`, whatever time the request itself has.
+    pub async fn send_by(&self, mut request: Request, deadline: Instant) -> Result<Reply, Box<Outcome>> {
+        request.timeout = deadline.saturating_duration_since(Instant::now());
+        if request.timeout.is_zero() {
+            let message = "the time was up before the call could be sent";
+            return Err(Box::new(Outcome::not_done(kind::TIMEOUT, message)));
+        }
+        self.send(request).await
+    }
+
     async fn exchange(&self, request: Request) -> Result<Reply, Box<Outcome>> {
         self.guard
             .check_url(&request.url)

@@ -81,6 +81,7 @@ pub(crate) struct Recorder {
     pub(crate) checkpoints: Mutex<Vec<Value>>,
     /// The checkpoint, counted from one, that finds the attempt superseded.
     pub(crate) superseded_at: Option<usize>,
+    pub(crate) traceparent: Option<&'static str>,
     cancel: Notify,
 }
 
@@ -103,6 +104,10 @@ impl Control for Recorder {
 
     fn cancelled(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.cancel.notified())
+    }
+
+    fn traceparent(&self) -> Option<String> {
+        self.traceparent.map(str::to_owned)
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::config::{Reader, Stage, refused};
 use crate::http::{Client, Request};
 use crate::outbound::Guard;
-use crate::webhook::{destination, network, read_headers, read_method, read_url};
+use crate::webhook::{destination, network, read_headers, read_method, read_url, trace};
 
 const HTTP_KEYS: [&str; 4] = ["url", "method", "headers", "expectedStatusCodes"];
 const TCP_KEYS: [&str; 2] = ["host", "port"];
@@ -31,8 +31,9 @@ impl HttpCheck {
     }
 
     async fn check(&self, attempt: Attempt<'_>) -> Result<Value, Box<Outcome>> {
-        let (request, expected) = read_http(attempt.config, Stage::Rendered, attempt.timeout)
+        let (mut request, expected) = read_http(attempt.config, Stage::Rendered, attempt.timeout)
             .map_err(|problems| Box::new(refused(&problems)))?;
+        trace(&mut request.headers, &attempt)?;
         let reply = self.client.send(request).await?;
         Ok(reply.judge(expected.as_deref())?.result())
     }

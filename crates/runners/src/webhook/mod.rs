@@ -51,6 +51,7 @@ impl Webhook {
         let mut headers = config.headers.clone();
         let body = config.body.as_ref().map(|body| body.bytes.clone());
         complete(&mut headers, attempt.idempotency_key, config.body.as_ref())?;
+        trace(&mut headers, attempt)?;
         if !config.secrets.is_empty() {
             let message = signature::Message {
                 id: attempt.idempotency_key,
@@ -136,6 +137,15 @@ pub(crate) fn complete(
     add(headers, "idempotency-key", idempotency_key)?;
     match body {
         Some(body) => add(headers, "content-type", body.content_type),
+        None => Ok(()),
+    }
+}
+
+/// Adds the header that lets the receiver go on with the attempt's trace, unless the definition gives it. It is no part
+/// of what is signed, and says nothing about which attempts are repeats: the idempotency key does.
+pub(crate) fn trace(headers: &mut HeaderMap, attempt: &Attempt<'_>) -> Result<(), Box<Outcome>> {
+    match attempt.control.traceparent() {
+        Some(value) => add(headers, "traceparent", &value),
         None => Ok(()),
     }
 }

@@ -59,6 +59,25 @@ async fn the_payload_is_sent_as_json_with_the_idempotency_key() {
 }
 
 #[tokio::test]
+async fn the_trace_goes_along_unless_the_definition_gives_one_and_is_not_signed() {
+    const TRACE: &str = "00-01a1e096ca0494808ade7aa19b2403c5-483b51b501aa8f42-01";
+    let server = Server::start([reply(200, "", ""), reply(200, "", ""), reply(200, "", "")]).await;
+    let signed = json!({"url": server.url("/hook"), "payload": {}, "secret": "whsec_c2VjcmV0LXNlY3JldA=="});
+    let mut own = signed.clone();
+    own["headers"] = json!({"Traceparent": "00-mine"});
+    for (config, traceparent) in [(&signed, None), (&signed, Some(TRACE)), (&own, Some(TRACE))] {
+        let mut case = Case::new("webhook", config.clone());
+        case.control.traceparent = traceparent;
+        assert_eq!(case.run(&runner()).await.verdict(), Verdict::Done);
+    }
+    let requests = server.requests();
+    let headers = |name: &str| requests.iter().map(|request| request.header(name)).collect::<Vec<_>>();
+    assert_eq!(headers("traceparent"), [None, Some(TRACE), Some("00-mine")]);
+    let signatures = headers("webhook-signature");
+    assert!(signatures[0].is_some() && signatures.iter().all(|signature| *signature == signatures[0]));
+}
+
+#[tokio::test]
 async fn a_text_body_method_headers_and_query_are_sent_as_given() {
     let received = sent(json!({
         "method": "put",

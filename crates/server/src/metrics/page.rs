@@ -19,6 +19,7 @@ pub(crate) fn page(app: &App, census: Option<&Census>) -> String {
     attempts(&mut text, app);
     lane(&mut text, app);
     http(&mut text, app);
+    traces(&mut text, app);
     text.single(
         "sprag_store_readable",
         Kind::Gauge,
@@ -233,6 +234,18 @@ fn http(text: &mut Text, app: &App) {
         help,
         app.metrics.cut.get(),
     );
+}
+
+/// What became of spans; nothing where no collector is configured.
+fn traces(text: &mut Text, app: &App) {
+    let Some(counts) = &app.engine.metrics().traces else {
+        return;
+    };
+    let help = "Spans for the collector of traces, by what became of them.";
+    let mut spans = text.family("sprag_trace_spans_total", Kind::Counter, help);
+    spans.sample(&[("result", "exported")], counts.exported.get());
+    spans.sample(&[("result", "failed")], counts.failed.get());
+    spans.sample(&[("result", "dropped")], counts.dropped.get());
 }
 
 fn open_work(text: &mut Text, app: &App, census: &Census) {

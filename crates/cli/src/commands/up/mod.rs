@@ -30,9 +30,12 @@ use crate::commands::machine::Known;
 use crate::config::{Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
+use crate::telemetry;
 
 /// How long actions under way have to end once the server is asked to stop.
 const DRAIN: Duration = Duration::from_secs(8);
+/// How long the last traces have after that.
+const FLUSH: Duration = Duration::from_secs(1);
 /// How long what is left of the runtime has to end after that.
 const RUNTIME_END: Duration = Duration::from_millis(500);
 
@@ -147,6 +150,7 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
         secrets,
         engine: mut options,
         alerts,
+        telemetry,
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
@@ -155,6 +159,12 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
     options.alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
+    let mut exporting = None;
+    if let Some((endpoint, name)) = telemetry {
+        let (traces, task) = telemetry::start(endpoint, &name)?;
+        options.traces = traces;
+        exporting = Some(task);
+    }
     let parts = engine::Parts {
         store,
         clock: clock.clone(),
@@ -186,6 +196,7 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
         engine,
         serving,
         signals,
+        exporting,
     };
     let end = running.end().await;
     if let Some(demo) = demo {
@@ -209,6 +220,8 @@ struct Running {
     engine: Engine,
     serving: JoinHandle<Result<(), ServerError>>,
     signals: Signals,
+    /// Carries traces to a collector, until the engine is gone.
+    exporting: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -235,6 +248,7 @@ impl Running {
             engine,
             serving,
             mut signals,
+            exporting,
         } = self;
         watchdog::start();
         tokio::spawn(async move {
@@ -250,6 +264,10 @@ impl Running {
             }
         };
         tokio::join!(engine.shutdown(DRAIN), serving);
+        if let Some(exporting) = exporting {
+            // What a collector does not take by then is lost; nobody waits for it.
+            let _ = tokio::time::timeout(FLUSH, exporting).await;
+        }
         match end {
             End::Asked => {
                 tracing::info!("stopped");

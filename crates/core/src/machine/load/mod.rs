@@ -24,8 +24,8 @@ mod validate;
 mod tests;
 
 pub use config::{ConfigCheck, UnknownType};
-pub use entry::{LoadOptions, Loaded, StoredError, load_node, load_stored, load_text};
 pub(super) use entry::not_parsed;
+pub use entry::{LoadOptions, Loaded, StoredError, load_node, load_stored, load_text};
 pub(super) use keys::MACHINE;
 pub use limits::DefinitionLimits;
 pub(super) use notes::{Notes, Site, Use};

@@ -128,21 +128,17 @@ impl Advisor<'_> {
     fn attempts_used(&mut self, script: Option<&Script>) {
         let most = self.policy().max_attempts;
         let unused = script.and_then(Script::unused);
-        match unused.filter(|(_, mock)| mock.is_good(self.definition.timeout)) {
-            Some((number, mock)) => {
-                let text = format!(
-                    "{} used; the next scripted {} (entry {number}) would have succeeded",
-                    attempts(most),
-                    name(mock)
-                );
-                self.say("attempts-used", text);
-            }
-            None => {
-                let spent = self.course.ended_at.since(self.course.triggered_at);
-                let text = format!("{} used within {}", attempts(most), spoken(spent));
-                self.say("attempts-used", text);
-            }
-        }
+        let good = unused.filter(|(_, mock)| mock.is_good(self.definition.timeout));
+        let then = if let Some((number, mock)) = good {
+            format!(
+                "; the next scripted {} (entry {number}) would have succeeded",
+                name(mock)
+            )
+        } else {
+            let spent = self.course.ended_at.since(self.course.triggered_at);
+            format!(" within {}", spoken(spent))
+        };
+        self.say("attempts-used", format!("{} used{then}", attempts(most)));
     }
 
     fn deadline(&mut self, last: &Tried) {

@@ -151,23 +151,20 @@ fn requests(expected: &Node, sent: &[Value], unmet: &mut Vec<Unmet>) {
         within(field, &lowered(node), request, &mut differing);
         differing
     };
-    match &expected.content {
-        Content::List(nodes) => {
-            for (position, node) in nodes.iter().enumerate() {
-                let request = sent.get(position).unwrap_or(&Value::Null);
-                unmet.extend(against(&format!("sent[{position}]"), node, request));
-            }
+    if let Content::List(nodes) = &expected.content {
+        for (position, node) in nodes.iter().enumerate() {
+            let request = sent.get(position).unwrap_or(&Value::Null);
+            unmet.extend(against(&format!("sent[{position}]"), node, request));
         }
-        _ => {
-            let tried = sent.iter().enumerate();
-            let nearest = tried
-                .map(|(position, request)| against(&format!("sent[{position}]"), expected, request))
-                .min_by_key(Vec::len);
-            match nearest {
-                Some(differing) => unmet.extend(differing),
-                None => unmet.push(Unmet::new("sent", expected.at, expected.to_value(), Value::Null)),
-            }
-        }
+        return;
+    }
+    let tried = sent.iter().enumerate();
+    let nearest = tried
+        .map(|(position, request)| against(&format!("sent[{position}]"), expected, request))
+        .min_by_key(Vec::len);
+    match nearest {
+        Some(differing) => unmet.extend(differing),
+        None => unmet.push(Unmet::new("sent", expected.at, expected.to_value(), Value::Null)),
     }
 }
 

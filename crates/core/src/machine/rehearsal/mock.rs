@@ -251,23 +251,22 @@ fn refuse_mixed(kind: Option<&str>, fields: &BTreeMap<&str, Spot<'_>>, findings:
             findings.error(&spot.place(), "bad-mock", detail, "remove one of them");
         }
     };
-    match kind {
-        Some(kind) => {
-            let with = format!("`{kind}`, which ends the attempt without a request");
-            OF_REPLIES.iter().for_each(|name| refuse(name, &with, findings));
-            if kind == "result" {
-                refuse("error", "`result`", findings);
-                refuse("outcome", "`result`: an attempt with a result is done", findings);
-            }
+    if let Some(kind) = kind {
+        let with = format!("`{kind}`, which ends the attempt without a request");
+        for name in OF_REPLIES {
+            refuse(name, &with, findings);
         }
-        None => {
-            refuse("outcome", "a reply: its status and `cut` say what is known", findings);
-            if matches!(cut.as_deref(), Some("connect" | "request")) {
-                let with = format!("`cut: {}`: nothing comes back", cut.unwrap_or_default());
-                ["status", "headers", "body"]
-                    .iter()
-                    .for_each(|name| refuse(name, &with, findings));
-            }
+        if kind == "result" {
+            refuse("error", "`result`", findings);
+            refuse("outcome", "`result`: an attempt with a result is done", findings);
+        }
+        return;
+    }
+    refuse("outcome", "a reply: its status and `cut` say what is known", findings);
+    if let Some(cut @ ("connect" | "request")) = cut.as_deref() {
+        let with = format!("`cut: {cut}`: nothing comes back");
+        for name in ["status", "headers", "body"] {
+            refuse(name, &with, findings);
         }
     }
 }

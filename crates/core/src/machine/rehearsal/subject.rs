@@ -296,13 +296,12 @@ fn around(definition: &Node, templates: Option<&Node>) -> Node {
         entry("id", word(ALONE)),
         entry("actions", node(Content::List(vec![definition.clone()]))),
     ];
-    match trigger.and_then(|node| Some((node, text(node)?))) {
-        Some((at, path)) => machine.extend(states(at, path)),
-        None => {
-            let run = definition.get("actionId").cloned().unwrap_or_else(|| word(""));
-            machine.push(entry("entry", node(Content::Map(vec![entry("run", run)]))));
-            machine.extend(states(definition, STATE));
-        }
+    if let Some((at, path)) = trigger.and_then(|node| Some((node, text(node)?))) {
+        machine.extend(states(at, path));
+    } else {
+        let run = definition.get("actionId").cloned().unwrap_or_else(|| word(""));
+        machine.push(entry("entry", node(Content::Map(vec![entry("run", run)]))));
+        machine.extend(states(definition, STATE));
     }
     machine.extend(templates.map(|templates| entry("templates", templates.clone())));
     node(Content::Map(machine))

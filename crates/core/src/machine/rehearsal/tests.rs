@@ -91,7 +91,7 @@ fn what_does_not_go_together_in_a_mock_is_refused() {
     assert_eq!(mock("{ cut: connect, body: x }"), ["5:27 bad-mock"]);
     assert_eq!(mock("{ status: 600 }"), ["5:15 bad-value"]);
     assert_eq!(mock("{ delay: -1 }"), ["5:14 bad-duration"]);
-    assert_eq!(mock("{ error: { message: x } }"), ["5:8 missing-key"]);
+    assert_eq!(mock("{ error: { message: x } }"), ["5:7 missing-key"]);
 }
 
 #[test]

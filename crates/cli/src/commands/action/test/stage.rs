@@ -13,7 +13,7 @@ use sprag_core::time::Timestamp;
 use sprag_engine::rehearsal::{Rehearsal, Rest, Scripted};
 use sprag_runners::Registry;
 use sprag_runners::http::{self, Answer, Came, Request, Wire};
-use sprag_runners::secrets::Secrets;
+use sprag_runners::secrets::{self, Secrets};
 use tokio::time::Instant;
 
 use super::exchanges::Recorder;
@@ -40,7 +40,7 @@ pub(super) async fn rehearse(read: &Read, test: &Test, world: World) -> anyhow::
     let handed = Handed::default();
     let recorder = Arc::new(Recorder::default());
     let source = match (world, &test.secrets) {
-        (World::Sandbox, _) => Source::Configured(Secrets::from_options(&read.settings.secrets)?),
+        (World::Sandbox, _) => Source::Configured(configured(&read.settings.secrets)?),
         (World::Scripted, Some(secrets)) => Source::Listed(secrets.clone()),
         (World::Scripted, None) => Source::StandIns,
     };
@@ -75,6 +75,12 @@ pub(super) async fn rehearse(read: &Read, test: &Test, world: World) -> anyhow::
         unmet,
         advice,
     })
+}
+
+/// The secrets of a sandbox.
+fn configured(options: &secrets::Options) -> Result<Secrets, secrets::Error> {
+    let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::default()));
+    Secrets::from_options(options, &clock)
 }
 
 /// Everything that a rehearsal needs besides an answer.

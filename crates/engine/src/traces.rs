@@ -1,0 +1,184 @@
+//! What happened, told to whoever draws traces of it: off the lane's path, bounded, and dropped rather than waited for.
+//!
+//! Only what is durable is told, once. An engine without a listener gathers nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sprag_core::action::Verdict;
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::time::Timestamp;
+use sprag_store::records::ExecutionStatus;
+use tokio::sync::mpsc;
+
+use crate::metrics::Counter;
+
+/// What waits for a listener at most. More is dropped and counted.
+pub const QUEUE_MAX: usize = 16_384;
+
+/// Something that happened to an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Traced {
+    /// It took a macrostep.
+    Step(StepTaken),
+    /// An attempt ended.
+    Attempt(AttemptEnded),
+    /// It was closed.
+    Closed(ExecutionClosed),
+}
+
+/// A macrostep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepTaken {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// The sequence of the history entry.
+    pub sequence: u64,
+    /// Its machine.
+    pub machine: Arc<str>,
+    /// What it answered.
+    pub event: String,
+    /// Whether a transition answered.
+    pub handled: bool,
+    /// Where it was then.
+    pub configuration: Vec<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// An attempt that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptEnded {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// Of which action.
+    pub action: ActionId,
+    /// What the machine calls it.
+    pub action_id: String,
+    /// Its type.
+    pub kind: String,
+    /// From 1.
+    pub number: u32,
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended.
+    pub end: Timestamp,
+    /// How.
+    pub outcome: Verdict,
+    /// The type and the message of its error.
+    pub error: Option<(String, String)>,
+}
+
+/// An execution that was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutionClosed {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// Its machine.
+    pub machine: Arc<str>,
+    /// The machine's version.
+    pub version: u32,
+    /// Its business key.
+    pub key: Option<String>,
+    /// How it was closed.
+    pub status: ExecutionStatus,
+    /// When it started.
+    pub start: Timestamp,
+    /// When it was closed.
+    pub end: Timestamp,
+}
+
+/// What became of what was told.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Taken by the collector.
+    pub exported: Counter,
+    /// Not taken by the collector, however often it was asked.
+    pub failed: Counter,
+    /// Dropped because too much waited.
+    pub dropped: Counter,
+}
+
+/// Where to tell it. Off unless it was made by [`Traces::queue`].
+#[derive(Clone, Default)]
+pub struct Traces {
+    sender: Option<mpsc::Sender<Traced>>,
+    counts: Arc<Counts>,
+}
+
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traces").field("is_on", &self.is_on()).finish()
+    }
+}
+
+impl Traces {
+    /// A queue with room for `room`, and the end where it is listened to.
+    pub fn queue(room: usize) -> (Self, mpsc::Receiver<Traced>) {
+        let (sender, receiver) = mpsc::channel(room);
+        let traces = Self {
+            sender: Some(sender),
+            counts: Arc::default(),
+        };
+        (traces, receiver)
+    }
+
+    /// Whether anybody listens.
+    pub fn is_on(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    /// What became of what was told.
+    pub fn counts(&self) -> &Arc<Counts> {
+        &self.counts
+    }
+
+    /// Tells it, or drops and counts what there is no room for.
+    pub(crate) fn tell(&self, happened: Vec<Traced>) {
+        let Some(sender) = &self.sender else { return };
+        for one in happened {
+            if sender.try_send(one).is_err() {
+                self.counts.dropped.add(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::ids::Slot;
+
+    use super::*;
+
+    fn closed(entropy: u64) -> Traced {
+        let at = Timestamp::from_millis(1_767_225_600_000);
+        Traced::Closed(ExecutionClosed {
+            execution: ExecutionId::compose(at, Slot(0), entropy),
+            machine: Arc::from("m"),
+            version: 1,
+            key: None,
+            status: ExecutionStatus::Completed,
+            start: at,
+            end: at,
+        })
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_dropped_and_counted() {
+        let (traces, mut receiver) = Traces::queue(2);
+        traces.tell(vec![closed(1), closed(2), closed(3)]);
+        assert_eq!(traces.counts().dropped.get(), 1);
+        assert_eq!(receiver.try_recv().unwrap(), closed(1));
+        traces.tell(vec![closed(4)]);
+        assert_eq!(traces.counts().dropped.get(), 1, "there is room again");
+    }
+
+    #[test]
+    fn without_a_listener_nothing_is_kept() {
+        let traces = Traces::default();
+        traces.tell(vec![closed(1)]);
+        assert!(!traces.is_on() && traces.counts().dropped.get() == 0);
+    }
+}
