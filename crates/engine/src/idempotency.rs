@@ -139,8 +139,13 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
         Request::CancelJob(id) => bare("cancel-job", Slot::default(), id.to_string()),
         Request::Control(request) => return control_subject(request),
         // An attempt ends once by itself: see `leasing`.
-        Request::Lease(_) | Request::Heartbeat(..) | Request::Finish(..) | Request::LeasedConfig(_) => return None,
-        Request::Explain(_) | Request::Queue | Request::Internal(_) => return None,
+        Request::Lease(_)
+        | Request::Heartbeat(..)
+        | Request::Finish(..)
+        | Request::LeasedConfig(_)
+        | Request::Explain(_)
+        | Request::Queue
+        | Request::Internal(_) => return None,
     })
 }
 
@@ -285,8 +290,13 @@ fn kept_answer(answer: &Answer) -> Option<Kept> {
             control::Answer::Switches(_) | control::Answer::Limits(_) | control::Answer::Limit(_) => return None,
         },
         Answer::Finished(finished) => Kept::Finished(finished.clone()),
-        Answer::Checkpointed | Answer::Queue(_) | Answer::Replayed(_) => return None,
-        Answer::Polling(_) | Answer::Leased(_) | Answer::Beat(_) | Answer::LeasedConfig(_) => return None,
+        Answer::Checkpointed
+        | Answer::Queue(_)
+        | Answer::Replayed(_)
+        | Answer::Polling(_)
+        | Answer::Leased(_)
+        | Answer::Beat(_)
+        | Answer::LeasedConfig(_) => return None,
     })
 }
 

@@ -32,8 +32,11 @@ pub(super) fn want(request: &Request, wanted: &mut Wanted) {
         | Request::Explain(action) => wanted.actions.push(*action),
         Request::RetryDead(retry) => wanted.actions.push(retry.action),
         // Which execution an attempt belongs to, the lane knows: `Lane::want_leased`.
-        Request::Lease(_) | Request::Heartbeat(..) | Request::Finish(..) | Request::LeasedConfig(_) => {}
-        Request::Queue
+        Request::Lease(_)
+        | Request::Heartbeat(..)
+        | Request::Finish(..)
+        | Request::LeasedConfig(_)
+        | Request::Queue
         | Request::RetryAll(_)
         | Request::PauseJob(_)
         | Request::ResumeJob(_)

@@ -216,16 +216,6 @@ impl Client {
             elapsed: started.elapsed(),
         })
     }
-
-    /// The same within what is left until `deadline`, whatever time the request itself has.
-    pub async fn send_by(&self, mut request: Request, deadline: Instant) -> Result<Reply, Box<Outcome>> {
-        request.timeout = deadline.saturating_duration_since(Instant::now());
-        if request.timeout.is_zero() {
-            let message = "the time was up before the call could be sent";
-            return Err(Box::new(Outcome::not_done(kind::TIMEOUT, message)));
-        }
-        self.send(request).await
-    }
 }
 
 /// What a script lets arrive until the deadline.
