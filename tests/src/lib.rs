@@ -10,8 +10,8 @@ mod mailbox;
 pub mod oauth;
 mod prism;
 mod product;
-mod site;
 pub mod program;
+mod site;
 mod stream;
 pub mod wait;
 

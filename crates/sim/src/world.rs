@@ -68,7 +68,6 @@ pub(crate) enum News {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a handful at a time")]
 enum Event {
     Arrive(AttemptRef, String),
     /// To the process with that number; to whichever is alive, when none is given.
