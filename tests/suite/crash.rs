@@ -156,7 +156,8 @@ impl Storm {
     }
 }
 
-/// Waits until every acknowledged execution is completed.
+/// Waits until every acknowledged execution is completed, and nothing moves any more: also those are running whose
+/// acknowledgement was lost.
 fn settle(product: &Product, acknowledged: &[String]) {
     let mut client = product.client();
     for id in acknowledged {
@@ -166,6 +167,11 @@ fn settle(product: &Product, acknowledged: &[String]) {
             (answer.body["status"] == "completed").then_some(())
         });
     }
+    wait::until("all executions to end", GUARD, || {
+        let answer = client.get("/v1/executions?status=running&limit=1").unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        (answer.body["data"] == json!([])).then_some(())
+    });
 }
 
 /// Every action there is, by id.

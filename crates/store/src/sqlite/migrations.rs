@@ -52,9 +52,9 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("migrations/0007_names.sql"),
     },
     Migration {
-        version: 9,
+        version: 8,
         name: "dead_letters",
-        sql: include_str!("migrations/0009_dead_letters.sql"),
+        sql: include_str!("migrations/0008_dead_letters.sql"),
     },
 ];
 
