@@ -65,6 +65,24 @@ fn assert_clean(what: &str, bytes: &[u8]) {
     }
 }
 
+/// What a server has in hand once it has read a request: the values, without what they were wrapped in.
+fn values(visit: &Visit) -> Vec<String> {
+    let mut values: Vec<String> = visit.headers.iter().map(|(_, value)| value.clone()).collect();
+    let query = visit.path.split_once('?').map(|(_, query)| query).unwrap_or_default();
+    let pairs = url::form_urlencoded::parse(query.as_bytes()).chain(url::form_urlencoded::parse(&visit.body));
+    values.extend(pairs.map(|(_, value)| value.into_owned()));
+    let mut open: Vec<Value> = serde_json::from_slice(&visit.body).into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => values.push(text),
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    values
+}
+
 /// A server that sends back whatever it got, in every spelling. `/STATUS/…` says with which status; below `/flaky` the
 /// first request of each kind is answered with 503, below `/silent` none is answered.
 fn echo() -> Site {
@@ -90,10 +108,12 @@ fn echo() -> Site {
         let whole = visit.whole();
         let said = visit.header("authorization").unwrap_or(&whole).replace('\n', " ");
         let url: String = url::form_urlencoded::byte_serialize(whole.as_bytes()).collect();
+        let encoded = values(visit).into_iter();
+        let encoded = encoded.map(|value| [STANDARD.encode(&value), URL_SAFE_NO_PAD.encode(format!("x{value}"))]);
         let body = json!({
             "sid": said, "status": said, "from": said, "envelopeId": said, "statusDateTime": said,
             "message": said, "errorCode": said, "errors": [{ "message": said, "field": said }],
-            "base64": STANDARD.encode(&whole), "url": url, "json": json!(json!(whole).to_string()).to_string(),
+            "base64": encoded.collect::<Vec<_>>(), "url": url, "json": json!(json!(whole).to_string()).to_string(),
             "raw": whole,
         });
         let headers = ["location", "x-request-id", "x-message-id"].map(|name| (name.to_owned(), said.clone()));

@@ -1,7 +1,8 @@
 //! Masking of secret values in whatever leaves a runner.
 //!
-//! A secret is found as it is, percent-encoded, JSON-escaped (both up to twice over, whatever was chosen to be
-//! escaped), and inside base64 of either alphabet at any alignment; also the part of it that is left where a text was
+//! A secret is found as it is, percent-encoded, JSON-escaped (both up to twice over, JSON inside JSON four times,
+//! whatever was chosen to be escaped), and inside base64 of either alphabet at any alignment, as it is or as JSON
+//! escapes it; also the part of it that is left where a text was
 //! cut. What comes out holds none of these forms, and masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
 //! half of every text.
 
@@ -59,21 +60,29 @@ impl Redactor {
         };
         for (name, value) in secrets {
             if value.len() >= VALUE_BYTES_MIN {
-                redactor.add(name, value.as_bytes());
+                redactor.add(name, value);
             }
         }
         redactor
     }
 
-    fn add(&mut self, name: &str, value: &[u8]) {
+    fn add(&mut self, name: &str, value: &str) {
         let secret = self.masks.len();
         self.masks.push(format!("[secret {name}]"));
         self.push(Pattern {
-            bytes: value.to_vec(),
+            bytes: value.as_bytes().to_vec(),
             margin: (0, 0),
             secret,
         });
-        for form in base64::forms(value) {
+        // Inside base64 no escape can be undone, so what a JSON body makes of the secret is looked for as well.
+        let quoted = Value::from(value).to_string();
+        let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let spellings = [Some(value), inner.filter(|inner| *inner != value)];
+        for form in spellings
+            .into_iter()
+            .flatten()
+            .flat_map(|text| base64::forms(text.as_bytes()))
+        {
             self.push(Pattern {
                 bytes: form.characters,
                 margin: form.margin,

@@ -136,6 +136,27 @@ fn a_mask_that_would_show_a_secret_is_not_used() {
 }
 
 #[test]
+fn json_inside_json_is_seen_through_four_times_and_inside_base64_once() {
+    let secret = "pass\"word\n+more";
+    let redactor = Redactor::new([("crm_token", secret)]);
+    let mut text = secret.to_owned();
+    for depth in 0..=4 {
+        let masked = redactor.text(&text).into_owned();
+        assert!(
+            masked.contains("[secret crm_token]") && !masked.contains("word"),
+            "{depth}: {masked}"
+        );
+        text = Value::from(text).to_string();
+    }
+    let body = json!({"k": secret}).to_string();
+    for before in ["", "x", "xy"] {
+        let encoded = base64(format!("{before}{body}").as_bytes(), ['+', '/']);
+        let masked = redactor.text(&encoded).into_owned();
+        assert!(masked.contains("[secret crm_token]"), "{encoded}: {masked}");
+    }
+}
+
+#[test]
 fn what_is_left_of_a_secret_where_a_text_was_cut_is_masked_too() {
     let left = &SECRET[..9];
     for text in [

@@ -9,7 +9,11 @@ use std::ops::Range;
 /// How many escapes may lie over each other: a query inside a JSON string, JSON inside JSON.
 const DEPTH_MAX: usize = 2;
 
+/// The same for JSON alone: a log inside a reply inside an error is one level each, and costs but a reading more.
+const JSON_DEPTH_MAX: usize = 4;
+
 /// A text with some escapes undone.
+#[derive(Clone)]
 pub(super) struct View<'t> {
     bytes: Cow<'t, [u8]>,
     /// Where each byte came from in the text itself; none while every byte stands where it stood.
@@ -29,6 +33,13 @@ pub(super) fn all(text: &str) -> Vec<View<'_>> {
         let deeper: Vec<View<'_>> = views.iter().skip(begin).flat_map(read).flatten().collect();
         views.extend(deeper);
         begin = end;
+    }
+    let mut deepest = views.first().and_then(|text| text.unescaped(json));
+    for depth in 2..=JSON_DEPTH_MAX {
+        deepest = deepest.and_then(|view| view.unescaped(json));
+        if depth > DEPTH_MAX {
+            views.extend(deepest.clone());
+        }
     }
     views
 }
