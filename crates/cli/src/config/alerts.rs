@@ -94,19 +94,12 @@ impl File<'_> {
             problems.push(self.problem(at, "wrong-value", detail, format!("write at most {ALERTS_MAX}")));
         }
         for (position, item) in items.iter().enumerate() {
-            match item.get_ref() {
-                DeValue::Table(table) => {
-                    entries.extend(self.alert((position + 1, item.span().start), table, problems));
-                }
-                _ => {
-                    let remedy = format!("write it as `[[{SECTION}]]`");
-                    problems.push(self.problem(
-                        item.span().start,
-                        "wrong-type",
-                        "an alert is a table".to_owned(),
-                        remedy,
-                    ));
-                }
+            let at = item.span().start;
+            if let DeValue::Table(table) = item.get_ref() {
+                entries.extend(self.alert((position + 1, at), table, problems));
+            } else {
+                let remedy = format!("write it as `[[{SECTION}]]`");
+                problems.push(self.problem(at, "wrong-type", "an alert is a table".to_owned(), remedy));
             }
         }
     }
