@@ -39,7 +39,7 @@ impl Peer {
     }
 }
 
-fn answer(mut stream: TcpStream, requests: &Mutex<Vec<String>>) {
+fn answer(mut stream: TcpStream, kept: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = String::new();
     while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
@@ -53,7 +53,7 @@ fn answer(mut stream: TcpStream, requests: &Mutex<Vec<String>>) {
         .nth(1)
         .unwrap_or("200")
         .to_owned();
-    requests.lock().unwrap().push(head);
+    kept.lock().unwrap().push(head);
     // The other side says the secret back, wherever it can.
     let echo = format!("{{\"you sent\": \"{SECRET}\"}}");
     let reply = format!(

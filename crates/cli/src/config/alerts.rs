@@ -98,8 +98,8 @@ impl File<'_> {
             if let DeValue::Table(table) = item.get_ref() {
                 entries.extend(self.alert((position + 1, at), table, problems));
             } else {
-                let detail = "an alert is a table".to_owned();
-                problems.push(self.problem(at, "wrong-type", detail, format!("write it as `[[{SECTION}]]`")));
+                let remedy = format!("write it as `[[{SECTION}]]`");
+                problems.push(self.problem(at, "wrong-type", "an alert is a table".to_owned(), remedy));
             }
         }
     }

@@ -108,7 +108,7 @@ fn the_schema_records_its_steps_by_number_and_name() {
         (5, "search"),
         (6, "history"),
         (7, "names"),
-        (9, "dead_letters"),
+        (8, "dead_letters"),
     ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }
