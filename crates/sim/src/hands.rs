@@ -65,7 +65,9 @@ impl Hands for SimulatedHands {
             found.extend(self.objection(job));
         }
         let mut world = self.world.lock();
-        let violations = found.into_iter().map(|detail| Violation::new(Invariant::AttemptBeforeEffect, detail));
+        let violations = found
+            .into_iter()
+            .map(|detail| Violation::new(Invariant::AttemptBeforeEffect, detail));
         world.found.extend(violations);
         world.grant(self.life, grant);
     }

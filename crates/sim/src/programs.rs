@@ -133,7 +133,11 @@ impl Simulation {
 
     /// An attempt is nobody's only if it has ended.
     fn check_superseded(&self, attempt: AttemptRef, refusal: &Refusal) -> Checked {
-        let current = self.model.actions.get(&attempt.action).and_then(|known| known.action.current());
+        let current = self
+            .model
+            .actions
+            .get(&attempt.action)
+            .and_then(|known| known.action.current());
         ensure(
             current.is_none_or(|current| current.id != attempt.attempt),
             Invariant::HonestRefusals,

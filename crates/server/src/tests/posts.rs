@@ -217,9 +217,10 @@ impl Walk {
             let attempt = self.world.leased().await;
             let id = attempt["id"].as_str().unwrap();
             self.freely("/v1/attempts/{id}/heartbeat", id, json!({})).await;
-            let body = match end.ends_with("fail") {
-                true => json!({"error": {"type": "not_found"}, "outcome": "notDone"}),
-                false => json!({"result": 1}),
+            let body = if end.ends_with("fail") {
+                json!({"error": {"type": "not_found"}, "outcome": "notDone"})
+            } else {
+                json!({"result": 1})
             };
             self.once(end, id, body).await;
         }

@@ -59,26 +59,57 @@ async fn drawing() -> (World, String) {
 async fn a_program_leases_an_attempt_keeps_it_alive_and_completes_it() {
     let (world, id) = drawing().await;
     let queued = world.action(&id, |action| action["status"] == "queued").await;
-    let shown = world.get(&format!("/v1/actions/{}", queued["id"].as_str().unwrap())).await.expect(200);
-    assert_eq!((&shown["waiting"]["for"], &shown["waiting"]["object"]), (&json!("runner"), &json!("gpu")));
+    let shown = world
+        .get(&format!("/v1/actions/{}", queued["id"].as_str().unwrap()))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&shown["waiting"]["for"], &shown["waiting"]["object"]),
+        (&json!("runner"), &json!("gpu"))
+    );
     assert_eq!(shown["runner"], "gpu");
     let explained = world.get(&format!("/v1/executions/{id}/explain")).await.expect(200);
     assert_eq!(explained["waiting"], shown["waiting"], "the execution says the same");
     let attempt = world.leased().await;
-    assert_eq!((&attempt["number"], &attempt["actionId"], &attempt["type"]), (&json!(1), &json!("draw"), &json!("render")));
-    assert_eq!(attempt["config"], json!({"frames": 3, "token": format!("Bearer {}", SECRETS[2].1), "attempt": 1}));
-    assert!(attempt["leaseUntil"].as_str() < attempt["deadline"].as_str(), "{attempt}");
+    assert_eq!(
+        (&attempt["number"], &attempt["actionId"], &attempt["type"]),
+        (&json!(1), &json!("draw"), &json!("render"))
+    );
+    assert_eq!(
+        attempt["config"],
+        json!({"frames": 3, "token": format!("Bearer {}", SECRETS[2].1), "attempt": 1})
+    );
+    assert!(
+        attempt["leaseUntil"].as_str() < attempt["deadline"].as_str(),
+        "{attempt}"
+    );
     let running = world.action(&id, |action| action["status"] == "running").await;
     assert_eq!(running["waiting"]["lease"]["runner"], "gpu");
     assert_eq!(running["attempts"][0]["id"], attempt["id"]);
     assert!(running["attempts"][0]["lease"]["until"].as_str() >= attempt["leaseUntil"].as_str());
-    let beat = world.say(&attempt, "heartbeat", &json!({"checkpoint": {"frame": 2}})).await.expect(200);
+    let beat = world
+        .say(&attempt, "heartbeat", &json!({"checkpoint": {"frame": 2}}))
+        .await
+        .expect(200);
     assert_eq!(beat["cancelRequested"], false);
     assert!(beat["leaseUntil"].as_str() >= attempt["leaseUntil"].as_str(), "{beat}");
-    let ended = world.say(&attempt, "complete", &json!({"result": {"frames": 3}, "costEstimate": 0.5})).await.expect(200);
-    assert_eq!(ended, json!({"id": attempt["id"], "outcome": "done", "status": "succeeded"}));
+    let ended = world
+        .say(
+            &attempt,
+            "complete",
+            &json!({"result": {"frames": 3}, "costEstimate": 0.5}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        ended,
+        json!({"id": attempt["id"], "outcome": "done", "status": "succeeded"})
+    );
     let done = world.action(&id, |action| action["status"] == "succeeded").await;
-    assert_eq!((&done["result"], &done["attempts"][0]["cost"]), (&json!({"frames": 3}), &json!(0.5)));
+    assert_eq!(
+        (&done["result"], &done["attempts"][0]["cost"]),
+        (&json!({"frames": 3}), &json!(0.5))
+    );
     let closed = world.get(&format!("/v1/executions/{id}")).await.expect(200);
     assert_eq!(closed["output"], json!({"frames": 3}));
 }
@@ -106,11 +137,17 @@ async fn what_comes_back_is_stored_without_the_secrets_that_were_given() {
         "outcome": "notDone",
     });
     let failed = world.say(&attempt, "fail", &error).await.expect(200);
-    assert_eq!((&failed["outcome"], &failed["status"]), (&json!("notDone"), &json!("retrying")));
+    assert_eq!(
+        (&failed["outcome"], &failed["status"]),
+        (&json!("notDone"), &json!("retrying"))
+    );
     let second = world.leased().await;
     assert_eq!(second["number"], 2);
     assert_eq!(second["idempotencyKey"], attempt["idempotencyKey"]);
-    assert!(!second["checkpoint"]["seen"].as_str().unwrap().contains(secret), "{second}");
+    assert!(
+        !second["checkpoint"]["seen"].as_str().unwrap().contains(secret),
+        "{second}"
+    );
     let result = json!({"result": {"echo": [secret, format!("Bearer {secret}")]}});
     world.say(&second, "complete", &result).await.expect(200);
     let done = world.action(&id, |action| action["status"] == "succeeded").await;
@@ -122,7 +159,10 @@ async fn what_comes_back_is_stored_without_the_secrets_that_were_given() {
     let backup = world.handle.backup().await.unwrap();
     let mut stored = Vec::new();
     std::io::Read::read_to_end(&mut std::io::BufReader::new(backup), &mut stored).unwrap();
-    assert!(!stored.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()), "the store holds no secret");
+    assert!(
+        !stored.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()),
+        "the store holds no secret"
+    );
 }
 
 #[tokio::test]
@@ -136,9 +176,17 @@ async fn an_attempt_ends_once_and_the_same_again_gives_the_same_answer() {
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     let other = world.say(&attempt, "complete", &json!({"result": 4})).await;
     other.problem("attempt-superseded");
-    let failed = world.say(&attempt, "fail", &json!({"error": {"type": "timeout"}})).await;
-    assert_eq!((failed.status, failed.problem("attempt-superseded")["retryable"].clone()), (409, json!(false)));
-    world.say(&attempt, "heartbeat", &json!({})).await.problem("attempt-superseded");
+    let failed = world
+        .say(&attempt, "fail", &json!({"error": {"type": "timeout"}}))
+        .await;
+    assert_eq!(
+        (failed.status, failed.problem("attempt-superseded")["retryable"].clone()),
+        (409, json!(false))
+    );
+    world
+        .say(&attempt, "heartbeat", &json!({}))
+        .await
+        .problem("attempt-superseded");
     let done = world.action(&id, |action| action["status"] == "succeeded").await;
     assert_eq!(done["result"], json!({"frames": 3}));
 }
@@ -149,13 +197,21 @@ async fn a_failure_is_unknown_unless_the_program_is_certain() {
     let attempt = world.leased().await;
     let error = json!({"error": {"type": "cut", "message": "the line went dead", "code": "E7"}});
     let failed = world.say(&attempt, "fail", &error).await.expect(200);
-    assert_eq!((&failed["outcome"], &failed["status"]), (&json!("unknown"), &json!("retrying")));
+    assert_eq!(
+        (&failed["outcome"], &failed["status"]),
+        (&json!("unknown"), &json!("retrying"))
+    );
     let attempt = world.leased().await;
     let hopeless = json!({"error": {"type": "cut", "retryable": false}, "outcome": "notDone"});
     let failed = world.say(&attempt, "fail", &hopeless).await.expect(200);
     assert_eq!(failed["status"], "dead", "no other attempt can help");
     let dead = world.action(&id, |action| action["status"] == "dead").await;
-    let outcomes: Vec<&Value> = dead["attempts"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+    let outcomes: Vec<&Value> = dead["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["outcome"])
+        .collect();
     assert_eq!(outcomes, ["unknown", "notDone"]);
     assert_eq!(dead["attempts"][0]["error"]["code"], "E7");
 }
@@ -165,7 +221,10 @@ async fn a_heartbeat_hears_that_somebody_cancelled() {
     let (world, id) = drawing().await;
     let attempt = world.leased().await;
     let action = world.action(&id, |action| action["status"] == "running").await;
-    world.command(&format!("/v1/actions/{}/cancel", action["id"].as_str().unwrap())).await.expect(200);
+    world
+        .command(&format!("/v1/actions/{}/cancel", action["id"].as_str().unwrap()))
+        .await
+        .expect(200);
     let beat = world.say(&attempt, "heartbeat", &json!({})).await.expect(200);
     assert_eq!(beat["cancelRequested"], true);
     let stopped = json!({"error": {"type": "stopped"}, "outcome": "notDone"});
@@ -184,7 +243,9 @@ async fn a_program_that_hangs_up_while_it_waits_takes_no_work_with_it() {
     tokio::io::AsyncWriteExt::write_all(&mut stream, &bytes).await.unwrap();
     drop(stream);
     let id = world.begin("drawing").await;
-    let attempt = tokio::time::timeout(Duration::from_secs(20), world.leased()).await.unwrap();
+    let attempt = tokio::time::timeout(Duration::from_secs(20), world.leased())
+        .await
+        .unwrap();
     let action = world.action(&id, |action| action["status"] == "running").await;
     let last = action["attempts"].as_array().unwrap().last().unwrap();
     assert_eq!(last["id"], attempt["id"], "whoever is there performs it");
@@ -199,23 +260,71 @@ async fn what_programs_send_wrong_is_named_with_its_place_and_its_remedy() {
     let cases = [
         (lease(json!({})), "/types", "at least one type"),
         (lease(json!({"types": "render"})), "/types", "list of texts"),
-        (lease(json!({"types": ["render", ""]})), "/types/1", "from 1 to 512 bytes"),
-        (lease(json!({"types": ["render"], "max": 0})), "/max", "`0` is not a whole number from 1 to 100"),
-        (lease(json!({"types": ["render"], "leaseSeconds": 1.5})), "/leaseSeconds", "from 1 to 3600"),
-        (lease(json!({"types": ["render"], "wait": "soon"})), "/wait", "such as `30s`"),
+        (
+            lease(json!({"types": ["render", ""]})),
+            "/types/1",
+            "from 1 to 512 bytes",
+        ),
+        (
+            lease(json!({"types": ["render"], "max": 0})),
+            "/max",
+            "`0` is not a whole number from 1 to 100",
+        ),
+        (
+            lease(json!({"types": ["render"], "leaseSeconds": 1.5})),
+            "/leaseSeconds",
+            "from 1 to 3600",
+        ),
+        (
+            lease(json!({"types": ["render"], "wait": "soon"})),
+            "/wait",
+            "such as `30s`",
+        ),
         (lease(json!({"types": ["render"], "wait": -1})), "/wait", "`-1`"),
-        (lease(json!({"types": ["render"], "runner": ""})), "/runner", "from 1 to 512 bytes"),
-        (lease(json!({"types": ["render"], "tags": [7]})), "/tags/0", "`7` is not text"),
+        (
+            lease(json!({"types": ["render"], "runner": ""})),
+            "/runner",
+            "from 1 to 512 bytes",
+        ),
+        (
+            lease(json!({"types": ["render"], "tags": [7]})),
+            "/tags/0",
+            "`7` is not text",
+        ),
         (lease(json!({"types": vec!["x"; 101]})), "/types", "at most 100"),
-        (lease(json!({"type": ["render"], "types": ["x"]})), "/type", "did you mean `types`?"),
-        (of("complete", json!({"costEstimate": "much"})), "/costEstimate", "number from 0"),
+        (
+            lease(json!({"type": ["render"], "types": ["x"]})),
+            "/type",
+            "did you mean `types`?",
+        ),
+        (
+            of("complete", json!({"costEstimate": "much"})),
+            "/costEstimate",
+            "number from 0",
+        ),
         (of("complete", json!({"metadata": 3})), "/metadata", "an object"),
         (of("fail", json!({"error": "no"})), "/error", "an object"),
         (of("fail", json!({"error": {}})), "/error/type", "is missing"),
-        (of("fail", json!({"error": {"type": "a b"}})), "/error/type", "letters, digits"),
-        (of("fail", json!({"error": {"type": "x"}, "outcome": "done"})), "/outcome", "`notDone`"),
-        (of("fail", json!({"error": {"type": "x"}, "retryAfter": "later"})), "/retryAfter", "`30s`"),
-        (of("heartbeat", json!({"chekpoint": 1})), "/chekpoint", "did you mean `checkpoint`?"),
+        (
+            of("fail", json!({"error": {"type": "a b"}})),
+            "/error/type",
+            "letters, digits",
+        ),
+        (
+            of("fail", json!({"error": {"type": "x"}, "outcome": "done"})),
+            "/outcome",
+            "`notDone`",
+        ),
+        (
+            of("fail", json!({"error": {"type": "x"}, "retryAfter": "later"})),
+            "/retryAfter",
+            "`30s`",
+        ),
+        (
+            of("heartbeat", json!({"chekpoint": 1})),
+            "/chekpoint",
+            "did you mean `checkpoint`?",
+        ),
     ];
     for ((path, body), pointer, says) in cases {
         let reply = world.post(&path, &body).await;
@@ -234,14 +343,25 @@ async fn ids_that_are_no_attempts_and_results_that_are_too_large_are_refused() {
     let (world, _) = drawing().await;
     let unknown = world.post("/v1/attempts/nonsense/heartbeat", &json!({})).await;
     assert_eq!(unknown.status, 404);
-    assert!(unknown.problem("attempt-unknown")["detail"].as_str().unwrap().contains("`nonsense`"));
+    assert!(
+        unknown.problem("attempt-unknown")["detail"]
+            .as_str()
+            .unwrap()
+            .contains("`nonsense`")
+    );
     let nobody = "/v1/attempts/att_00000000000000000000000000/complete";
     world.post(nobody, &json!({})).await.problem("attempt-superseded");
     let attempt = world.leased().await;
     let large = json!({"result": "x".repeat(300 * 1024)});
-    let refused = world.say(&attempt, "complete", &large).await.problem("variables-too-large");
+    let refused = world
+        .say(&attempt, "complete", &large)
+        .await
+        .problem("variables-too-large");
     assert_eq!(refused["errors"][0]["pointer"], "/result");
-    world.say(&attempt, "complete", &json!({"result": "small"})).await.expect(200);
+    world
+        .say(&attempt, "complete", &json!({"result": "small"}))
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
@@ -250,5 +370,8 @@ async fn a_type_that_nothing_serves_needs_a_runner_and_the_error_says_so() {
     let unrouted = DRAWING.replace("    runner: gpu\n", "");
     let problem = world.apply(&unrouted).await.problem("definition-invalid");
     let said = problem.to_string();
-    assert!(said.contains("no runner serves type `render`") && said.contains("external `runner`"), "{said}");
+    assert!(
+        said.contains("no runner serves type `render`") && said.contains("external `runner`"),
+        "{said}"
+    );
 }

@@ -84,7 +84,9 @@ impl Model {
 
     /// An attempt of a program's is stored with its lease, and no other is.
     fn check_lease(&self, new: &Action, begun: &AttemptRecord) -> Checked {
-        let runner = self.with_definition(new).and_then(|(_, definition)| definition.runner.as_ref());
+        let runner = self
+            .with_definition(new)
+            .and_then(|(_, definition)| definition.runner.as_ref());
         ensure(
             runner.is_some() == begun.lease.is_some(),
             Invariant::AttemptBeforeEffect,

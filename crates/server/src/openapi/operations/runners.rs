@@ -3,7 +3,7 @@
 use sprag_engine::command;
 
 use super::{Answer, Operation, reference, text};
-use crate::openapi::ONCE;
+use crate::openapi::operation::ONCE;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "runners";
