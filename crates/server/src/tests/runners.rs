@@ -251,82 +251,84 @@ async fn a_program_that_hangs_up_while_it_waits_takes_no_work_with_it() {
     assert_eq!(last["id"], attempt["id"], "whoever is there performs it");
 }
 
-#[tokio::test]
-async fn what_programs_send_wrong_is_named_with_its_place_and_its_remedy() {
-    let (world, _) = drawing().await;
-    let lease = |body: Value| ("/v1/runners/lease".to_owned(), body);
-    let attempt = world.leased().await;
-    let of = |verb: &str, body: Value| (format!("/v1/attempts/{}/{verb}", attempt["id"].as_str().unwrap()), body);
-    let cases = [
-        (lease(json!({})), "/types", "at least one type"),
-        (lease(json!({"types": "render"})), "/types", "list of texts"),
+/// What is wrong with a request for work, where, and what is said about it.
+fn wrong_leases() -> Vec<(Value, &'static str, &'static str)> {
+    vec![
+        (json!({}), "/types", "at least one type"),
+        (json!({"types": "render"}), "/types", "list of texts"),
+        (json!({"types": ["render", ""]}), "/types/1", "from 1 to 512 bytes"),
         (
-            lease(json!({"types": ["render", ""]})),
-            "/types/1",
-            "from 1 to 512 bytes",
-        ),
-        (
-            lease(json!({"types": ["render"], "max": 0})),
+            json!({"types": ["render"], "max": 0}),
             "/max",
             "`0` is not a whole number from 1 to 100",
         ),
         (
-            lease(json!({"types": ["render"], "leaseSeconds": 1.5})),
+            json!({"types": ["render"], "leaseSeconds": 1.5}),
             "/leaseSeconds",
             "from 1 to 3600",
         ),
+        (json!({"types": ["render"], "wait": "soon"}), "/wait", "such as `30s`"),
+        (json!({"types": ["render"], "wait": -1}), "/wait", "`-1`"),
         (
-            lease(json!({"types": ["render"], "wait": "soon"})),
-            "/wait",
-            "such as `30s`",
-        ),
-        (lease(json!({"types": ["render"], "wait": -1})), "/wait", "`-1`"),
-        (
-            lease(json!({"types": ["render"], "runner": ""})),
+            json!({"types": ["render"], "runner": ""}),
             "/runner",
             "from 1 to 512 bytes",
         ),
+        (json!({"types": ["render"], "tags": [7]}), "/tags/0", "`7` is not text"),
+        (json!({"types": vec!["x"; 101]}), "/types", "at most 100"),
         (
-            lease(json!({"types": ["render"], "tags": [7]})),
-            "/tags/0",
-            "`7` is not text",
-        ),
-        (lease(json!({"types": vec!["x"; 101]})), "/types", "at most 100"),
-        (
-            lease(json!({"type": ["render"], "types": ["x"]})),
+            json!({"type": ["render"], "types": ["x"]}),
             "/type",
             "did you mean `types`?",
         ),
+    ]
+}
+
+/// The same for what is said about an attempt.
+fn wrong_words() -> Vec<((&'static str, Value), &'static str, &'static str)> {
+    vec![
         (
-            of("complete", json!({"costEstimate": "much"})),
+            ("complete", json!({"costEstimate": "much"})),
             "/costEstimate",
             "number from 0",
         ),
-        (of("complete", json!({"metadata": 3})), "/metadata", "an object"),
-        (of("fail", json!({"error": "no"})), "/error", "an object"),
-        (of("fail", json!({"error": {}})), "/error/type", "is missing"),
+        (("complete", json!({"metadata": 3})), "/metadata", "an object"),
+        (("fail", json!({"error": "no"})), "/error", "an object"),
+        (("fail", json!({"error": {}})), "/error/type", "is missing"),
         (
-            of("fail", json!({"error": {"type": "a b"}})),
+            ("fail", json!({"error": {"type": "a b"}})),
             "/error/type",
             "letters, digits",
         ),
         (
-            of("fail", json!({"error": {"type": "x"}, "outcome": "done"})),
+            ("fail", json!({"error": {"type": "x"}, "outcome": "done"})),
             "/outcome",
             "`notDone`",
         ),
         (
-            of("fail", json!({"error": {"type": "x"}, "retryAfter": "later"})),
+            ("fail", json!({"error": {"type": "x"}, "retryAfter": "later"})),
             "/retryAfter",
             "`30s`",
         ),
         (
-            of("heartbeat", json!({"chekpoint": 1})),
+            ("heartbeat", json!({"chekpoint": 1})),
             "/chekpoint",
             "did you mean `checkpoint`?",
         ),
-    ];
-    for ((path, body), pointer, says) in cases {
+    ]
+}
+
+#[tokio::test]
+async fn what_programs_send_wrong_is_named_with_its_place_and_its_remedy() {
+    let (world, _) = drawing().await;
+    let attempt = world.leased().await;
+    let leases = wrong_leases().into_iter();
+    let leases = leases.map(|(body, pointer, says)| ("/v1/runners/lease".to_owned(), body, pointer, says));
+    let words = wrong_words().into_iter().map(|((verb, body), pointer, says)| {
+        let path = format!("/v1/attempts/{}/{verb}", attempt["id"].as_str().unwrap());
+        (path, body, pointer, says)
+    });
+    for (path, body, pointer, says) in leases.chain(words) {
         let reply = world.post(&path, &body).await;
         let problem = reply.problem("body-invalid");
         assert_eq!(reply.status, 422, "{body}");
