@@ -69,7 +69,9 @@ fn assert_clean(what: &str, bytes: &[u8]) {
 fn values(visit: &Visit) -> Vec<String> {
     let mut values: Vec<String> = visit.headers.iter().map(|(_, value)| value.clone()).collect();
     let query = visit.path.split_once('?').map(|(_, query)| query).unwrap_or_default();
-    let pairs = url::form_urlencoded::parse(query.as_bytes()).chain(url::form_urlencoded::parse(&visit.body));
+    let is_form = visit.header("content-type").is_some_and(|kind| kind.contains("form"));
+    let form: &[u8] = if is_form { &visit.body } else { b"" };
+    let pairs = url::form_urlencoded::parse(query.as_bytes()).chain(url::form_urlencoded::parse(form));
     values.extend(pairs.map(|(_, value)| value.into_owned()));
     let mut open: Vec<Value> = serde_json::from_slice(&visit.body).into_iter().collect();
     while let Some(value) = open.pop() {
@@ -206,7 +208,7 @@ impl Rig {
         let both = "{{secrets.from_env}} and {{secrets.from_vault}}";
         let webhook = |path: &str| {
             json!({ "type": "webhook", "config": {
-                "url": format!("{}?key={{{{secrets.from_file}}}}", self.echo.url(path)),
+                "url": format!("{}?key={{{{secrets.from_file | urlencode}}}}", self.echo.url(path)),
                 "headers": { "Authorization": "Bearer {{secrets.from_env}}" },
                 "payload": { "secrets": both },
             } })

@@ -2,8 +2,8 @@
 //!
 //! A secret is found as it is, percent-encoded, JSON-escaped (both up to twice over, JSON inside JSON four times,
 //! whatever was chosen to be escaped), and inside base64 of either alphabet at any alignment, as it is or as JSON
-//! escapes it; also the part of it that is left where a text was
-//! cut. What comes out holds none of these forms, and masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
+//! escapes it; also the part of it that is left where a text was cut. What comes out holds none of these forms, and
+//! masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
 //! half of every text.
 
 mod base64;
