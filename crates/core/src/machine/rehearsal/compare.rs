@@ -144,7 +144,7 @@ fn delays(expected: &Node, course: &Course, unmet: &mut Vec<Unmet>) {
     }
 }
 
-/// A map fits any request; a list fits the requests in order.
+/// A map fits any request; a list fits all requests, in order.
 fn requests(expected: &Node, sent: &[Value], unmet: &mut Vec<Unmet>) {
     let against = |field: &str, node: &Node, request: &Value| {
         let mut differing = Vec::new();
@@ -152,8 +152,12 @@ fn requests(expected: &Node, sent: &[Value], unmet: &mut Vec<Unmet>) {
         differing
     };
     if let Content::List(nodes) = &expected.content {
-        for (position, node) in nodes.iter().enumerate() {
-            let request = sent.get(position).unwrap_or(&Value::Null);
+        if nodes.len() != sent.len() {
+            let lines: Vec<String> = sent.iter().map(line).collect();
+            unmet.push(Unmet::new("sent", expected.at, expected.to_value(), json!(lines)));
+            return;
+        }
+        for (position, (node, request)) in nodes.iter().zip(sent).enumerate() {
             unmet.extend(against(&format!("sent[{position}]"), node, request));
         }
         return;
@@ -166,6 +170,12 @@ fn requests(expected: &Node, sent: &[Value], unmet: &mut Vec<Unmet>) {
         Some(differing) => unmet.extend(differing),
         None => unmet.push(Unmet::new("sent", expected.at, expected.to_value(), Value::Null)),
     }
+}
+
+/// `POST https://crm.example.com/contacts`.
+fn line(request: &Value) -> String {
+    let text = |name: &str| request[name].as_str().unwrap_or_default();
+    format!("{} {}", text("method"), text("url"))
 }
 
 /// The same with the names of headers in lower case, as requests have them.

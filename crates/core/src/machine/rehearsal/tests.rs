@@ -326,8 +326,12 @@ fn only_what_an_expectation_names_is_compared_and_what_differs_is_said_where_it_
             r#"5:21 sent[0].method is "POST", expected "PUT""#,
         ),
         (
-            "sent: [{}, {}, { method: GET }]",
-            r#"5:20 sent[2] is nothing, expected {"method":"GET"}"#,
+            "sent: []",
+            r#"5:11 sent is ["POST https://a/1","GET https://a/2"], expected []"#,
+        ),
+        (
+            "sent: [{}, { method: PUT }]",
+            r#"5:26 sent[1].method is "GET", expected "PUT""#,
         ),
     ];
     for (expect, said) in table {

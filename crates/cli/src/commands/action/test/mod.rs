@@ -29,9 +29,9 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Really perform the attempts, with the configuration `sprag.NAME.toml`; only the time between them is skipped
-    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    #[arg(long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// The server's configuration: services, providers, what may be reached [default: the file's own, or sprag.toml]
+    /// The server's configuration, where there is no sandbox [default: the file's own, or sprag.toml]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
