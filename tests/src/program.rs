@@ -74,7 +74,9 @@ impl Program {
             }
             Language::TypeScript => {
                 let mut command = Command::new("node");
-                command.arg(root().join("tests/clients/worker.mjs")).env("SPRAG_RUNNER", client);
+                command
+                    .arg(root().join("tests/clients/worker.mjs"))
+                    .env("SPRAG_RUNNER", client);
                 command
             }
         };

@@ -75,7 +75,10 @@ impl Rig {
     }
 
     fn action(&mut self, execution: &str) -> Value {
-        let list = self.client.get(&format!("/v1/actions?executionId={execution}")).unwrap();
+        let list = self
+            .client
+            .get(&format!("/v1/actions?executionId={execution}"))
+            .unwrap();
         list.body["data"][0].clone()
     }
 
@@ -105,22 +108,36 @@ fn name(language: Language) -> String {
 
 fn outcomes(action: &Value) -> Vec<&str> {
     let attempts = action["attempts"].as_array().unwrap().iter();
-    attempts.map(|attempt| attempt["outcome"].as_str().unwrap_or("-")).collect()
+    attempts
+        .map(|attempt| attempt["outcome"].as_str().unwrap_or("-"))
+        .collect()
 }
 
 fn mark(folder: &Path, name: &str) {
-    wait::until(&format!("the mark `{name}`"), GUARD, || folder.join(name).exists().then_some(()));
+    wait::until(&format!("the mark `{name}`"), GUARD, || {
+        folder.join(name).exists().then_some(())
+    });
 }
 
 /// What the runner does well and what goes wrong inside of it.
 fn outcomes_and_retries(rig: &mut Rig) {
     let (id, _) = rig.begin("plain");
     let queued = rig.until(&id, "queued");
-    let shown = rig.client.get(&format!("/v1/actions/{}", queued["id"].as_str().unwrap())).unwrap().body;
-    assert_eq!((&shown["waiting"]["for"], &shown["waiting"]["object"]), (&json!("runner"), &json!(name(rig.language))));
+    let shown = rig
+        .client
+        .get(&format!("/v1/actions/{}", queued["id"].as_str().unwrap()))
+        .unwrap()
+        .body;
+    assert_eq!(
+        (&shown["waiting"]["for"], &shown["waiting"]["object"]),
+        (&json!("runner"), &json!(name(rig.language)))
+    );
     let program = rig.program();
     let done = rig.until(&id, "succeeded");
-    assert_eq!((&done["result"]["process"], outcomes(&done)), (&json!(program.id()), vec!["done"]));
+    assert_eq!(
+        (&done["result"]["process"], outcomes(&done)),
+        (&json!(program.id()), vec!["done"])
+    );
     let (id, _) = rig.begin("refused");
     let done = rig.until(&id, "succeeded");
     assert_eq!(outcomes(&done), ["notDone", "done"]);
@@ -129,7 +146,10 @@ fn outcomes_and_retries(rig: &mut Rig) {
     let done = rig.until(&id, "succeeded");
     assert_eq!(outcomes(&done), ["unknown", "done"]);
     let message = done["attempts"][0]["error"]["message"].as_str().unwrap();
-    assert!(message.contains("it broke with") && !message.contains(CANARY), "{message}");
+    assert!(
+        message.contains("it broke with") && !message.contains(CANARY),
+        "{message}"
+    );
     let (id, _) = rig.begin("steps");
     let done = rig.until(&id, "succeeded");
     assert_eq!(done["result"]["checkpoint"], json!({"step": 7}));
@@ -138,7 +158,11 @@ fn outcomes_and_retries(rig: &mut Rig) {
     let action = rig.until(&id, "running");
     let cancel = format!("/v1/actions/{}/cancel", action["id"].as_str().unwrap());
     assert_eq!(rig.client.post(&cancel, &json!({})).unwrap().status, 200);
-    assert_eq!(outcomes(&rig.until(&id, "cancelled")), ["notDone"], "it heard of it and stopped");
+    assert_eq!(
+        outcomes(&rig.until(&id, "cancelled")),
+        ["notDone"],
+        "it heard of it and stopped"
+    );
     assert!(program.terminate(GUARD).success(), "it ends when it is asked to");
 }
 
@@ -152,7 +176,10 @@ fn killed(rig: &mut Rig) {
     program.kill();
     let other = rig.program();
     let done = rig.until(&id, "succeeded");
-    assert_eq!((&done["result"]["process"], outcomes(&done)), (&json!(other.id()), vec!["unknown", "done"]));
+    assert_eq!(
+        (&done["result"]["process"], outcomes(&done)),
+        (&json!(other.id()), vec!["unknown", "done"])
+    );
     let error = &done["attempts"][0]["error"];
     assert_eq!(error["type"], "timeout");
     assert!(error["message"].as_str().unwrap().contains("lease lost"), "{error}");
@@ -167,11 +194,17 @@ fn restarted(rig: &mut Rig) {
     for _ in 0..2 {
         rig.restart();
         let after = rig.until(&id, "running");
-        assert_eq!(after["attempts"][0]["id"], before["attempts"][0]["id"], "the same attempt goes on");
+        assert_eq!(
+            after["attempts"][0]["id"], before["attempts"][0]["id"],
+            "the same attempt goes on"
+        );
     }
     std::fs::write(folder.join("go"), "").unwrap();
     let done = rig.until(&id, "succeeded");
-    assert_eq!((&done["result"]["process"], outcomes(&done)), (&json!(program.id()), vec!["done"]));
+    assert_eq!(
+        (&done["result"]["process"], outcomes(&done)),
+        (&json!(program.id()), vec!["done"])
+    );
     // It asks for work again by itself.
     let (id, _) = rig.begin("plain-again");
     rig.until(&id, "succeeded");
@@ -180,7 +213,9 @@ fn restarted(rig: &mut Rig) {
 /// The store never holds what only the attempt was given.
 fn no_secret_is_kept(rig: &Rig) {
     for name in ["sprag.db", "sprag.db-wal"] {
-        let Ok(bytes) = std::fs::read(rig.folder.path().join(name)) else { continue };
+        let Ok(bytes) = std::fs::read(rig.folder.path().join(name)) else {
+            continue;
+        };
         let found = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
         assert!(!found, "{name} holds the secret");
     }
