@@ -251,82 +251,68 @@ async fn a_program_that_hangs_up_while_it_waits_takes_no_work_with_it() {
     assert_eq!(last["id"], attempt["id"], "whoever is there performs it");
 }
 
+/// A body, where it is wrong, and what the answer says about it.
+type Wrong = (Value, &'static str, &'static str);
+
+/// What is wrong about asking for work.
+fn wrong_asks() -> Vec<Wrong> {
+    let asks = |name: &str, value: Value| {
+        let mut asks = json!({"types": ["render"]});
+        asks[name] = value;
+        asks
+    };
+    vec![
+        (json!({}), "/types", "at least one type"),
+        (asks("types", json!("render")), "/types", "list of texts"),
+        (asks("types", json!(["render", ""])), "/types/1", "from 1 to 512 bytes"),
+        (asks("types", json!(vec!["x"; 101])), "/types", "at most 100"),
+        (asks("max", json!(0)), "/max", "`0` is not a whole number from 1 to 100"),
+        (asks("leaseSeconds", json!(1.5)), "/leaseSeconds", "from 1 to 3600"),
+        (asks("wait", json!("soon")), "/wait", "such as `30s`"),
+        (asks("wait", json!(-1)), "/wait", "`-1`"),
+        (asks("runner", json!("")), "/runner", "from 1 to 512 bytes"),
+        (asks("tags", json!([7])), "/tags/0", "`7` is not text"),
+        (asks("type", json!(["render"])), "/type", "did you mean `types`?"),
+    ]
+}
+
+/// What is wrong about saying how it ended, by the verb.
+fn wrong_ends() -> Vec<(&'static str, Wrong)> {
+    let fails = |name: &str, value: Value| {
+        let mut fails = json!({"error": {"type": "x"}});
+        fails[name] = value;
+        fails
+    };
+    let cost = json!({"costEstimate": "much"});
+    vec![
+        ("complete", (cost, "/costEstimate", "number from 0")),
+        ("complete", (json!({"metadata": 3}), "/metadata", "an object")),
+        ("fail", (fails("error", json!("no")), "/error", "an object")),
+        ("fail", (fails("error", json!({})), "/error/type", "is missing")),
+        (
+            "fail",
+            (fails("error", json!({"type": "a b"})), "/error/type", "letters, digits"),
+        ),
+        ("fail", (fails("outcome", json!("done")), "/outcome", "`notDone`")),
+        ("fail", (fails("retryAfter", json!("later")), "/retryAfter", "`30s`")),
+        (
+            "heartbeat",
+            (json!({"chekpoint": 1}), "/chekpoint", "did you mean `checkpoint`?"),
+        ),
+    ]
+}
+
 #[tokio::test]
 async fn what_programs_send_wrong_is_named_with_its_place_and_its_remedy() {
     let (world, _) = drawing().await;
-    let lease = |body: Value| ("/v1/runners/lease".to_owned(), body);
     let attempt = world.leased().await;
-    let of = |verb: &str, body: Value| (format!("/v1/attempts/{}/{verb}", attempt["id"].as_str().unwrap()), body);
-    let cases = [
-        (lease(json!({})), "/types", "at least one type"),
-        (lease(json!({"types": "render"})), "/types", "list of texts"),
-        (
-            lease(json!({"types": ["render", ""]})),
-            "/types/1",
-            "from 1 to 512 bytes",
-        ),
-        (
-            lease(json!({"types": ["render"], "max": 0})),
-            "/max",
-            "`0` is not a whole number from 1 to 100",
-        ),
-        (
-            lease(json!({"types": ["render"], "leaseSeconds": 1.5})),
-            "/leaseSeconds",
-            "from 1 to 3600",
-        ),
-        (
-            lease(json!({"types": ["render"], "wait": "soon"})),
-            "/wait",
-            "such as `30s`",
-        ),
-        (lease(json!({"types": ["render"], "wait": -1})), "/wait", "`-1`"),
-        (
-            lease(json!({"types": ["render"], "runner": ""})),
-            "/runner",
-            "from 1 to 512 bytes",
-        ),
-        (
-            lease(json!({"types": ["render"], "tags": [7]})),
-            "/tags/0",
-            "`7` is not text",
-        ),
-        (lease(json!({"types": vec!["x"; 101]})), "/types", "at most 100"),
-        (
-            lease(json!({"type": ["render"], "types": ["x"]})),
-            "/type",
-            "did you mean `types`?",
-        ),
-        (
-            of("complete", json!({"costEstimate": "much"})),
-            "/costEstimate",
-            "number from 0",
-        ),
-        (of("complete", json!({"metadata": 3})), "/metadata", "an object"),
-        (of("fail", json!({"error": "no"})), "/error", "an object"),
-        (of("fail", json!({"error": {}})), "/error/type", "is missing"),
-        (
-            of("fail", json!({"error": {"type": "a b"}})),
-            "/error/type",
-            "letters, digits",
-        ),
-        (
-            of("fail", json!({"error": {"type": "x"}, "outcome": "done"})),
-            "/outcome",
-            "`notDone`",
-        ),
-        (
-            of("fail", json!({"error": {"type": "x"}, "retryAfter": "later"})),
-            "/retryAfter",
-            "`30s`",
-        ),
-        (
-            of("heartbeat", json!({"chekpoint": 1})),
-            "/chekpoint",
-            "did you mean `checkpoint`?",
-        ),
-    ];
-    for ((path, body), pointer, says) in cases {
+    let id = attempt["id"].as_str().unwrap();
+    let asks = wrong_asks()
+        .into_iter()
+        .map(|wrong| ("/v1/runners/lease".to_owned(), wrong));
+    let ends = wrong_ends().into_iter();
+    let ends = ends.map(|(verb, wrong)| (format!("/v1/attempts/{id}/{verb}"), wrong));
+    for (path, (body, pointer, says)) in asks.chain(ends) {
         let reply = world.post(&path, &body).await;
         let problem = reply.problem("body-invalid");
         assert_eq!(reply.status, 422, "{body}");
