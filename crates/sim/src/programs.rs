@@ -10,12 +10,17 @@ use crate::clients::{Ask, Purpose};
 use crate::simulation::Simulation;
 use crate::violation::{Checked, Invariant, ensure};
 
+/// The machine whose actions are for programs.
+const SERVED: &str = "leases";
 /// How many programs wait for work at once.
 const WAITING_MAX: usize = 4;
 
 impl Simulation {
     /// Programs ask for work, and some go away.
     pub(crate) fn programs_ask(&mut self) {
+        if self.model.newest(SERVED).is_none() {
+            return;
+        }
         self.polls.retain_mut(is_waiting);
         if !self.polls.is_empty() && self.random.chance(1, 10) {
             let one = self.random.below(u64::try_from(self.polls.len()).unwrap_or(1));
@@ -30,7 +35,9 @@ impl Simulation {
     /// Somebody takes whatever there is, so that everything comes to rest.
     pub(crate) fn programs_take_all(&mut self) {
         self.polls.retain_mut(is_waiting);
-        if self.polls.is_empty() {
+        let mut open = self.model.actions.values().map(|known| &known.action);
+        let is_needed = open.any(|action| action.status.is_open() && action.body.runner.is_some());
+        if self.polls.is_empty() && is_needed {
             self.ask_for_work(Poll {
                 wants: Wants {
                     runner: None,

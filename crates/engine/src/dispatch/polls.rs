@@ -220,6 +220,9 @@ impl Polls {
 impl Dispatcher {
     /// Takes out those whose poll is over, with what is theirs.
     pub(crate) fn polls_over(&mut self, now: Timestamp) -> Vec<Grant> {
+        if self.polls.waiting.is_empty() {
+            return Vec::new();
+        }
         let hungry = self.hungry.iter().filter_map(|name| self.lines.get(name));
         let unread: Vec<&Route> = hungry.filter_map(|line| line.route.as_ref()).collect();
         self.polls.over(&unread, now)
