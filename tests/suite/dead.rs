@@ -226,8 +226,9 @@ fn many_dead_letters_are_listed_at_once_and_retried_at_their_pace_through_kills(
     for pace in &paces {
         println!("dead: {pace:.0} letters a second, {} were asked for", size.rate);
         let rate = f64::from(u32::try_from(size.rate).unwrap());
-        // What is caught up after a restart may show in a short life.
-        assert!(*pace <= rate * 1.5, "faster than its pace: {paces:?}");
+        // What is caught up after a restart shows in a short life, and the more so on a busy machine.
+        let most = if size.proves { rate * 1.5 } else { rate * 4.0 };
+        assert!(*pace <= most, "faster than its pace: {paces:?}");
         assert!(
             !size.proves || *pace >= rate * 0.7,
             "much slower than its pace: {paces:?}"
