@@ -37,6 +37,8 @@ pub enum Reply {
         /// The body, as JSON.
         body: String,
     },
+    /// It is answered with a body that breaks off.
+    Cut,
     /// The connection is closed without a word.
     HangUp,
     /// Nothing is ever said.
@@ -128,6 +130,12 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Visit>>, answer: &dyn Fn(&Visit) ->
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(visit.clone());
         match answer(&visit) {
             Reply::HangUp => return None,
+            Reply::Cut => {
+                let begun =
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"taken\": ";
+                reader.get_mut().write_all(begun.as_bytes()).ok()?;
+                return None;
+            }
             // Until the other side goes.
             Reply::Silence => drop(reader.read_to_end(&mut Vec::new())),
             Reply::Say { status, headers, body } => {

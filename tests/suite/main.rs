@@ -26,3 +26,4 @@ mod structure;
 mod telemetry;
 mod timers;
 mod validation;
+mod webhook;
