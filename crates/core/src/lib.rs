@@ -9,6 +9,7 @@ pub mod clock;
 pub mod duration;
 pub mod expression;
 pub mod filter;
+pub mod html;
 pub mod ids;
 pub mod json;
 pub mod machine;

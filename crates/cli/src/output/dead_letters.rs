@@ -55,9 +55,14 @@ pub(crate) fn dry_run(document: &Value) -> String {
     } else {
         ""
     };
+    let letters = if expected["count"] == 1 && more.is_empty() {
+        "dead letter"
+    } else {
+        "dead letters"
+    };
     let list = serde_json::json!({ "data": document["sample"] });
     format!(
-        "{}{more} dead letters would be retried; nothing was changed\n{}",
+        "{}{more} {letters} would be retried; nothing was changed\n{}",
         field(expected, "count"),
         actions(&list)
     )

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::expression::template::{CompileError, Limits, RenderError, Template};
+use crate::html;
 
 /// A mail's words, ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Mail {
         let mail = Self {
             subject: part("subject", str::to_owned)?,
             text: part("text", str::to_owned)?,
-            html: part("html", escaped)?,
+            html: part("html", html::escaped)?,
         };
         match &mail.subject {
             Some(subject) if subject.contains(['\r', '\n']) => Err(MailError::LineBreak),
@@ -75,22 +76,6 @@ fn part(
     let compiled = Template::compile(source).map_err(|errors| MailError::Compile { part, errors })?;
     let rendered = compiled.render_text(scope, Limits::default(), escape);
     rendered.map(Some).map_err(|source| MailError::Render { part, source })
-}
-
-/// The text as HTML shows it, between tags and inside quoted attributes.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

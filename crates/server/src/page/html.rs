@@ -1,20 +1,6 @@
 //! Text as HTML. Everything that goes into the page goes through here.
 
-/// Text without a meaning in HTML, as content and as the value of an attribute.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
+pub(super) use sprag_core::html::escaped;
 
 /// A sentence in which backticks stand around code.
 pub(super) fn prose(text: &str) -> String {
