@@ -4,11 +4,14 @@
 //! numbers in the statements are those of `sprag_core::action::Status`; they are written out, because only then does
 //! the planner see that a partial index holds them.
 
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, Row, params};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
+use super::bulk::{Insert, Places};
 use super::columns::{Column, limit, one_row, row, rows};
 use super::filter::Filter;
 use crate::records::Action;
@@ -17,11 +20,26 @@ use crate::traits::{ActionQuery, DueAction, OpenAction, ReadyKey, ReadyRef, Wind
 /// The greatest number of an open status.
 const OPEN_MAX: u8 = Status::Retrying as u8;
 
-pub(super) const INSERT: &str = "\
-    INSERT INTO action \
-    (id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body, \
-    fingerprint, died_at) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+static INSERT: LazyLock<Insert> = LazyLock::new(|| {
+    let columns = [
+        "id",
+        "execution",
+        "machine",
+        "action_id",
+        "kind",
+        "status",
+        "line",
+        "priority",
+        "run_at",
+        "created_at",
+        "error_kind",
+        "tags",
+        "body",
+        "fingerprint",
+        "died_at",
+    ];
+    Insert::into("action", &columns)
+});
 
 pub(super) const UPDATE: &str = "\
     UPDATE action SET kind = ?6, status = ?7, line = ?8, priority = ?9, run_at = ?10, error_kind = ?11, \
@@ -73,8 +91,20 @@ pub(super) const OPEN: &str = "\
     SELECT execution, id FROM action \
     WHERE status = ?1 AND status <= 3 AND (execution, id) > (?2, ?3) ORDER BY execution, id LIMIT ?4";
 
-/// Adds an action.
-pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Result<()> {
+/// Adds actions.
+pub(super) fn insert(connection: &Connection, records: &[&Action]) -> rusqlite::Result<()> {
+    INSERT.all(connection, records, |places, record| bind(places, record))?;
+    for record in records {
+        for tag in &record.tags {
+            connection
+                .prepare_cached(PUT_TAG)?
+                .execute(params![tag, record.id.to_bytes()])?;
+        }
+    }
+    Ok(())
+}
+
+fn bind(places: &mut Places<'_, '_>, record: &Action) -> rusqlite::Result<()> {
     let Action {
         id,
         execution,
@@ -92,30 +122,21 @@ pub(super) fn insert(connection: &Connection, record: &Action) -> rusqlite::Resu
         body,
         tags,
     } = record;
-    let params = params![
-        id.to_bytes(),
-        execution.to_bytes(),
-        machine,
-        action_id,
-        kind,
-        status,
-        line,
-        priority,
-        Column(*run_at),
-        Column(*created_at),
-        error_kind,
-        Column(tags.as_slice()),
-        body,
-        fingerprint,
-        died_at.map(Column),
-    ];
-    one_row(connection.prepare_cached(INSERT)?.execute(params)?)?;
-    for tag in tags {
-        connection
-            .prepare_cached(PUT_TAG)?
-            .execute(params![tag, id.to_bytes()])?;
-    }
-    Ok(())
+    places.put(id.to_bytes())?;
+    places.put(execution.to_bytes())?;
+    places.put(machine)?;
+    places.put(action_id)?;
+    places.put(kind)?;
+    places.put(status)?;
+    places.put(line)?;
+    places.put(priority)?;
+    places.put(Column(*run_at))?;
+    places.put(Column(*created_at))?;
+    places.put(error_kind)?;
+    places.put(Column(tags.as_slice()))?;
+    places.put(body)?;
+    places.put(fingerprint)?;
+    places.put(died_at.map(Column))
 }
 
 /// Writes an action as it is now.

@@ -2,9 +2,12 @@
 //!
 //! Machine, key, tags and time of creation never change: an update that names others finds no row.
 
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, Row, params};
 use sprag_core::ids::ExecutionId;
 
+use super::bulk::{Insert, Places};
 use super::columns::{Column, one_row, row};
 use super::filter::Filter;
 use crate::records::Execution;
@@ -13,10 +16,22 @@ use crate::traits::{ExecutionQuery, Variables};
 /// Variables up to this size live in the execution's row, so that a small execution is one row.
 pub(super) const VARIABLES_INLINE_MAX: usize = 2 * 1024;
 
-pub(super) const INSERT: &str = "\
-    INSERT INTO execution \
-    (id, machine, version, key, status, sequence, created_at, updated_at, tags, body, variables) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+static INSERT: LazyLock<Insert> = LazyLock::new(|| {
+    let columns = [
+        "id",
+        "machine",
+        "version",
+        "key",
+        "status",
+        "sequence",
+        "created_at",
+        "updated_at",
+        "tags",
+        "body",
+        "variables",
+    ];
+    Insert::into("execution", &columns)
+});
 
 /// `SQLite` rewrites the whole row in any case; unchanged variables are copied there, not sent again.
 pub(super) const UPDATE: &str = "\
@@ -60,8 +75,23 @@ pub(super) const HOLDER: &str = "\
 
 pub(super) const IS_RUNNING: &str = "SELECT 1 FROM execution WHERE id = ?1 AND status = 0";
 
-/// Adds an execution.
-pub(super) fn insert(connection: &Connection, record: &Execution) -> rusqlite::Result<()> {
+/// Adds executions.
+pub(super) fn insert(connection: &Connection, records: &[&Execution]) -> rusqlite::Result<()> {
+    INSERT.all(connection, records, |places, record| bind(places, record))?;
+    for record in records {
+        for tag in &record.tags {
+            connection
+                .prepare_cached(PUT_TAG)?
+                .execute(params![tag, record.id.to_bytes()])?;
+        }
+        if small(&record.variables).is_none() {
+            put_large_variables(connection, record.id, &record.variables)?;
+        }
+    }
+    Ok(())
+}
+
+fn bind(places: &mut Places<'_, '_>, record: &Execution) -> rusqlite::Result<()> {
     let Execution {
         id,
         machine,
@@ -75,29 +105,17 @@ pub(super) fn insert(connection: &Connection, record: &Execution) -> rusqlite::R
         variables,
         tags,
     } = record;
-    let params = params![
-        id.to_bytes(),
-        machine,
-        version,
-        key,
-        *status as u8,
-        sequence,
-        Column(*created_at),
-        Column(*updated_at),
-        Column(tags.as_slice()),
-        body,
-        small(variables),
-    ];
-    one_row(connection.prepare_cached(INSERT)?.execute(params)?)?;
-    for tag in tags {
-        connection
-            .prepare_cached(PUT_TAG)?
-            .execute(params![tag, id.to_bytes()])?;
-    }
-    if small(variables).is_none() {
-        put_large_variables(connection, *id, variables)?;
-    }
-    Ok(())
+    places.put(id.to_bytes())?;
+    places.put(machine)?;
+    places.put(version)?;
+    places.put(key)?;
+    places.put(*status as u8)?;
+    places.put(sequence)?;
+    places.put(Column(*created_at))?;
+    places.put(Column(*updated_at))?;
+    places.put(Column(tags.as_slice()))?;
+    places.put(body)?;
+    places.put(small(variables))
 }
 
 /// Writes an execution as it is now, its variables only when they changed.

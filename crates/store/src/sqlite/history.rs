@@ -1,41 +1,80 @@
 //! Histories: dense, append-only.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, params};
 use sprag_core::ids::ExecutionId;
 
+use super::bulk::Insert;
 use super::columns::{Column, bound, limit, one_row, row, rows};
 use crate::records::HistoryEntry;
 
-pub(super) const APPEND: &str = "INSERT INTO history (execution, sequence, at, body) VALUES (?1, ?2, ?3, ?4)";
+static APPEND: LazyLock<Insert> =
+    LazyLock::new(|| Insert::into("history", &["execution", "sequence", "at", "body"]));
 
-/// Asked beside the insert: in one statement, `SQLite` would go through a table of its own for every entry.
+/// Asked beside the insert, where memory does not say it: in one statement, `SQLite` would go through a table of its own
+/// for every entry.
 pub(super) const HAS: &str = "SELECT 1 FROM history WHERE execution = ?1 AND sequence = ?2";
 
 pub(super) const PAGE: &str = "\
     SELECT sequence, at, body FROM history WHERE execution = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
 
-/// Adds the next entry. One that would leave a gap before it changes no row.
-pub(super) fn append(connection: &Connection, record: &HistoryEntry) -> rusqlite::Result<()> {
-    let HistoryEntry {
-        execution,
-        sequence,
-        at,
-        body,
-    } = record;
-    if !follows(connection, *execution, *sequence)? {
-        return one_row(0);
-    }
-    let params = params![execution.to_bytes(), sequence, Column(*at), body];
-    one_row(connection.prepare_cached(APPEND)?.execute(params)?)
+/// How many histories the writer remembers the end of.
+const ENDS_MAX: usize = 4_096;
+
+/// Where histories end that were written lately, so that the next entry of each is known to follow without a look. What was
+/// rolled back or deleted must be forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    // Looked up by id only, never iterated: the random seed of the map decides nothing.
+    newest: HashMap<ExecutionId, u64>,
 }
 
-/// Whether the entry before this one is there, or this one is the first.
-fn follows(connection: &Connection, execution: ExecutionId, sequence: u64) -> rusqlite::Result<bool> {
-    match sequence.checked_sub(1) {
-        None => Ok(false),
-        Some(0) => Ok(true),
-        Some(before) => Ok(row(connection, HAS, params![execution.to_bytes(), before], |_| Ok(()))?.is_some()),
+impl Ends {
+    /// Knows nothing any more.
+    pub(super) fn forget(&mut self) {
+        self.newest.clear();
     }
+
+    /// Whether the entry before this one is there, or this one is the first; it is the newest from now on.
+    fn follows(&mut self, connection: &Connection, entry: &HistoryEntry) -> rusqlite::Result<bool> {
+        let HistoryEntry {
+            execution, sequence, ..
+        } = entry;
+        let Some(before) = sequence.checked_sub(1) else {
+            return Ok(false);
+        };
+        if self.newest.len() >= ENDS_MAX {
+            self.newest.clear();
+        }
+        if before > 0 && self.newest.insert(*execution, *sequence) != Some(before) {
+            return Ok(row(connection, HAS, params![execution.to_bytes(), before], |_| Ok(()))?.is_some());
+        }
+        self.newest.insert(*execution, *sequence);
+        Ok(true)
+    }
+}
+
+/// Adds the next entries. One that would leave a gap before it changes no row.
+pub(super) fn append(connection: &Connection, ends: &mut Ends, records: &[&HistoryEntry]) -> rusqlite::Result<()> {
+    for record in records {
+        if !ends.follows(connection, record)? {
+            return one_row(0);
+        }
+    }
+    APPEND.all(connection, records, |places, record| {
+        let HistoryEntry {
+            execution,
+            sequence,
+            at,
+            body,
+        } = record;
+        places.put(execution.to_bytes())?;
+        places.put(sequence)?;
+        places.put(Column(*at))?;
+        places.put(body)
+    })
 }
 
 /// A page of a history, oldest first.

@@ -4,7 +4,9 @@
 //! process never writes beside this one. A commit returns once it is on disk.
 
 mod actions;
+mod apply;
 mod backup;
+mod bulk;
 mod columns;
 mod counts;
 mod errors;

@@ -16,11 +16,11 @@ use sprag_core::time::Timestamp;
 use super::backup::Copying;
 use super::errors::classify;
 use super::lock::Lock;
+use super::history::Ends;
 use super::{
-    actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, search,
-    shards, timers,
+    actions, apply, executions, facts, idempotency, inbox, jobs, lives, machines, receipts, retention, search, shards,
+    timers,
 };
-use crate::checks;
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
@@ -39,6 +39,7 @@ pub struct Writer {
     connection: Connection,
     log_pages: Arc<AtomicU32>,
     restart_at: u32,
+    ends: Ends,
     copying: Arc<Copying>,
     _lock: Arc<Lock>,
 }
@@ -56,6 +57,7 @@ impl Writer {
             connection,
             log_pages,
             restart_at: LOG_PAGES_MAX,
+            ends: Ends::default(),
             copying,
             _lock: lock,
         })
@@ -127,12 +129,13 @@ impl LaneStore for Writer {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|problem| classify(&problem))?;
-        shards::check(&transaction, fences)?;
-        for mutation in mutations {
-            checks::check(mutation)?;
-            apply(&transaction, mutation).map_err(|problem| classify(&problem))?;
+        let written = shards::check(&transaction, fences)
+            .and_then(|()| apply::all(&transaction, &mut self.ends, mutations))
+            .and_then(|()| transaction.commit().map_err(|problem| classify(&problem)));
+        if written.is_err() {
+            self.ends.forget();
         }
-        transaction.commit().map_err(|problem| classify(&problem))?;
+        written?;
         self.checkpoint()
     }
 
@@ -262,33 +265,6 @@ fn load_execution(connection: &Connection, id: ExecutionId) -> rusqlite::Result<
         timers: timers::of(connection, id)?,
         inbox: inbox::of(connection, id)?,
     }))
-}
-
-fn apply(connection: &Connection, mutation: &Mutation) -> rusqlite::Result<()> {
-    match mutation {
-        Mutation::InsertMachineVersion(record) => machines::insert(connection, record),
-        Mutation::InsertExecution(record) => executions::insert(connection, record),
-        Mutation::UpdateExecution { execution, variables } => executions::update(connection, execution, *variables),
-        Mutation::AppendHistory(record) => history::append(connection, record),
-        Mutation::InsertAction(record) => actions::insert(connection, record),
-        Mutation::UpdateAction(record) => actions::update(connection, record),
-        Mutation::PutTimer(record) => timers::put(connection, record),
-        Mutation::DeleteTimer(key) => timers::delete(connection, *key),
-        Mutation::InsertInbox(record) => inbox::insert(connection, record),
-        Mutation::DeleteInbox { execution, position } => inbox::delete(connection, *execution, *position),
-        Mutation::InsertReceipt(record) => receipts::insert(connection, record),
-        Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
-        Mutation::PutIdempotency(record) => idempotency::put(connection, record),
-        Mutation::DeleteIdempotency(scope) => idempotency::delete(connection, *scope),
-        Mutation::PutLife(record) => lives::put(connection, record),
-        Mutation::PutFact(record) => facts::put(connection, record),
-        Mutation::DeleteFact { kind, key } => facts::delete(connection, *kind, key),
-        Mutation::DeleteExecution(id) => retention::delete(connection, *id),
-        Mutation::PutJob(record) => jobs::put(connection, record),
-        Mutation::InsertJobItem(record) => jobs::insert_item(connection, record),
-        Mutation::DeleteJobItems { job, up_to } => jobs::delete_items(connection, *job, *up_to),
-        Mutation::DeleteJob(id) => jobs::delete(connection, *id),
-    }
 }
 
 #[cfg(test)]
