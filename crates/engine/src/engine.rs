@@ -14,10 +14,11 @@ use sprag_store::traits::Readers;
 use tokio::sync::{broadcast, watch};
 
 use crate::command::Command;
+use crate::committer::Beside;
 use crate::grants::Masks;
 use crate::handle::{Handle, HandleParts};
 use crate::inbox::{Inbox, Wake};
-use crate::lane::{Change, Fatal, Lane, Parts, Publish};
+use crate::lane::{Change, Committer, Fatal, Lane, Parts, Publish, may_overlap};
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, Options};
 use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
@@ -29,6 +30,9 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 
 /// How long the lane looks for outcomes before it sleeps, in microseconds.
 const SPIN_MICROS: u64 = 60;
+
+/// Commands that go first when more than these wait and nothing is being written.
+const FIRST_PART: usize = 32;
 
 /// What an engine is built from.
 pub struct Builder {
@@ -130,6 +134,7 @@ impl Builder {
             options,
         } = self;
         let (sender, receiver) = mpsc::channel();
+        let committer: Box<dyn Committer> = Box::new(Beside::start(sender.clone())?);
         let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
         let masks = Masks::default();
@@ -139,6 +144,7 @@ impl Builder {
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let lane = Lane::open(Parts {
             store,
+            committer: Some(committer),
             hands: Box::new(hands),
             clock: Arc::clone(&clock),
             entropy,
@@ -259,7 +265,7 @@ fn run(
     loop {
         let now = clock.now();
         if until.is_some_and(|until| now >= until || lane.performing() == 0) {
-            return Ok(());
+            return lane.come_to_rest();
         }
         let wake = lane.next_wake().min(until.unwrap_or(Timestamp::MAX));
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
@@ -274,11 +280,12 @@ fn run(
             Ok(Wake::Command(command, at)) => {
                 oldest = Some(at);
                 batch.push(command);
-                fill(&mut batch, receiver)
+                fill(&mut batch, receiver, lane.is_writing())
             }
+            Ok(Wake::Written) => Stop::NotAsked,
             Ok(Wake::Stop) => Stop::Asked,
             Err(RecvTimeoutError::Timeout) => Stop::NotAsked,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => return lane.come_to_rest(),
         };
         if stop == Stop::Asked {
             lane.stop_starting();
@@ -287,7 +294,10 @@ fn run(
         }
         is_quiet = batch.len() <= 1;
         metrics.begin(clock.micros(), oldest);
-        lane.tick(batch)?;
+        lane.advance()?;
+        if !batch.is_empty() || lane.next_wake() <= clock.now() {
+            lane.tick(batch)?;
+        }
         metrics.rest(lane.running(), lane.leased());
     }
 }
@@ -318,11 +328,14 @@ enum Stop {
     NotAsked,
 }
 
-/// Takes whatever else waits, without waiting for it: the next batch gathers while this one is on its way to disk.
-fn fill(batch: &mut Vec<Command>, receiver: &Receiver<Wake>) -> Stop {
-    while batch.len() < BATCH_MAX {
+/// Takes what else waits, without waiting for it. While a batch is being written there is time to take all of it; otherwise
+/// a part of many everyday commands goes first, so that writing it and deciding on the others go side by side.
+fn fill(batch: &mut Vec<Command>, receiver: &Receiver<Wake>, is_writing: bool) -> Stop {
+    let goes_first = |batch: &[Command]| !is_writing && batch.len() == FIRST_PART && may_overlap(batch);
+    while batch.len() < BATCH_MAX && !goes_first(batch) {
         match receiver.try_recv() {
             Ok(Wake::Command(command, _)) => batch.push(command),
+            Ok(Wake::Written) => {}
             Ok(Wake::Stop) => return Stop::Asked,
             Err(_) => return Stop::NotAsked,
         }

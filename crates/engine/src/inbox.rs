@@ -24,6 +24,8 @@ const POLLS_MAX: usize = 2_000;
 pub(crate) enum Wake {
     /// Somebody asks for something, since that microsecond.
     Command(Command, u64),
+    /// A batch was written beside the lane.
+    Written,
     /// Start nothing more, end when nothing is under way.
     Stop,
 }

@@ -68,6 +68,7 @@ pub mod alerts;
 mod case;
 mod closings;
 pub mod command;
+mod committer;
 pub mod control;
 pub mod convert;
 mod decide;

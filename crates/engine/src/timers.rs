@@ -114,6 +114,11 @@ impl Timers {
         due
     }
 
+    /// Whether the next stretch is to be read.
+    pub(crate) fn is_hungry(&self, now: Timestamp) -> bool {
+        now >= self.horizon()
+    }
+
     /// Reads the next stretch from the store once the horizon has been reached.
     pub(crate) fn refill(&mut self, store: &mut dyn LaneStore, shard: ShardId, now: Timestamp) -> Result<(), Error> {
         let until = now.plus(HORIZON_MILLIS);

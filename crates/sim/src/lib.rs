@@ -38,6 +38,7 @@
 //! - [`Mutant::KeysHidden`]: a lane does not see who holds a key.
 //! - [`Mutant::LineReversed`]: a lane that reads a line takes the last for the first.
 
+mod beside;
 mod clients;
 mod describe;
 mod hands;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use sprag_engine::command::{Command, Reply};
-use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::lane::{Fatal, Lane, Parts};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
+use crate::beside::Beside;
 use crate::clients::{Ask, Clients, Purpose};
 use crate::describe;
 use crate::hands::SimulatedHands;
@@ -46,6 +47,7 @@ impl Simulation {
         self.world.lock().starts_left = None;
         let opened = Lane::open(Parts {
             store: Box::new(self.disk.open()),
+            committer: Some(Box::new(Beside::default())),
             hands: Box::new(hands),
             clock: Arc::clone(&self.lane_clock) as Arc<dyn Clock>,
             entropy: Box::new(move || entropy.bits()),
@@ -122,7 +124,7 @@ impl Simulation {
         self.trace
             .line(format_args!("{} stale process {} ticks", self.now(), stale.life));
         let (commands, replies) = self.commands(asks);
-        let ticked = stale.lane.tick(commands);
+        let ticked = self.decide(&mut stale.lane, commands);
         self.observe()?;
         match ticked {
             Ok(()) => self.stale = Some(stale),
@@ -154,7 +156,7 @@ impl Simulation {
         let failures = self.disk.lock().failures;
         self.ticks += 1;
         self.model.ticked();
-        let ticked = process.lane.tick(commands);
+        let ticked = self.decide(&mut process.lane, commands);
         self.observe()?;
         let (wake, opened_at) = (process.lane.next_wake(), process.opened_at);
         self.process = Some(process);
@@ -203,6 +205,17 @@ impl Simulation {
             Some(at) if at <= now || process.lane.performing() == 0 => self.crash("it went down"),
             _ => {}
         }
+    }
+
+    /// The lane decides in one batch, or in several of which none waits for the one before it to be written.
+    fn decide(&mut self, lane: &mut Lane, mut commands: Vec<Command>) -> Result<(), Fatal> {
+        for _ in 0..self.random.below(3) {
+            let first = usize::try_from(self.random.below(8)).unwrap_or(0).min(commands.len());
+            let others = commands.split_off(first);
+            lane.tick(std::mem::replace(&mut commands, others))?;
+        }
+        lane.tick(commands)?;
+        lane.come_to_rest()
     }
 
     fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {

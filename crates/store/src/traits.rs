@@ -198,6 +198,11 @@ pub enum Error {
 
 /// What a lane needs: load, commit, and the dispatcher's questions. Blocking: a lane has a thread of its own.
 pub trait LaneStore: Send {
+    /// Whether other processes write to the same store, so that what was read may be old a moment later.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Reads what a batch needs, as of the last commit.
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error>;
 

@@ -34,7 +34,7 @@ impl Lane {
             definition: machine.definition.to_string().into_bytes(),
             created_at: self.now,
         }));
-        self.machines.put((machine.id.clone(), version), Arc::clone(machine));
+        self.machines.put(&machine.id, version, Arc::clone(machine));
         Ok(Ok(Answer::Applied(Applied {
             id: machine.id.clone(),
             version,
@@ -51,7 +51,8 @@ impl Lane {
                 .find(|(name, _)| name == machine)
                 .map(|(_, version)| *version)
         };
-        self.batch.newest.get(machine).copied().or_else(stored)
+        let known = || self.machines.newest(machine);
+        self.batch.newest.get(machine).copied().or_else(stored).or_else(known)
     }
 
     fn version_with_digest(&mut self, machine: &Machine, newest: u32) -> Result<Option<u32>, Error> {

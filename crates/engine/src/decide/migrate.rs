@@ -55,7 +55,7 @@ impl Lane {
             newest: vec![machine.to_owned()],
             ..Default::default()
         };
-        let found = self.store.load(&wanted)?;
+        let found = self.store.get()?.load(&wanted)?;
         Ok(found.newest.first().map_or(1, |(_, version)| *version))
     }
 

@@ -86,7 +86,7 @@ impl Lane {
         if self.now < self.expiry_due {
             return Ok(());
         }
-        let first = self.store.first_to_expire(self.fence.shard, EXPIRED_MAX)?;
+        let first = self.store.get()?.first_to_expire(self.fence.shard, EXPIRED_MAX)?;
         let is_full = first.len() == EXPIRED_MAX;
         let next = first
             .iter()

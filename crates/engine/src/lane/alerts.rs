@@ -24,7 +24,7 @@ impl Lane {
         for alert in self.options.alerts.clone() {
             let (reply, mut answer) = oneshot::channel();
             let apply = Apply::from(std::sync::Arc::clone(alert.machine()));
-            self.one(Command::asked(Request::Apply(apply), reply))?;
+            self.alone(Command::asked(Request::Apply(apply), reply))?;
             let version = match answer.try_recv() {
                 Ok(Ok(Answer::Applied(applied))) => applied.version,
                 other => {

@@ -47,6 +47,24 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The execution that changed, if one did.
+    pub(super) fn execution(&self) -> Option<ExecutionId> {
+        match self {
+            Self::Execution { id, .. } => Some(*id),
+            Self::Action { .. } | Self::Machine { .. } => None,
+        }
+    }
+
+    /// The execution that is closed now, if one is.
+    pub(super) fn closed(&self) -> Option<ExecutionId> {
+        match self {
+            Self::Execution { id, status, .. } if !status.is_open() => Some(*id),
+            Self::Execution { .. } | Self::Action { .. } | Self::Machine { .. } => None,
+        }
+    }
+}
+
 /// How a record is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Write {

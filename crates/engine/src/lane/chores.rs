@@ -33,7 +33,7 @@ impl Lane {
     /// Reads what operators have set, as it is stored.
     pub(super) fn read_control(&mut self) -> Result<(), Error> {
         let board = self.board();
-        let old = std::mem::replace(&mut self.control, Control::read(self.store.as_mut())?);
+        let old = std::mem::replace(&mut self.control, Control::read(self.store.get()?)?);
         self.control.board = board;
         self.control.aged_at = self.now;
         for key in old.overrides.keys() {
@@ -73,7 +73,8 @@ impl Lane {
         let Some(Rejoining { after }) = self.control.rejoining else {
             return Ok(());
         };
-        let page = self.store.ready(self.fence.shard, "", after.as_ref(), CHORE_PAGE)?;
+        let shard = self.shard();
+        let page = self.rested()?.ready(shard, "", after.as_ref(), CHORE_PAGE)?;
         let is_last = page.len() < CHORE_PAGE;
         let after = page.last().map(|last| last.key);
         chores.extend(
@@ -97,7 +98,8 @@ impl Lane {
             chores.push(Chore::Swept(switch));
             return Ok(());
         };
-        let page = self.store.open(self.fence.shard, status.number(), after, CHORE_PAGE)?;
+        let shard = self.shard();
+        let page = self.rested()?.open(shard, status.number(), after, CHORE_PAGE)?;
         let is_last = page.len() < CHORE_PAGE;
         self.control.sweep = Some(Sweep {
             switch,
@@ -116,14 +118,13 @@ impl Lane {
         if self.now < self.control.aged_at {
             return Ok(());
         }
-        let page = self.store.aged(
-            self.fence.shard,
-            &AgedPage {
-                before: before(self.now, closed_millis),
-                after: self.control.aged_after,
-                limit: AGED_PAGE,
-            },
-        )?;
+        let shard = self.shard();
+        let wanted = AgedPage {
+            before: before(self.now, closed_millis),
+            after: self.control.aged_after,
+            limit: AGED_PAGE,
+        };
+        let page = self.rested()?.aged(shard, &wanted)?;
         let (mut executions, mut entries, mut seen) = (Vec::new(), 0, 0);
         for aged in &page {
             if aged.goes {

@@ -4,9 +4,12 @@ use sprag_core::ids::ExecutionId;
 use sprag_store::Error;
 
 use super::{Change, Lane};
-use crate::closings::{Closed, Closings};
+use crate::closings::Closings;
 use crate::command::{Answer, Command, Reply};
 use crate::view::ExecutionView;
+
+/// A closed execution, for those who wait for it.
+pub(super) type Told = ExecutionView;
 
 impl Lane {
     /// Where callers wait.
@@ -24,28 +27,30 @@ impl Lane {
         }
     }
 
-    /// Hands each execution that a batch closed to those who wait for it.
-    pub(super) fn tell_closed(&mut self, changes: &[Change]) {
+    /// The executions that a batch closed, as it left them: if anybody waits for one.
+    pub(super) fn closed_views(&mut self, changes: &[Change], commands: &[Command]) -> Vec<Told> {
+        if self.closings.is_empty() && commands.iter().all(|command| command.closed.is_none()) {
+            return Vec::new();
+        }
+        let closed: Vec<ExecutionId> = changes.iter().filter_map(Change::closed).collect();
+        // Whoever hears nothing because the view cannot be made reads the execution, and hears why.
+        let views = closed.into_iter().filter_map(|id| self.closed_view(id).ok().flatten());
+        views.collect()
+    }
+
+    /// Hands each execution that a batch closed to those who wait for it. Whoever began to wait after it was decided hears
+    /// that nothing comes, and reads it.
+    pub(super) fn tell_closed(&self, changes: &[Change], told: Vec<Told>) {
         if self.closings.is_empty() {
             return;
         }
-        for change in changes {
-            if let Change::Execution { id, status, .. } = change
-                && !status.is_open()
-            {
-                self.tell(*id, self.closings.take(*id));
+        for view in told {
+            for wait in self.closings.take(view.id) {
+                let _ = wait.send(view.clone());
             }
         }
-    }
-
-    fn tell(&mut self, id: ExecutionId, waits: Vec<Closed>) {
-        if waits.is_empty() {
-            return;
-        }
-        // Whoever hears nothing because the view cannot be made reads the execution, and hears why.
-        let Ok(Some(view)) = self.closed_view(id) else { return };
-        for wait in waits {
-            let _ = wait.send(view.clone());
+        for id in changes.iter().filter_map(Change::closed) {
+            drop(self.closings.take(id));
         }
     }
 

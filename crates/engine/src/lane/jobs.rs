@@ -97,8 +97,9 @@ impl Jobs {
 impl Lane {
     /// Reads the jobs that an earlier process left.
     pub(super) fn gather_jobs(&mut self) -> Result<(), Error> {
+        let shard = self.shard();
         let mut jobs = Jobs::new();
-        for row in self.store.open_jobs(self.shard())? {
+        for row in self.store.get()?.open_jobs(shard)? {
             jobs.open.insert(row.id, Job::from_row(row)?);
         }
         self.jobs = jobs;
@@ -149,7 +150,7 @@ impl Lane {
         if limit == 0 {
             return Ok(None);
         }
-        let found = self.store.find_actions(&Search {
+        let found = self.rested()?.find_actions(&Search {
             condition,
             before,
             limit,
@@ -168,7 +169,8 @@ impl Lane {
         if !self.jobs.may_forget {
             return Ok(None);
         }
-        let Some(row) = self.store.job_beyond(self.shard(), JOBS_KEPT)? else {
+        let shard = self.shard();
+        let Some(row) = self.rested()?.job_beyond(shard, JOBS_KEPT)? else {
             self.jobs.may_forget = false;
             return Ok(None);
         };

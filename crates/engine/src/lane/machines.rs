@@ -15,45 +15,70 @@ const MACHINES_MAX: usize = 1_000;
 /// Compiled machine versions, and the validators of their `input`.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
-    machines: BTreeMap<(String, u32), Arc<Machine>>,
+    machines: BTreeMap<String, BTreeMap<u32, Arc<Machine>>>,
+    /// How many versions that is.
+    kept: usize,
     validators: BTreeMap<(String, u32), Arc<jsonschema::Validator>>,
+    /// The newest version of machines, where only this lane makes new ones.
+    newest: BTreeMap<String, u32>,
 }
 
 impl Machines {
-    /// The version, compiled; read from the store the first time.
-    pub(crate) fn get(
+    /// The version, compiled, if it is in memory.
+    pub(crate) fn known(&self, machine: &str, version: u32) -> Option<Arc<Machine>> {
+        self.machines.get(machine)?.get(&version).map(Arc::clone)
+    }
+
+    /// The version, compiled, from the store.
+    pub(crate) fn read(
         &mut self,
         store: &mut dyn LaneStore,
         machine: &str,
         version: u32,
     ) -> Result<Option<Arc<Machine>>, Error> {
-        let key = (machine.to_owned(), version);
-        if let Some(known) = self.machines.get(&key) {
-            return Ok(Some(Arc::clone(known)));
-        }
         let Some(row) = store.machine_version(machine, version)? else {
             return Ok(None);
         };
         let compiled = compile(&row.definition).map_err(|detail| Error::Corrupt {
             detail: format!("machine `{machine}` version {version}: {detail}"),
         })?;
-        Ok(Some(self.put(key, Arc::new(compiled))))
+        Ok(Some(self.put(machine, version, Arc::new(compiled))))
     }
 
-    /// Keeps a version that was just applied.
-    pub(crate) fn put(&mut self, key: (String, u32), machine: Arc<Machine>) -> Arc<Machine> {
-        if self.machines.len() >= MACHINES_MAX {
-            self.machines.pop_first();
+    /// Keeps a version that was read, or just applied.
+    pub(crate) fn put(&mut self, machine: &str, version: u32, compiled: Arc<Machine>) -> Arc<Machine> {
+        if self.kept >= MACHINES_MAX
+            && let Some((_, versions)) = self.machines.pop_first()
+        {
+            self.kept = self.kept.saturating_sub(versions.len());
         }
-        self.machines.insert(key, Arc::clone(&machine));
-        machine
+        let versions = self.machines.entry(machine.to_owned()).or_default();
+        if versions.insert(version, Arc::clone(&compiled)).is_none() {
+            self.kept += 1;
+        }
+        compiled
     }
 
-    /// Forgets the versions of a machine after `version`: they were kept for a batch that was not stored.
-    pub(crate) fn forget_after(&mut self, machine: &str, version: u32) {
-        let stays = |(name, number): &(String, u32)| name != machine || *number <= version;
-        self.machines.retain(|key, _| stays(key));
-        self.validators.retain(|key, _| stays(key));
+    /// The newest version of a machine, if it is known for good.
+    pub(crate) fn newest(&self, machine: &str) -> Option<u32> {
+        self.newest.get(machine).copied()
+    }
+
+    /// Remembers newest versions that are stored. Those of some machines are enough.
+    pub(crate) fn learn(&mut self, newest: impl IntoIterator<Item = (String, u32)>) {
+        for (machine, version) in newest {
+            if self.newest.len() < MACHINES_MAX || self.newest.contains_key(&machine) {
+                self.newest.insert(machine, version);
+            }
+        }
+    }
+
+    /// Forgets everything about a machine: some of it was kept for a batch that was not stored.
+    pub(crate) fn forget(&mut self, machine: &str) {
+        let versions = self.machines.remove(machine);
+        self.kept = self.kept.saturating_sub(versions.map_or(0, |versions| versions.len()));
+        self.validators.retain(|(name, _), _| name != machine);
+        self.newest.remove(machine);
     }
 
     /// What is wrong with start variables, as (pointer, detail), by the version's `input`.

@@ -5,6 +5,8 @@ mod batch;
 mod cache;
 mod chores;
 mod closed;
+mod commit;
+mod held;
 mod jobs;
 mod leases;
 mod life;
@@ -15,6 +17,8 @@ mod wants;
 
 pub use batch::Change;
 pub(crate) use batch::{Batch, Write};
+pub(crate) use commit::may_overlap;
+pub use held::{Committer, Done, Work};
 pub(crate) use machines::compile;
 pub(crate) use tick::damaged;
 pub use tick::{Fatal, Lane, Parts, Publish};

@@ -8,7 +8,8 @@ use sprag_store::traits::{DueAction, Loaded};
 use sprag_store::{Error, Wanted};
 
 use super::batch::Batch;
-use super::tick::{Lane, damaged, is_kept};
+use super::commit::is_kept;
+use super::tick::{Lane, damaged};
 use crate::command::{AttemptRef, Internal, Request};
 use crate::convert;
 use crate::leases::Held;
@@ -26,12 +27,12 @@ impl Lane {
         let lost = self.all_running()?.into_iter();
         self.lost
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
-        for line in self.store.lines(self.fence.shard)? {
+        for line in self.store.get()?.lines(self.fence.shard)? {
             self.dispatcher.know(&line);
         }
         let mut after = None;
         loop {
-            let page = self.store.deferred(self.fence.shard, after, PAGE)?;
+            let page = self.store.get()?.deferred(self.fence.shard, after, PAGE)?;
             after = page.last().copied();
             let full = page.len() == PAGE;
             self.pending
@@ -47,7 +48,7 @@ impl Lane {
         let mut running = Vec::new();
         loop {
             let after = running.last().map(|found: &DueAction| found.action);
-            let page = self.store.running(self.fence.shard, after, PAGE)?;
+            let page = self.store.get()?.running(self.fence.shard, after, PAGE)?;
             let full = page.len() == PAGE;
             running.extend(page);
             if !full {
@@ -58,13 +59,8 @@ impl Lane {
 
     /// Drops everything derived from the failed batch and derives it again from what is stored.
     pub(super) fn forget(&mut self) -> Result<(), Error> {
-        for machine in self.batch.newest.keys() {
-            // What the batch applied on top of what is stored is not.
-            let stored = self.loaded.newest.iter().find(|(name, _)| name == machine);
-            self.machines
-                .forget_after(machine, stored.map_or(0, |(_, version)| *version));
-        }
-        self.batch = Batch::default();
+        let batch = std::mem::take(&mut self.batch);
+        self.unlearn(&batch);
         self.loaded = Loaded::default();
         self.cache.clear();
         self.timers = Timers::new();
@@ -75,17 +71,24 @@ impl Lane {
         for found in self.all_running()? {
             self.readopt(found.action, &held)?;
         }
-        for line in self.store.lines(self.fence.shard)? {
+        for line in self.store.get()?.lines(self.fence.shard)? {
             self.dispatcher.know(&line);
         }
         self.pending = kept;
         Ok(())
     }
 
+    /// Machine versions that a batch applied are not stored.
+    pub(super) fn unlearn(&mut self, batch: &Batch) {
+        for machine in batch.newest.keys() {
+            self.machines.forget(machine);
+        }
+    }
+
     /// An attempt that is under way keeps its permits, its lease if it is some program's, and its time to end if it was
     /// asked to.
     fn readopt(&mut self, action: ActionId, held: &BTreeMap<AttemptId, Held>) -> Result<(), Error> {
-        let found = self.store.load(&Wanted {
+        let found = self.store.get()?.load(&Wanted {
             actions: vec![action],
             ..Wanted::default()
         })?;

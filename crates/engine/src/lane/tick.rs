@@ -1,7 +1,7 @@
 //! One bounded step of a lane: load, decide, commit, and only then answer and act.
 //!
-//! Nothing is answered before it is durable, and no effect starts before its attempt is. No decision is taken on
-//! uncommitted state except inside its own batch. Time is read once per batch, so a batch is one instant.
+//! Nothing is answered before it is durable, and no effect starts before its attempt is. A decision may be taken on what is
+//! being written, but is itself written after it (see `commit.rs`). Time is read once per batch, so a batch is one instant.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,12 +18,14 @@ use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
 use super::alerts::Armed;
 use super::batch::{Batch, Change};
 use super::cache::Cache;
+use super::commit::{Decided, Open, may_overlap};
+use super::held::{Committer, Held};
 use super::jobs::Jobs;
 use super::machines::Machines;
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
 use crate::closings::Closings;
-use crate::command::{Answer, Code, Command, Internal, Refusal, Reply, Request};
+use crate::command::{Answer, Command, Internal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
 use crate::decide::EXPIRY_EVERY_MILLIS;
@@ -35,7 +37,7 @@ use crate::timers::{Due, Timers};
 use crate::view::execution_waiting;
 
 /// How long the engine's own work waits after the store refused to write, in milliseconds.
-const STORE_REST_MILLIS: u64 = 500;
+pub(super) const STORE_REST_MILLIS: u64 = 500;
 
 /// The lane cannot go on: the process must stop and recover by reading.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,8 @@ pub struct Fatal(#[from] pub Error);
 pub struct Parts {
     /// What remembers.
     pub store: Box<dyn LaneStore>,
+    /// What writes large batches while the lane decides on. Without it, the lane writes them all itself.
+    pub committer: Option<Box<dyn Committer>>,
     /// What acts.
     pub hands: Box<dyn Hands>,
     /// What tells the time.
@@ -65,11 +69,15 @@ pub type Publish = Box<dyn FnMut(&[Change]) + Send>;
 
 /// One writer.
 pub struct Lane {
-    pub(crate) store: Box<dyn LaneStore>,
+    pub(crate) store: Held,
+    /// Whether other processes write to the store too.
+    pub(super) is_shared: bool,
+    /// The batch that is being written beside the lane.
+    pub(super) under_way: Option<Box<Decided>>,
     pub(super) hands: Box<dyn Hands>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     entropy: Box<dyn FnMut() -> u64 + Send>,
-    publish: Publish,
+    pub(super) publish: Publish,
     pub(crate) options: Options,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) fence: Fence,
@@ -84,6 +92,8 @@ pub struct Lane {
     pub(super) alerts: Vec<Armed>,
     pub(super) closings: Closings,
     pub(crate) batch: Batch,
+    /// What was decided and is neither written nor on its way: what `batch` holds.
+    pub(super) open: Open,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
     /// The engine's own requests that come next.
@@ -91,7 +101,7 @@ pub struct Lane {
     /// What an earlier process left running and nobody has settled yet. Until then nothing begins.
     pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
-    store_rests_until: Option<Timestamp>,
+    pub(super) store_rests_until: Option<Timestamp>,
     pub(super) started_at: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
@@ -105,6 +115,7 @@ impl Lane {
     pub fn open(parts: Parts) -> Result<Self, Fatal> {
         let Parts {
             mut store,
+            committer,
             hands,
             clock,
             mut entropy,
@@ -117,7 +128,9 @@ impl Lane {
         let fence = store.acquire(shard)?;
         let now = clock.now();
         let mut lane = Self {
-            store,
+            is_shared: store.is_shared(),
+            store: Held::new(store, committer),
+            under_way: None,
             hands,
             mint: Mint::new(now, entropy()),
             clock,
@@ -132,6 +145,7 @@ impl Lane {
             alerts: Vec::new(),
             closings: Closings::default(),
             batch: Batch::default(),
+            open: Open::default(),
             loaded: Loaded::default(),
             pending: Vec::new(),
             lost: VecDeque::new(),
@@ -145,13 +159,11 @@ impl Lane {
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
             after_short_life: last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS),
         };
-        lane.store.commit(
-            &[lane.fence],
-            &[Mutation::PutLife(Life {
-                started_at: now,
-                seen_at: now,
-            })],
-        )?;
+        let life = Mutation::PutLife(Life {
+            started_at: now,
+            seen_at: now,
+        });
+        lane.store.commit(vec![lane.fence], vec![life])?;
         lane.arm_alerts()?;
         lane.gather()?;
         Ok(lane)
@@ -190,15 +202,22 @@ impl Lane {
         self.dispatcher.close();
     }
 
-    /// Decides on a batch of commands, commits it, then answers and acts.
+    /// Decides on commands, together with what is due. They are written at once, unless a batch is being written still: then
+    /// they are the beginning of the next one.
     pub fn tick(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+        if !may_overlap(&commands) {
+            self.come_to_rest()?;
+        }
+        if self.open.is_begun {
+            return self.decide_and_write(commands);
+        }
         self.now = self.now.max(self.clock.now());
         self.mint = Mint::new(self.now, (self.entropy)());
         let commands = self.gather_batch(commands)?;
-        match self.decide_all(&commands) {
-            Ok(replies) => self.commit(commands, replies),
-            Err(error) => self.fail(commands, error),
+        if !may_overlap(&commands) {
+            self.come_to_rest()?;
         }
+        self.decide_and_write(commands)
     }
 
     /// The commands with the engine's own: what was pending and what is due.
@@ -207,7 +226,10 @@ impl Lane {
         if commands.is_empty() && self.store_rests_until.is_some_and(|until| self.now < until) {
             return Ok(commands);
         }
-        self.timers.refill(self.store.as_mut(), self.fence.shard, self.now)?;
+        if self.timers.is_hungry(self.now) {
+            self.come_to_rest().map_err(|fatal| fatal.0)?;
+            self.timers.refill(self.store.get()?, self.fence.shard, self.now)?;
+        }
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
         }
@@ -236,9 +258,10 @@ impl Lane {
 
     /// Reads on in a line until it holds something that may be chosen, or nothing is left.
     fn refill(&mut self, line: &str) -> Result<(), Error> {
+        let shard = self.fence.shard;
         let mut after = None;
         loop {
-            let found = self.store.ready(self.fence.shard, line, after.as_ref(), LINE_MAX)?;
+            let found = self.rested()?.ready(shard, line, after.as_ref(), LINE_MAX)?;
             after = found.last().map(|last| last.key);
             if !self.dispatcher.refill(line, found) {
                 return Ok(());
@@ -246,7 +269,7 @@ impl Lane {
         }
     }
 
-    fn decide_all(&mut self, commands: &[Command]) -> Result<Vec<Reply>, Error> {
+    pub(super) fn decide_all(&mut self, commands: &[Command]) -> Result<Vec<Reply>, Error> {
         self.load(commands)?;
         self.delete_expired()?;
         let mut replies = Vec::with_capacity(commands.len());
@@ -311,9 +334,11 @@ impl Lane {
             self.want_leased(&command.request, &mut wanted);
             wanted.idempotency.extend(command.idempotency.map(|once| once.scope));
         }
-        // A thousand starts of one machine ask once for its newest version.
+        // A thousand starts of one machine ask once for its newest version, and not at all where nobody else can have
+        // made one since.
         wanted.newest.sort_unstable();
         wanted.newest.dedup();
+        wanted.newest.retain(|machine| self.machines.newest(machine).is_none());
         let first = Wanted {
             keys: std::mem::take(&mut wanted.keys),
             actions: std::mem::take(&mut wanted.actions),
@@ -325,7 +350,7 @@ impl Lane {
         let by_key = if first == Wanted::default() {
             Loaded::default()
         } else {
-            self.store.load(&first)?
+            self.store.get()?.load(&first)?
         };
         wanted.executions.extend(by_key.keys.iter().map(|(_, id)| *id));
         wanted
@@ -335,144 +360,18 @@ impl Lane {
         wanted.executions.dedup();
         wanted.executions.retain(|&id| !self.cache.contains(id));
         wanted.receipts = receipts_by_key(commands, &by_key);
+        if !self.is_shared {
+            self.machines.learn(by_key.newest.iter().cloned());
+        }
         self.loaded = by_key;
         if wanted != Wanted::default() {
-            let found = self.store.load(&wanted)?;
+            let found = self.store.get()?.load(&wanted)?;
             self.loaded.receipts.extend(found.receipts);
             for loaded in found.executions {
                 self.cache
                     .put(convert::aggregate_from(loaded).map_err(|error| damaged(&error))?);
             }
         }
-        Ok(())
-    }
-
-    /// Writes the batch; only when it is durable do answers and effects follow.
-    fn commit(&mut self, mut commands: Vec<Command>, replies: Vec<Reply>) -> Result<(), Fatal> {
-        let mut mutations = self.batch.mutations(|id| self.cache.get(id));
-        if self.signs_life(mutations.is_empty()) {
-            mutations.push(Mutation::PutLife(Life {
-                started_at: self.started_at,
-                seen_at: self.now,
-            }));
-            self.life_written_at = self.now;
-        }
-        if !mutations.is_empty() {
-            let began = self.clock.micros();
-            match self.store.commit(&[self.fence], &mutations) {
-                Ok(()) => self
-                    .metrics
-                    .committed(commands.len(), self.clock.micros().saturating_sub(began)),
-                Err(Error::Refused { detail }) if commands.len() > 1 => return self.one_by_one(commands, &detail),
-                Err(error) => return self.fail(commands, error),
-            }
-        }
-        self.store_rests_until = None;
-        self.keep_waits(&mut commands, &replies);
-        self.keep_polls(&mut commands, &replies);
-        self.act();
-        for (command, reply) in commands.into_iter().zip(replies) {
-            if let Some(sender) = command.reply {
-                // Whoever asked may have gone; what was decided stands.
-                let _ = sender.send(reply);
-            }
-        }
-        self.cache.shrink();
-        Ok(())
-    }
-
-    /// What follows once the batch is durable.
-    fn act(&mut self) {
-        let mut batch = std::mem::take(&mut self.batch);
-        self.count(&mut batch);
-        let changes = batch.changes(|id| self.cache.get(id));
-        self.tell_closed(&changes);
-        for change in &changes {
-            if let Change::Execution { id, .. } = change {
-                self.cache.forget_over(*id);
-            }
-        }
-        self.jobs.settle(batch.bulk, batch.ended.iter().map(|(id, _)| *id));
-        for (at, due) in batch.due {
-            self.timers.add(at, due);
-        }
-        self.pending.extend(batch.next);
-        self.control.board.show(&self.control.switches);
-        for job in batch.jobs {
-            match job.lease {
-                None => self.hands.start(job),
-                Some(_) => self.dispatcher.polls.grant(job),
-            }
-        }
-        self.answer_polls();
-        for attempt in batch.cancels {
-            self.hands.cancel(attempt);
-        }
-        for attempt in batch.abandons {
-            self.hands.abandon(attempt);
-        }
-        if !changes.is_empty() {
-            (self.publish)(&changes);
-        }
-    }
-
-    /// The store refused a record, which is a bug: each command is committed alone, and only the guilty one fails.
-    fn one_by_one(&mut self, commands: Vec<Command>, detail: &str) -> Result<(), Fatal> {
-        tracing::error!(
-            detail,
-            "the store refused a batch: committing its commands one at a time"
-        );
-        self.forget()?;
-        let (lost, others): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| is_lost(&command.request));
-        self.lost.extend(lost.into_iter().map(|command| command.request));
-        for _ in 0..self.lost.len() {
-            if let Some(request) = self.lost.pop_front() {
-                self.one(Command::own(request))?;
-            }
-        }
-        others.into_iter().try_for_each(|command| self.one(command))
-    }
-
-    pub(super) fn one(&mut self, command: Command) -> Result<(), Fatal> {
-        let commands = vec![command];
-        match self.decide_all(&commands) {
-            Ok(replies) => self.commit(commands, replies),
-            Err(error) => self.fail(commands, error),
-        }
-    }
-
-    /// Nothing of the batch was written: memory is read anew, whoever asked is told, the engine's own work waits.
-    fn fail(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
-        let code = match &error {
-            Error::Full => Code::StoreFull,
-            Error::ReadOnly => Code::StoreReadOnly,
-            Error::Refused { .. } => Code::StoreRefused,
-            Error::Failed { .. } | Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. } => {
-                Code::StoreFailed
-            }
-        };
-        tracing::error!(%error, code = code.text(), "a batch was not written");
-        self.metrics.commits_failed.add(1);
-        let is_fatal = matches!(
-            error,
-            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
-        );
-        let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
-        for Command { request, reply, .. } in commands {
-            match reply {
-                Some(sender) => {
-                    let _ = sender.send(Err(Refusal::new(code, error.to_string())));
-                }
-                None if waits && is_lost(&request) => self.lost.push_back(request),
-                None if waits && is_kept(&request) => self.pending.push(request),
-                None => {}
-            }
-        }
-        if is_fatal {
-            return Err(Fatal(error));
-        }
-        self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
-        self.forget()?;
         Ok(())
     }
 
@@ -486,7 +385,10 @@ impl Lane {
 
     /// The machine version an execution or action refers to.
     pub(crate) fn machine(&mut self, machine: &str, version: u32) -> Result<Option<Arc<Machine>>, Error> {
-        self.machines.get(self.store.as_mut(), machine, version)
+        match self.machines.known(machine, version) {
+            Some(known) => Ok(Some(known)),
+            None => self.machines.read(self.store.get()?, machine, version),
+        }
     }
 
     /// The machine version an execution is pinned to: stored with it, so it is always there.
@@ -496,19 +398,6 @@ impl Lane {
             detail: format!("machine `{name}` version {version} is not stored"),
         })
     }
-}
-
-/// Whether a request is about an attempt that an earlier process left running.
-fn is_lost(request: &Request) -> bool {
-    matches!(request, Request::Internal(Internal::Lost(..)))
-}
-
-/// The engine's own requests that must not be lost while the store rests: everything the store cannot bring back.
-pub(super) fn is_kept(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::Internal(Internal::Outcome { .. } | Internal::Overdue(_) | Internal::Continue(_))
-    )
 }
 
 pub(crate) fn damaged(error: &convert::Unreadable) -> Error {

@@ -111,6 +111,7 @@ impl Rig {
         self.lane = Some(
             Lane::open(Parts {
                 store: Box::new(self.store.clone()),
+                committer: None,
                 hands: Box::new(ScriptedHands(Arc::clone(&self.script))),
                 clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
                 entropy: Box::new(move || {

@@ -45,9 +45,7 @@ macro_rules! records {
 
 fn apply(connection: &Connection, ends: &mut Ends, run: &[Mutation]) -> rusqlite::Result<()> {
     match run {
-        [Mutation::InsertExecution(_), ..] => {
-            executions::insert(connection, records!(run, Mutation::InsertExecution))
-        }
+        [Mutation::InsertExecution(_), ..] => executions::insert(connection, records!(run, Mutation::InsertExecution)),
         [Mutation::AppendHistory(_), ..] => history::append(connection, ends, records!(run, Mutation::AppendHistory)),
         [Mutation::InsertAction(_), ..] => actions::insert(connection, records!(run, Mutation::InsertAction)),
         others => others.iter().try_for_each(|mutation| one(connection, ends, mutation)),
@@ -83,4 +81,3 @@ fn one(connection: &Connection, ends: &mut Ends, mutation: &Mutation) -> rusqlit
         Mutation::DeleteJob(id) => jobs::delete(connection, *id),
     }
 }
-

@@ -2,7 +2,8 @@
 //!
 //! A statement opens each tree of its table, runs, and closes them all again: for a row with a few indexes that is nearly
 //! half of what inserting it costs. Neighbours in a commit therefore share a statement, as many as go into one of the
-//! sizes below. All rows of a call are inserted, in order, or an error says so.
+//! sizes below. All rows of a call are inserted, in order, or an error says so: then the whole transaction is rolled back
+//! already, because `SQLite` would otherwise keep a copy of every page that such a statement changes until it ended.
 
 use rusqlite::{Connection, Statement, ToSql};
 
@@ -21,7 +22,7 @@ impl Insert {
         let places = format!("({})", vec!["?"; columns.len()].join(", "));
         let statement = |size| {
             let rows = vec![places.as_str(); size].join(", ");
-            format!("INSERT INTO {table} ({}) VALUES {rows}", columns.join(", "))
+            format!("INSERT OR ROLLBACK INTO {table} ({}) VALUES {rows}", columns.join(", "))
         };
         Self {
             statements: SIZES.map(statement),
@@ -94,7 +95,10 @@ mod tests {
         let mut read = connection
             .prepare("SELECT a FROM t WHERE a = -b ORDER BY rowid")
             .unwrap();
-        read.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+        read.query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect()
     }
 
     #[test]
@@ -105,13 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn one_row_that_is_refused_refuses_all_of_its_statement() {
+    fn one_row_that_is_refused_refuses_all_of_its_transaction() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("CREATE TABLE t (a UNIQUE)").unwrap();
+        connection
+            .execute_batch("CREATE TABLE t (a UNIQUE); BEGIN; INSERT INTO t VALUES (9)")
+            .unwrap();
         let insert = Insert::into("t", &["a"]);
         let twice = [1, 2, 3, 2];
-        assert!(insert.all(&connection, &twice, |places, number| places.put(number)).is_err());
-        let rows: i64 = connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert!(
+            insert
+                .all(&connection, &twice, |places, number| places.put(number))
+                .is_err()
+        );
+        assert!(connection.is_autocommit(), "nothing is left to roll back");
+        let rows: i64 = connection
+            .query_row("SELECT count(*) FROM t", [], |row| row.get(0))
+            .unwrap();
         assert_eq!(rows, 0);
     }
 }

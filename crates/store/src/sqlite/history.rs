@@ -10,8 +10,7 @@ use super::bulk::Insert;
 use super::columns::{Column, bound, limit, one_row, row, rows};
 use crate::records::HistoryEntry;
 
-static APPEND: LazyLock<Insert> =
-    LazyLock::new(|| Insert::into("history", &["execution", "sequence", "at", "body"]));
+static APPEND: LazyLock<Insert> = LazyLock::new(|| Insert::into("history", &["execution", "sequence", "at", "body"]));
 
 /// Asked beside the insert, where memory does not say it: in one statement, `SQLite` would go through a table of its own
 /// for every entry.

@@ -15,8 +15,8 @@ use sprag_core::time::Timestamp;
 
 use super::backup::Copying;
 use super::errors::classify;
-use super::lock::Lock;
 use super::history::Ends;
+use super::lock::Lock;
 use super::{
     actions, apply, executions, facts, idempotency, inbox, jobs, lives, machines, receipts, retention, search, shards,
     timers,

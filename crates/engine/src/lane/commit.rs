@@ -1,0 +1,340 @@
+//! From decided commands to what follows from them: written first, then answered and acted upon.
+//!
+//! A batch of many everyday commands is written beside the lane, which decides on what arrives meanwhile. That becomes the
+//! next batch: decided on what is not durable yet, it is itself written, answered and acted upon only after it. What
+//! follows from a batch is settled when it goes, so that nothing of the next one shows in it. Should the first not be
+//! written, the next is decided again from what is stored.
+
+use sprag_core::ids::ExecutionId;
+use sprag_store::records::Life;
+use sprag_store::{Error, LaneStore, Mutation};
+
+use super::Change;
+use super::batch::Batch;
+use super::closed::Told;
+use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
+use crate::command::{Code, Command, Internal, Refusal, Reply, Request};
+use crate::options::BATCH_MAX;
+
+/// Commands that are decided and not on their way yet.
+#[derive(Default)]
+pub(super) struct Open {
+    /// Even a batch without commands may start what has waited for its time.
+    pub(super) is_begun: bool,
+    commands: Vec<Command>,
+    replies: Vec<Reply>,
+}
+
+/// A batch on its way, with what follows once it is durable.
+pub(super) struct Decided {
+    commands: Vec<Command>,
+    replies: Vec<Reply>,
+    batch: Batch,
+    changes: Vec<Change>,
+    /// Closed executions for those who wait for them.
+    told: Vec<Told>,
+    /// When its commit began, in microseconds.
+    began: u64,
+}
+
+/// What became of a batch that was written beside the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Landed {
+    /// It is durable, or none was under way.
+    Durable,
+    /// It is not as it was decided: memory was derived anew, and whatever was decided since must be decided again.
+    Undone,
+}
+
+impl Lane {
+    /// Decides commands, and has them written unless a batch is being written still.
+    pub(super) fn decide_and_write(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
+        self.open.is_begun = true;
+        let decided = self.decide_all(&commands);
+        self.open.commands.append(&mut commands);
+        match decided {
+            Ok(replies) => self.open.replies.extend(replies),
+            Err(error) => return self.fail_open(error),
+        }
+        let is_full = self.open.commands.len() >= BATCH_MAX;
+        if is_full || self.under_way.is_none() || self.store.has_landed() {
+            self.send_open()?;
+        }
+        Ok(())
+    }
+
+    /// What was decided cannot stand: on its own account, or because the batch before was not written, which decides.
+    fn fail_open(&mut self, error: Error) -> Result<(), Fatal> {
+        // Out of the way first: what becomes of the batch before may have to be decided anew.
+        let commands = std::mem::take(&mut self.open).commands;
+        let batch = std::mem::take(&mut self.batch);
+        self.unlearn(&batch);
+        match self.landing()? {
+            Landed::Durable => self.fail(commands, error),
+            Landed::Undone => self.decide_and_write(commands),
+        }
+    }
+
+    /// Has the open batch written, after the one that is being written.
+    fn send_open(&mut self) -> Result<(), Fatal> {
+        let (decided, mutations) = self.conclude();
+        match self.landing()? {
+            Landed::Durable => self.write(decided, mutations),
+            Landed::Undone => self.decide_and_write(decided.commands),
+        }
+    }
+
+    /// The open batch as mutations, and what follows from it as of now.
+    fn conclude(&mut self) -> (Decided, Vec<Mutation>) {
+        let Open {
+            is_begun: _,
+            commands,
+            replies,
+        } = std::mem::take(&mut self.open);
+        let mut batch = std::mem::take(&mut self.batch);
+        let mut mutations = batch.mutations(|id| self.cache.get(id));
+        if self.signs_life(mutations.is_empty()) {
+            mutations.push(Mutation::PutLife(Life {
+                started_at: self.started_at,
+                seen_at: self.now,
+            }));
+            self.life_written_at = self.now;
+        }
+        let changes = batch.changes(|id| self.cache.get(id));
+        let told = self.closed_views(&changes, &commands);
+        let decided = Decided {
+            commands,
+            replies,
+            batch,
+            changes,
+            told,
+            began: 0,
+        };
+        (decided, mutations)
+    }
+
+    /// Writes the batch; only when it is durable do answers and effects follow.
+    fn write(&mut self, mut decided: Decided, mutations: Vec<Mutation>) -> Result<(), Fatal> {
+        if mutations.is_empty() {
+            self.follow_up(decided);
+            return Ok(());
+        }
+        decided.began = self.clock.micros();
+        let fences = vec![self.fence];
+        if self.store.goes(decided.commands.len()) && may_overlap(&decided.commands) {
+            self.store.send(fences, mutations)?;
+            self.under_way = Some(Box::new(decided));
+            return Ok(());
+        }
+        let result = self.store.commit(fences, mutations);
+        self.end(decided, result).map(|_| ())
+    }
+
+    /// Has everything written that was decided, waits for it, and lets follow what follows from it.
+    pub fn come_to_rest(&mut self) -> Result<(), Fatal> {
+        // One that the store refused is written again in pieces, the last of which may be under way then.
+        while self.under_way.is_some() || self.open.is_begun {
+            if self.open.is_begun {
+                self.send_open()?;
+            } else {
+                self.landing()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with what was decided if the batch before is written by now.
+    pub(crate) fn advance(&mut self) -> Result<(), Fatal> {
+        if !self.store.has_landed() {
+            return Ok(());
+        }
+        if self.open.is_begun {
+            return self.send_open();
+        }
+        self.landing().map(|_| ())
+    }
+
+    /// Whether a batch is being written beside the lane.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    fn landing(&mut self) -> Result<Landed, Fatal> {
+        let Some(decided) = self.under_way.take() else {
+            return Ok(Landed::Durable);
+        };
+        let result = self.store.landed();
+        self.end(*decided, result)
+    }
+
+    fn end(&mut self, decided: Decided, result: Result<(), Error>) -> Result<Landed, Fatal> {
+        match result {
+            Ok(()) => {
+                let micros = self.clock.micros().saturating_sub(decided.began);
+                self.metrics.committed(decided.commands.len(), micros);
+                self.follow_up(decided);
+                Ok(Landed::Durable)
+            }
+            Err(Error::Refused { detail }) if decided.commands.len() > 1 => {
+                self.one_by_one(decided, &detail).map(|()| Landed::Undone)
+            }
+            Err(error) => {
+                self.unlearn(&decided.batch);
+                self.fail(decided.commands, error).map(|()| Landed::Undone)
+            }
+        }
+    }
+
+    /// The store, to read from while nothing has been decided: after all that is under way.
+    pub(super) fn rested(&mut self) -> Result<&mut dyn LaneStore, Error> {
+        self.come_to_rest().map_err(|fatal| fatal.0)?;
+        self.store.get()
+    }
+
+    /// What follows once a batch is durable.
+    fn follow_up(&mut self, decided: Decided) {
+        let Decided {
+            mut commands,
+            replies,
+            batch,
+            changes,
+            told,
+            began: _,
+        } = decided;
+        self.store_rests_until = None;
+        self.keep_waits(&mut commands, &replies);
+        self.keep_polls(&mut commands, &replies);
+        self.act(batch, &changes);
+        self.tell_closed(&changes, told);
+        for (command, reply) in commands.into_iter().zip(replies) {
+            if let Some(sender) = command.reply {
+                // Whoever asked may have gone; what was decided stands.
+                let _ = sender.send(reply);
+            }
+        }
+        self.cache.shrink();
+    }
+
+    fn act(&mut self, mut batch: Batch, changes: &[Change]) {
+        self.count(&mut batch);
+        let over = changes.iter().filter_map(Change::execution);
+        over.for_each(|id: ExecutionId| self.cache.forget_over(id));
+        if !self.is_shared {
+            self.machines.learn(batch.newest);
+        }
+        self.jobs.settle(batch.bulk, batch.ended.iter().map(|(id, _)| *id));
+        for (at, due) in batch.due {
+            self.timers.add(at, due);
+        }
+        self.pending.extend(batch.next);
+        self.control.board.show(&self.control.switches);
+        for job in batch.jobs {
+            match job.lease {
+                None => self.hands.start(job),
+                Some(_) => self.dispatcher.polls.grant(job),
+            }
+        }
+        self.answer_polls();
+        for attempt in batch.cancels {
+            self.hands.cancel(attempt);
+        }
+        for attempt in batch.abandons {
+            self.hands.abandon(attempt);
+        }
+        if !changes.is_empty() {
+            (self.publish)(changes);
+        }
+    }
+
+    /// The store refused a record, which is a bug: each command is committed alone, and only the guilty one fails.
+    fn one_by_one(&mut self, refused: Decided, detail: &str) -> Result<(), Fatal> {
+        tracing::error!(
+            detail,
+            "the store refused a batch: committing its commands one at a time"
+        );
+        self.unlearn(&refused.batch);
+        self.forget()?;
+        let commands = refused.commands.into_iter();
+        let (lost, others): (Vec<_>, Vec<_>) = commands.partition(|command| is_lost(&command.request));
+        self.lost.extend(lost.into_iter().map(|command| command.request));
+        for _ in 0..self.lost.len() {
+            if let Some(request) = self.lost.pop_front() {
+                self.alone(Command::own(request))?;
+            }
+        }
+        others.into_iter().try_for_each(|command| self.alone(command))
+    }
+
+    /// One command in a batch of its own.
+    pub(super) fn alone(&mut self, command: Command) -> Result<(), Fatal> {
+        self.decide_and_write(vec![command])?;
+        self.come_to_rest()
+    }
+
+    /// Nothing of the batch was written: memory is read anew, whoever asked is told, the engine's own work waits.
+    fn fail(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
+        let code = match &error {
+            Error::Full => Code::StoreFull,
+            Error::ReadOnly => Code::StoreReadOnly,
+            Error::Refused { .. } => Code::StoreRefused,
+            Error::Failed { .. } | Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. } => {
+                Code::StoreFailed
+            }
+        };
+        tracing::error!(%error, code = code.text(), "a batch was not written");
+        self.metrics.commits_failed.add(1);
+        let is_fatal = matches!(
+            error,
+            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
+        );
+        let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
+        for Command { request, reply, .. } in commands {
+            match reply {
+                Some(sender) => {
+                    let _ = sender.send(Err(Refusal::new(code, error.to_string())));
+                }
+                None if waits && is_lost(&request) => self.lost.push_back(request),
+                None if waits && is_kept(&request) => self.pending.push(request),
+                None => {}
+            }
+        }
+        if is_fatal {
+            return Err(Fatal(error));
+        }
+        self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
+        self.forget()?;
+        Ok(())
+    }
+}
+
+/// Whether these commands may be decided and written while a batch like them is under way: everyday ones, which change
+/// nothing but executions. What operators ask for is decided on durable state alone.
+pub(crate) fn may_overlap(commands: &[Command]) -> bool {
+    commands
+        .iter()
+        .all(|command| command.idempotency.is_none() && is_everyday(&command.request))
+}
+
+fn is_everyday(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Start(_)
+            | Request::Send(_)
+            | Request::Internal(
+                Internal::Outcome { .. } | Internal::Timer(_) | Internal::Due(..) | Internal::Begin(..)
+            )
+    )
+}
+
+/// Whether a request is about an attempt that an earlier process left running.
+fn is_lost(request: &Request) -> bool {
+    matches!(request, Request::Internal(Internal::Lost(..)))
+}
+
+/// The engine's own requests that must not be lost while the store rests: everything the store cannot bring back.
+pub(super) fn is_kept(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Internal(Internal::Outcome { .. } | Internal::Overdue(_) | Internal::Continue(_))
+    )
+}
