@@ -23,8 +23,8 @@ pub(crate) struct Aggregate {
     pub(crate) output: Option<Value>,
     /// Why the last decision failed, while the status is `failed`.
     pub(crate) failure: Option<String>,
-    /// Scheduled, queued, running and retrying actions.
-    pub(crate) actions: BTreeMap<ActionId, Action>,
+    /// Scheduled, queued, running and retrying actions. Shared with the batch that writes them: an action is large.
+    pub(crate) actions: BTreeMap<ActionId, Arc<Action>>,
     /// By visit and index.
     pub(crate) timers: BTreeMap<(u64, u16), Timer>,
     /// Input that waits, with its stored position.
@@ -84,8 +84,13 @@ impl Aggregate {
         self.actions.values().any(|action| action.action_id == action_id)
     }
 
+    /// Its open actions, by id.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Action> {
+        self.actions.values().map(Arc::as_ref)
+    }
+
     /// Actions that wait for a permit.
-    pub(crate) fn queued(&self) -> impl Iterator<Item = &Action> {
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &Arc<Action>> {
         self.actions.values().filter(|action| action.status == Status::Queued)
     }
 }

@@ -352,7 +352,7 @@ pub(crate) fn aggregate_from(loaded: sprag_store::traits::LoadedExecution) -> Re
     let mut aggregate = aggregate_of(execution)?;
     for row in actions {
         let action = action_from(row)?;
-        aggregate.actions.insert(action.id, action);
+        aggregate.actions.insert(action.id, Arc::new(action));
     }
     for timer in timers {
         aggregate.timers.insert((timer.key.visit, timer.key.index), timer);

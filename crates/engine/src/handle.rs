@@ -417,7 +417,7 @@ impl Handle {
     pub(crate) fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
         let mut view = ExecutionView::of(aggregate, machine);
         let waiting = view.waiting.clone();
-        view.waiting = waiting.under(aggregate.actions.values(), &self.board.switches(), self.now());
+        view.waiting = waiting.under(aggregate.open(), &self.board.switches(), self.now());
         view.waiting.renew(&self.leases);
         view
     }
@@ -496,7 +496,7 @@ pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggr
     }
     for row in open_actions(reader, id)? {
         let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-        aggregate.actions.insert(action.id, action);
+        aggregate.actions.insert(action.id, Arc::new(action));
     }
     Ok(aggregate)
 }

@@ -448,8 +448,7 @@ pub(crate) fn execution_waiting(aggregate: &Aggregate) -> Waiting {
         _ => 3,
     };
     if let Some(action) = aggregate
-        .actions
-        .values()
+        .open()
         .min_by_key(rank)
         .filter(|action| action.status != Status::Scheduled)
     {

@@ -1,5 +1,7 @@
 //! What people do to actions: retry now, cancel, retry or archive a dead letter, ask why it does not move.
 
+use std::sync::Arc;
+
 use sprag_core::action::{Action, CancelledBy, Overrides, Status};
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
@@ -161,8 +163,9 @@ impl Lane {
         if aggregate.head.status != ExecutionStatus::Paused {
             self.dispatcher.join(&action);
         }
+        let action = Arc::new(action);
         self.batch
-            .put_action(Write::Update(Variables::Unchanged), action.clone());
+            .put_action(Write::Update(Variables::Unchanged), Arc::clone(&action));
         aggregate.actions.insert(action.id, action);
     }
 
@@ -178,7 +181,8 @@ impl Lane {
         let Ok(mut aggregate) = self.take(action.origin.execution) else {
             return Ok(Err(unknown()));
         };
-        let action = aggregate.actions.get(&id).cloned().unwrap_or(action);
+        let open = aggregate.actions.get(&id);
+        let action = open.map_or(action, |open| Action::clone(open));
         let machine = self.machine_of(&aggregate)?;
         let acted = act(self, &mut aggregate, &machine, action);
         let status = aggregate.head.status;

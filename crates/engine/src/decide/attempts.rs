@@ -64,13 +64,14 @@ impl Lane {
             let error = ActionError::new(kind::TIMEOUT, "the deadline passed before an attempt could begin");
             return self.give_up(aggregate, action, error);
         }
-        if action.begin(attempt, self.now).is_err() {
+        let begun = Arc::make_mut(&mut action);
+        if begun.begin(attempt, self.now).is_err() {
             self.dispatcher.release(attempt);
             return Ok(());
         }
-        self.note_begun(&action);
-        let mut job = self.job(&action, &machine, attempt, Task::Run);
-        self.lease_attempt(&mut action, &mut job);
+        self.note_begun(begun);
+        let mut job = self.job(begun, &machine, attempt, Task::Run);
+        self.lease_attempt(begun, &mut job);
         self.batch.jobs.push(job);
         self.batch
             .put_action(Write::Update(Variables::Unchanged), action.clone());
@@ -78,8 +79,8 @@ impl Lane {
         Ok(())
     }
 
-    fn give_up(&mut self, aggregate: &mut Aggregate, mut action: Action, error: ActionError) -> Result<(), Error> {
-        let Ok(next) = action.give_up(error, self.now) else {
+    fn give_up(&mut self, aggregate: &mut Aggregate, mut action: Arc<Action>, error: ActionError) -> Result<(), Error> {
+        let Ok(next) = Arc::make_mut(&mut action).give_up(error, self.now) else {
             return Ok(());
         };
         let own = self.machine_of(aggregate)?;
@@ -115,21 +116,28 @@ impl Lane {
     }
 
     fn settle_one(&mut self, aggregate: &mut Aggregate, at: AttemptRef, outcome: Outcome) -> Result<(), Error> {
-        let Some(mut action) = aggregate.actions.get(&at.action).cloned() else {
+        let is_current = |action: &&Arc<Action>| action.current().is_some_and(|current| current.id == at.attempt);
+        let Some(current) = aggregate.actions.get(&at.action).filter(is_current) else {
             self.drop_outcome(at);
             return Ok(());
         };
-        let machine = self.machine_of_action(&action)?;
+        let machine = self.machine_of_action(current)?;
         // Whatever is known about the effect by now, the process died under it.
         let crashed = matches!(
             &outcome,
             Outcome::NotDone(failure) | Outcome::Unknown(failure) if failure.error.kind == kind::CRASHED
         );
-        let Ok(next) = settle_by(&mut action, &machine, at.attempt, outcome, self.now) else {
+        // Taken out, it is nobody else's and need not be copied.
+        let Some(mut shared) = aggregate.actions.remove(&at.action) else {
+            return Ok(());
+        };
+        let action = Arc::make_mut(&mut shared);
+        let Ok(next) = settle_by(action, &machine, at.attempt, outcome, self.now) else {
+            aggregate.actions.insert(at.action, shared);
             self.drop_outcome(at);
             return Ok(());
         };
-        self.note_settled(&action, next == Next::Again);
+        self.note_settled(action, next == Next::Again);
         if self.dispatcher.leases.end(at.attempt) {
             self.dispatcher.polls.withdraw(at.attempt);
             self.batch.abandons.push(at);
@@ -144,12 +152,12 @@ impl Lane {
                 .due
                 .push((action.run_at, Due::Action(at.execution, at.action)));
             self.batch
-                .put_action(Write::Update(Variables::Unchanged), action.clone());
-            aggregate.actions.insert(at.action, action);
+                .put_action(Write::Update(Variables::Unchanged), Arc::clone(&shared));
+            aggregate.actions.insert(at.action, shared);
             return Ok(());
         }
         let own = self.machine_of(aggregate)?;
-        self.end_action(aggregate, &own, action, next);
+        self.end_action(aggregate, &own, shared, next);
         Ok(())
     }
 
@@ -172,7 +180,7 @@ impl Lane {
         };
         let reply = match aggregate.actions.get_mut(&at.action) {
             Some(action) if action.current().is_some_and(|current| current.id == at.attempt) => {
-                action.body.checkpoint = Some(value.clone());
+                Arc::make_mut(action).body.checkpoint = Some(value.clone());
                 self.batch
                     .put_action(Write::Update(Variables::Unchanged), action.clone());
                 Ok(Answer::Checkpointed)
@@ -224,7 +232,8 @@ impl Lane {
             self.adopt_lease(&action, attempt, lease.renewed(self.now));
             return Ok(());
         }
-        action.body.crashes = after_crash(action.body.crashes, self.after_short_life);
+        let crashes = after_crash(action.body.crashes, self.after_short_life);
+        Arc::make_mut(&mut action).body.crashes = crashes;
         self.dispatcher.adopt(attempt, &action, self.now);
         let at = AttemptRef {
             attempt,
@@ -250,7 +259,12 @@ impl Lane {
         )
     }
 
-    fn dead_by_crash(&mut self, aggregate: &mut Aggregate, mut action: Action, at: AttemptRef) -> Result<(), Error> {
+    fn dead_by_crash(
+        &mut self,
+        aggregate: &mut Aggregate,
+        mut action: Arc<Action>,
+        at: AttemptRef,
+    ) -> Result<(), Error> {
         self.dispatcher.end(at.attempt, None, self.now);
         let error = ActionError::new(kind::CRASHED, "the process died three times while the action ran alone");
         let failure = Failure {
@@ -258,7 +272,14 @@ impl Lane {
             ..Failure::new(error)
         };
         let machine = self.machine_of_action(&action)?;
-        match settle_by(&mut action, &machine, at.attempt, Outcome::Unknown(failure), self.now) {
+        let settled = settle_by(
+            Arc::make_mut(&mut action),
+            &machine,
+            at.attempt,
+            Outcome::Unknown(failure),
+            self.now,
+        );
+        match settled {
             Ok(next) => {
                 self.note_settled(&action, false);
                 let own = self.machine_of(aggregate)?;

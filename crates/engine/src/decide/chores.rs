@@ -1,5 +1,7 @@
 //! What follows from switches that went on or off, and from age.
 
+use std::sync::Arc;
+
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId, SwitchId};
 use sprag_store::records::{ExecutionStatus, FactKind};
@@ -28,14 +30,14 @@ impl Lane {
 
     /// Whether a switch keeps a chosen action from beginning. It goes back to its line where the whole line is held, and
     /// stands in none where it is held for what it is: then others of its line go on.
-    pub(super) fn is_switched_off(&mut self, action: &Action) -> bool {
+    pub(super) fn is_switched_off(&mut self, action: &Arc<Action>) -> bool {
         if self.control.switches.holding(action, self.now).is_none() {
             return false;
         }
         self.dispatcher.give_back(action.id);
         // One that must run alone stands in no line either: it would be chosen again at once.
         if self.control.switches.sets_aside(action, self.now) || action.body.crashes.is_suspect() {
-            self.batch.set_aside(action.clone());
+            self.batch.set_aside(Arc::clone(action));
         } else {
             self.dispatcher.join(action);
         }

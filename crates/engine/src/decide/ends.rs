@@ -1,5 +1,7 @@
 //! Ends: of visits, of actions, of executions, and what goes with each.
 
+use std::sync::Arc;
+
 use sprag_core::action::progress::Cancelled;
 use sprag_core::action::{Action, CancelledBy, Next, OnExit, Remark, Status};
 use sprag_core::ids::ActionId;
@@ -29,7 +31,7 @@ impl Lane {
                 self.batch.delete_timer(timer.key);
             }
         }
-        let goes = |action: &&Action| {
+        let goes = |action: &&Arc<Action>| {
             let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
             match definition.map_or(OnExit::default(), |definition| definition.on_exit) {
                 OnExit::Keep => false,
@@ -69,7 +71,7 @@ impl Lane {
     pub(super) fn cancel_one(&mut self, aggregate: &mut Aggregate, id: ActionId, by: CancelledBy) -> Option<End> {
         let mut action = aggregate.actions.remove(&id)?;
         self.dispatcher.leave(&action);
-        let next = match action.cancel(by, self.now) {
+        let next = match Arc::make_mut(&mut action).cancel(by, self.now) {
             Ok(Cancelled::AtOnce(next)) => next,
             Ok(Cancelled::Requested) => {
                 self.ask_to_stop(aggregate, &action);
@@ -115,7 +117,7 @@ impl Lane {
         for (position, _) in std::mem::take(&mut aggregate.inbox) {
             self.batch.log.push(Mutation::DeleteInbox { execution, position });
         }
-        let goes = |action: &&Action| status == ExecutionStatus::Cancelled || action.body.behind;
+        let goes = |action: &&Arc<Action>| status == ExecutionStatus::Cancelled || action.body.behind;
         let ended: Vec<_> = aggregate
             .actions
             .values()
@@ -128,16 +130,22 @@ impl Lane {
     }
 
     /// An action has ended: what its machine hears of it, and the record.
-    pub(super) fn end_action(&mut self, aggregate: &mut Aggregate, machine: &Machine, mut action: Action, next: Next) {
+    pub(super) fn end_action(
+        &mut self,
+        aggregate: &mut Aggregate,
+        machine: &Machine,
+        mut action: Arc<Action>,
+        next: Next,
+    ) {
         aggregate.actions.remove(&action.id);
         let mut end = None;
         if let Next::Ended(ended) = next {
             // Due timers come first, and may close the execution or trigger the action anew.
             self.fire_due(aggregate, machine);
             if !aggregate.head.status.is_open() {
-                action.body.remark = Some(Remark::ExecutionClosed);
+                Arc::make_mut(&mut action).body.remark = Some(Remark::ExecutionClosed);
             } else if is_superseded(aggregate, &ended) {
-                action.body.remark = Some(Remark::Superseded);
+                Arc::make_mut(&mut action).body.remark = Some(Remark::Superseded);
             } else {
                 end = Some(ended);
             }
@@ -162,7 +170,7 @@ impl Lane {
 
     /// The earliest occurrence that waited for others to end joins its line, once none of them is open.
     fn release_behind(&mut self, aggregate: &mut Aggregate, action_id: &str) {
-        let of_id = |action: &&mut Action| action.action_id == action_id;
+        let of_id = |action: &&mut Arc<Action>| action.action_id == action_id;
         if aggregate
             .actions
             .values_mut()
@@ -172,12 +180,13 @@ impl Lane {
             return;
         }
         let waiting = aggregate.actions.values_mut().filter(of_id);
-        let Some(next) = waiting.min_by_key(|action| action.body.ordinal) else {
+        let Some(shared) = waiting.min_by_key(|action| action.body.ordinal) else {
             return;
         };
+        let next = Arc::make_mut(shared);
         next.body.behind = false;
         if next.make_ready(self.now).is_ok() {
-            let next = next.clone();
+            let next = Arc::clone(shared);
             if aggregate.head.status != ExecutionStatus::Paused {
                 self.dispatcher.join(&next);
             }

@@ -3,6 +3,8 @@
 //! An attempt is a program's from the commit that begins it until its outcome, or until nothing was heard for as long as
 //! its lease. Heartbeats are not stored: they cost no write, and a new process grants one full lease anew.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sprag_core::action::error::kind;
 use sprag_core::action::{Action, Lease, Outcome};
@@ -72,7 +74,7 @@ impl Lane {
             return;
         };
         if let Some(action) = aggregate.actions.get_mut(&at.action) {
-            action.lease(lease);
+            Arc::make_mut(action).lease(lease);
             self.batch
                 .put_action(Write::Update(Variables::Unchanged), action.clone());
         }

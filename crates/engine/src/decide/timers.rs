@@ -1,5 +1,7 @@
 //! Timers, schedules and due actions.
 
+use std::sync::Arc;
+
 use sprag_core::action::{Definition, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::{Cause, Machine, TimerKey};
@@ -123,9 +125,9 @@ impl Lane {
         if let Some(action) = aggregate.actions.get_mut(&id)
             && matches!(action.status, Status::Scheduled | Status::Retrying)
             && action.run_at <= self.now
-            && action.make_ready(self.now).is_ok()
+            && Arc::make_mut(action).make_ready(self.now).is_ok()
         {
-            let action = action.clone();
+            let action = Arc::clone(action);
             if !paused {
                 self.dispatcher.join(&action);
             }

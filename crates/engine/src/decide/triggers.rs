@@ -1,5 +1,7 @@
 //! Triggers: from what a step asks for to an action in the store.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sprag_core::action::definition::WAIT;
 use sprag_core::action::error::kind;
@@ -125,7 +127,8 @@ impl Lane {
         } else {
             self.dispatcher.join(&action);
         }
-        self.batch.put_action(Write::Insert, action.clone());
+        let action = Arc::new(action);
+        self.batch.put_action(Write::Insert, Arc::clone(&action));
         aggregate.actions.insert(action.id, action);
     }
 

@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::ReadyRef;
 
 /// How many actions of a line are kept in memory; the rest waits in the store.
-pub(crate) const LINE_MAX: usize = 256;
+pub(crate) const LINE_MAX: usize = 1_024;
 
 /// The order in which a line is served: priority, then due, then age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

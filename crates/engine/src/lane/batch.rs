@@ -91,7 +91,7 @@ pub(crate) struct Batch {
     /// Writes that never coalesce, in order.
     pub(crate) log: Vec<Mutation>,
     executions: BTreeMap<ExecutionId, Write>,
-    actions: BTreeMap<ActionId, (Write, Action)>,
+    actions: BTreeMap<ActionId, (Write, Arc<Action>)>,
     timers: BTreeMap<TimerKey, Option<Timer>>,
     /// Queued actions that stand in no line, because a switch holds them.
     aside: BTreeSet<ActionId>,
@@ -135,7 +135,8 @@ impl Batch {
     }
 
     /// The action changed; `action` is how it stands now.
-    pub(crate) fn put_action(&mut self, write: Write, action: Action) {
+    pub(crate) fn put_action(&mut self, write: Write, action: impl Into<Arc<Action>>) {
+        let action = action.into();
         let before = self.actions.get(&action.id);
         if !action.status.is_open() && before.is_none_or(|(_, before)| before.status.is_open()) {
             self.ended.push((action.id, action.status));
@@ -145,7 +146,7 @@ impl Batch {
     }
 
     /// A queued action stands in no line from now on.
-    pub(crate) fn set_aside(&mut self, action: Action) {
+    pub(crate) fn set_aside(&mut self, action: Arc<Action>) {
         self.aside.insert(action.id);
         self.put_action(Write::Update(Variables::Unchanged), action);
     }
@@ -158,7 +159,7 @@ impl Batch {
 
     /// An action as this batch left it.
     pub(crate) fn action(&self, id: ActionId) -> Option<&Action> {
-        self.actions.get(&id).map(|(_, action)| action)
+        self.actions.get(&id).map(|(_, action)| action.as_ref())
     }
 
     /// The timer begins or moves.
@@ -225,7 +226,7 @@ impl Batch {
                 status: head.status,
             })
         };
-        let action = |(_, action): &(Write, Action)| Change::Action {
+        let action = |(_, action): &(Write, Arc<Action>)| Change::Action {
             id: action.id,
             execution: action.origin.execution,
         };

@@ -78,9 +78,19 @@ impl Lane {
     /// Has the open batch written, after the one that is being written.
     fn send_open(&mut self) -> Result<(), Fatal> {
         let (decided, mutations) = self.conclude();
-        match self.landing()? {
-            Landed::Durable => self.write(decided, mutations),
-            Landed::Undone => self.decide_and_write(decided.commands),
+        let Some(before) = self.under_way.take() else {
+            return self.write(decided, mutations);
+        };
+        match self.store.landed() {
+            // Whoever writes is kept busy first; what follows from the batch before has time until this one is written.
+            Ok(()) if self.goes_beside(&decided, &mutations) => {
+                self.write(decided, mutations)?;
+                self.end(*before, Ok(())).map(|_| ())
+            }
+            result => match self.end(*before, result)? {
+                Landed::Durable => self.write(decided, mutations),
+                Landed::Undone => self.decide_and_write(decided.commands),
+            },
         }
     }
 
@@ -121,13 +131,17 @@ impl Lane {
         }
         decided.began = self.clock.micros();
         let fences = vec![self.fence];
-        if self.store.goes(decided.commands.len()) && may_overlap(&decided.commands) {
+        if self.goes_beside(&decided, &mutations) {
             self.store.send(fences, mutations)?;
             self.under_way = Some(Box::new(decided));
             return Ok(());
         }
         let result = self.store.commit(fences, mutations);
         self.end(decided, result).map(|_| ())
+    }
+
+    fn goes_beside(&self, decided: &Decided, mutations: &[Mutation]) -> bool {
+        !mutations.is_empty() && self.store.goes(decided.commands.len()) && may_overlap(&decided.commands)
     }
 
     /// Has everything written that was decided, waits for it, and lets follow what follows from it.

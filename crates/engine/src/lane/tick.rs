@@ -291,7 +291,7 @@ impl Lane {
                 && let Some(aggregate) = self.cache.get(view.id)
             {
                 let waiting = execution_waiting(aggregate);
-                let waiting = waiting.under(aggregate.actions.values(), &self.control.switches, self.now);
+                let waiting = waiting.under(aggregate.open(), &self.control.switches, self.now);
                 let mut queued = aggregate
                     .actions
                     .values()
