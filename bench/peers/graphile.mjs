@@ -4,14 +4,14 @@
 
 import pg from "pg";
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
-import { flood, IN_FLIGHT, session, stopwatch, tally } from "./session.mjs";
+import { flood, idle, IN_FLIGHT, session, stopwatch, tally } from "./session.mjs";
 
 const pool = new pg.Pool({ connectionString: process.env.PEER_POSTGRES, max: IN_FLIGHT / 2 });
 const logger = new Logger(() => () => {});
 const utils = await makeWorkerUtils({ pgPool: pool, logger });
 await utils.migrate();
 
-let waiting = tally(Infinity);
+let waiting = idle;
 const runner = await run({
   pgPool: pool,
   logger,

@@ -2,10 +2,10 @@
 // through Restate's ingress; this process only runs handlers and says how many have ended.
 
 import * as restate from "@restatedev/restate-sdk";
-import { percentile, session, tally } from "./session.mjs";
+import { idle, percentile, session, tally } from "./session.mjs";
 
 const noop = async () => {};
-let waiting = tally(Infinity);
+let waiting = idle;
 let late = [];
 
 const bench = restate.service({

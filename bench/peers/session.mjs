@@ -50,6 +50,9 @@ export function stopwatch() {
   return () => Number(process.hrtime.bigint() - began) / 1e9;
 }
 
+/** Counts what nobody waits for yet. */
+export const idle = { arrived() {}, reached: Promise.resolve() };
+
 /** Resolves when `arrived` was called so many times; rejects when that takes too long. */
 export function tally(count) {
   let seen = 0;

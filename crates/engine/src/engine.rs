@@ -282,9 +282,8 @@ fn run(
                 batch.push(command);
                 fill(&mut batch, receiver, lane.is_writing())
             }
-            Ok(Wake::Written) => Stop::NotAsked,
             Ok(Wake::Stop) => Stop::Asked,
-            Err(RecvTimeoutError::Timeout) => Stop::NotAsked,
+            Ok(Wake::Written) | Err(RecvTimeoutError::Timeout) => Stop::NotAsked,
             Err(RecvTimeoutError::Disconnected) => return lane.come_to_rest(),
         };
         if stop == Stop::Asked {

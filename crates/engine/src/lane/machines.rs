@@ -15,7 +15,7 @@ const MACHINES_MAX: usize = 1_000;
 /// Compiled machine versions, and the validators of their `input`.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
-    machines: BTreeMap<String, BTreeMap<u32, Arc<Machine>>>,
+    compiled: BTreeMap<String, BTreeMap<u32, Arc<Machine>>>,
     /// How many versions that is.
     kept: usize,
     validators: BTreeMap<(String, u32), Arc<jsonschema::Validator>>,
@@ -26,7 +26,7 @@ pub(crate) struct Machines {
 impl Machines {
     /// The version, compiled, if it is in memory.
     pub(crate) fn known(&self, machine: &str, version: u32) -> Option<Arc<Machine>> {
-        self.machines.get(machine)?.get(&version).map(Arc::clone)
+        self.compiled.get(machine)?.get(&version).map(Arc::clone)
     }
 
     /// The version, compiled, from the store.
@@ -48,11 +48,11 @@ impl Machines {
     /// Keeps a version that was read, or just applied.
     pub(crate) fn put(&mut self, machine: &str, version: u32, compiled: Arc<Machine>) -> Arc<Machine> {
         if self.kept >= MACHINES_MAX
-            && let Some((_, versions)) = self.machines.pop_first()
+            && let Some((_, versions)) = self.compiled.pop_first()
         {
             self.kept = self.kept.saturating_sub(versions.len());
         }
-        let versions = self.machines.entry(machine.to_owned()).or_default();
+        let versions = self.compiled.entry(machine.to_owned()).or_default();
         if versions.insert(version, Arc::clone(&compiled)).is_none() {
             self.kept += 1;
         }
@@ -75,7 +75,7 @@ impl Machines {
 
     /// Forgets everything about a machine: some of it was kept for a batch that was not stored.
     pub(crate) fn forget(&mut self, machine: &str) {
-        let versions = self.machines.remove(machine);
+        let versions = self.compiled.remove(machine);
         self.kept = self.kept.saturating_sub(versions.map_or(0, |versions| versions.len()));
         self.validators.retain(|(name, _), _| name != machine);
         self.newest.remove(machine);

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Statement, params};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
@@ -139,8 +139,13 @@ fn bind(places: &mut Places<'_, '_>, record: &Action) -> rusqlite::Result<()> {
     places.put(died_at.map(Column))
 }
 
-/// Writes an action as it is now.
-pub(super) fn update(connection: &Connection, record: &Action) -> rusqlite::Result<()> {
+/// Writes actions as they are now.
+pub(super) fn update(connection: &Connection, records: &[&Action]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(UPDATE)?;
+    records.iter().try_for_each(|record| update_one(&mut statement, record))
+}
+
+fn update_one(statement: &mut Statement<'_>, record: &Action) -> rusqlite::Result<()> {
     let Action {
         id,
         execution,
@@ -158,7 +163,7 @@ pub(super) fn update(connection: &Connection, record: &Action) -> rusqlite::Resu
         body,
         tags,
     } = record;
-    let params = params![
+    one_row(statement.execute(params![
         id.to_bytes(),
         execution.to_bytes(),
         machine,
@@ -174,8 +179,7 @@ pub(super) fn update(connection: &Connection, record: &Action) -> rusqlite::Resu
         body,
         fingerprint,
         died_at.map(Column),
-    ];
-    one_row(connection.prepare_cached(UPDATE)?.execute(params)?)
+    ])?)
 }
 
 /// One action.

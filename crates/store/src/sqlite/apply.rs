@@ -1,6 +1,6 @@
 //! A commit's mutations, applied in order.
 //!
-//! Neighbours that insert into one table share statements: nothing stands between them, so their order is kept.
+//! Neighbours that write to one table share statements: nothing stands between them, so their order is kept.
 
 use rusqlite::Connection;
 
@@ -10,7 +10,8 @@ use super::{
     actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, timers,
 };
 use crate::checks;
-use crate::traits::{Error, Mutation};
+use crate::records::Execution;
+use crate::traits::{Error, Mutation, Variables};
 
 /// Applies all of them, or says why not: then the transaction must be rolled back and `ends` forgotten.
 pub(super) fn all(connection: &Connection, ends: &mut Ends, mutations: &[Mutation]) -> Result<(), Error> {
@@ -27,6 +28,8 @@ fn share_statements(one: &Mutation, next: &Mutation) -> bool {
         (Mutation::InsertExecution(_), Mutation::InsertExecution(_))
             | (Mutation::AppendHistory(_), Mutation::AppendHistory(_))
             | (Mutation::InsertAction(_), Mutation::InsertAction(_))
+            | (Mutation::UpdateExecution { .. }, Mutation::UpdateExecution { .. })
+            | (Mutation::UpdateAction(_), Mutation::UpdateAction(_))
     )
 }
 
@@ -43,11 +46,21 @@ macro_rules! records {
     };
 }
 
+fn updated(run: &[Mutation]) -> Vec<(&Execution, Variables)> {
+    let executions = run.iter().filter_map(|mutation| match mutation {
+        Mutation::UpdateExecution { execution, variables } => Some((execution, *variables)),
+        _ => None,
+    });
+    executions.collect()
+}
+
 fn apply(connection: &Connection, ends: &mut Ends, run: &[Mutation]) -> rusqlite::Result<()> {
     match run {
         [Mutation::InsertExecution(_), ..] => executions::insert(connection, records!(run, Mutation::InsertExecution)),
         [Mutation::AppendHistory(_), ..] => history::append(connection, ends, records!(run, Mutation::AppendHistory)),
         [Mutation::InsertAction(_), ..] => actions::insert(connection, records!(run, Mutation::InsertAction)),
+        [Mutation::UpdateAction(_), ..] => actions::update(connection, records!(run, Mutation::UpdateAction)),
+        [Mutation::UpdateExecution { .. }, ..] => executions::update(connection, &updated(run)),
         others => others.iter().try_for_each(|mutation| one(connection, ends, mutation)),
     }
 }
@@ -56,10 +69,12 @@ fn one(connection: &Connection, ends: &mut Ends, mutation: &Mutation) -> rusqlit
     match mutation {
         Mutation::InsertMachineVersion(record) => machines::insert(connection, record),
         Mutation::InsertExecution(record) => executions::insert(connection, &[record]),
-        Mutation::UpdateExecution { execution, variables } => executions::update(connection, execution, *variables),
+        Mutation::UpdateExecution { execution, variables } => {
+            executions::update(connection, &[(execution, *variables)])
+        }
         Mutation::AppendHistory(record) => history::append(connection, ends, &[record]),
         Mutation::InsertAction(record) => actions::insert(connection, &[record]),
-        Mutation::UpdateAction(record) => actions::update(connection, record),
+        Mutation::UpdateAction(record) => actions::update(connection, &[record]),
         Mutation::PutTimer(record) => timers::put(connection, record),
         Mutation::DeleteTimer(key) => timers::delete(connection, *key),
         Mutation::InsertInbox(record) => inbox::insert(connection, record),

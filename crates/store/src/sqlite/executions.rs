@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Statement, params};
 use sprag_core::ids::ExecutionId;
 
 use super::bulk::{Insert, Places};
@@ -118,8 +118,26 @@ fn bind(places: &mut Places<'_, '_>, record: &Execution) -> rusqlite::Result<()>
     places.put(small(variables))
 }
 
-/// Writes an execution as it is now, its variables only when they changed.
-pub(super) fn update(connection: &Connection, record: &Execution, written: Variables) -> rusqlite::Result<()> {
+/// Writes executions as they are now, their variables only when they changed.
+pub(super) fn update(connection: &Connection, records: &[(&Execution, Variables)]) -> rusqlite::Result<()> {
+    let mut staying = connection.prepare_cached(UPDATE_STAYING)?;
+    for (record, written) in records {
+        update_one(connection, &mut staying, record, *written)?;
+        match (written, small(&record.variables)) {
+            (Variables::Unchanged, _) => {}
+            (Variables::Changed, None) => put_large_variables(connection, record.id, &record.variables)?,
+            (Variables::Changed, Some(_)) => delete_large_variables(connection, record.id)?,
+        }
+    }
+    Ok(())
+}
+
+fn update_one(
+    connection: &Connection,
+    staying: &mut Statement<'_>,
+    record: &Execution,
+    written: Variables,
+) -> rusqlite::Result<()> {
     let Execution {
         id,
         machine,
@@ -148,15 +166,10 @@ pub(super) fn update(connection: &Connection, record: &Execution, written: Varia
         changed,
         if changed { small(variables) } else { None },
     ];
-    let stayed = status.is_open() && connection.prepare_cached(UPDATE_STAYING)?.execute(params)? == 1;
-    if !stayed {
-        one_row(connection.prepare_cached(UPDATE)?.execute(params)?)?;
+    if status.is_open() && staying.execute(params)? == 1 {
+        return Ok(());
     }
-    match (written, small(variables)) {
-        (Variables::Unchanged, _) => Ok(()),
-        (Variables::Changed, None) => put_large_variables(connection, *id, variables),
-        (Variables::Changed, Some(_)) => delete_large_variables(connection, *id),
-    }
+    one_row(connection.prepare_cached(UPDATE)?.execute(params)?)
 }
 
 /// The variables, if they belong into the execution's row.
