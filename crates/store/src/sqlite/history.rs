@@ -44,9 +44,6 @@ impl Ends {
         let Some(before) = sequence.checked_sub(1) else {
             return Ok(false);
         };
-        if self.newest.len() >= ENDS_MAX {
-            self.newest.clear();
-        }
         if before > 0 && self.newest.insert(*execution, *sequence) != Some(before) {
             return Ok(row(connection, HAS, params![execution.to_bytes(), before], |_| Ok(()))?.is_some());
         }
@@ -57,6 +54,10 @@ impl Ends {
 
 /// Adds the next entries. One that would leave a gap before it changes no row.
 pub(super) fn append(connection: &Connection, ends: &mut Ends, records: &[&HistoryEntry]) -> rusqlite::Result<()> {
+    // Between calls only: within one, an entry may follow one that is not inserted yet.
+    if ends.newest.len() >= ENDS_MAX {
+        ends.forget();
+    }
     for record in records {
         if !ends.follows(connection, record)? {
             return one_row(0);

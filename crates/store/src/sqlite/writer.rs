@@ -27,8 +27,9 @@ use crate::traits::{
     ReadyRef, Search, ShardId, Wanted, Window,
 };
 
-/// A log of this many pages (16 MiB) is copied back into the file, as far as readers allow.
-const CHECKPOINT_PAGES: u32 = 4_096;
+/// A log of this many pages (64 MiB) is copied back into the file, as far as readers allow. A page that changed often meanwhile
+/// is copied once.
+const CHECKPOINT_PAGES: u32 = 16_384;
 
 /// A log of this many pages (256 MiB) waits for readers to move on, so that it starts again from its beginning.
 const LOG_PAGES_MAX: u32 = 65_536;

@@ -64,12 +64,29 @@ fn a_store_that_turned_read_only_says_so_and_works_once_it_can_be_written_again(
 fn the_log_is_copied_back_once_it_is_long() {
     let directory = tempfile::tempdir().unwrap();
     let Store { mut writer, .. } = store(&directory);
-    for sequence in 1..=250 {
+    for sequence in 1..=1_000 {
         writer.commit(&[], &[large_entry(sequence)]).unwrap();
     }
     let log = std::fs::metadata(directory.path().join("sprag.db-wal")).unwrap().len();
     let bound = u64::from(CHECKPOINT_PAGES) * 4_200;
-    assert!(log < bound, "50 MB were written, the log has {log} bytes");
+    assert!(log < bound, "200 MB were written, the log has {log} bytes");
+}
+
+#[test]
+fn more_histories_than_are_remembered_may_grow_in_one_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let Store { mut writer, .. } = store(&directory);
+    let entries = |sequence| {
+        (1..=5_000).map(move |number| {
+            let entry = entry(&execution(number), sequence);
+            Mutation::AppendHistory(entry)
+        })
+    };
+    let two_each: Vec<Mutation> = entries(1).chain(entries(2)).collect();
+    writer.commit(&[], &two_each).unwrap();
+    writer.commit(&[], &entries(3).collect::<Vec<_>>()).unwrap();
+    let gap = Mutation::AppendHistory(entry(&execution(1), 5));
+    assert!(matches!(writer.commit(&[], &[gap]), Err(Error::Refused { .. })));
 }
 
 #[test]
@@ -105,7 +122,7 @@ fn a_log_that_waited_for_its_readers_begins_again() {
     let directory = tempfile::tempdir().unwrap();
     let Store { mut writer, .. } = store(&directory);
     writer.restart_at = CHECKPOINT_PAGES;
-    for sequence in 1..=100 {
+    for sequence in 1..=400 {
         writer.commit(&[], &[large_entry(sequence)]).unwrap();
     }
     assert_eq!(writer.restart_at, LOG_PAGES_MAX);
