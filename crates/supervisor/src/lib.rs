@@ -1,0 +1,23 @@
+//! Supervision: observe, compare with what is desired, take one step, observe again.
+//!
+//! A [`Worker`] says what it sees, what it wants and what its next step is; the supervisor looks when there is
+//! something to look at, performs what the worker asks for, and restarts what its rules find broken. Trouble of the
+//! infrastructure (a collector that hangs, a child that must be restarted) never shows as a state of business logic.
+//! Time is an argument everywhere: only the outermost loop waits.
+
+mod action;
+mod child;
+mod erased;
+mod registry;
+mod rule;
+mod snapshot;
+mod worker;
+
+pub use action::{
+    Action, ActionContext, ActionError, ActionOptions, ActionStatus, Cancel, Canceller, Outcome, TIMEOUT_DEFAULT_MILLIS,
+};
+pub use child::{ChildSpec, Dependency, Need, RestartPolicy, Variables};
+pub use registry::{BuildError, Registry, WorkerFactory};
+pub use rule::{Check, GRACE_DEFAULT_MILLIS, Rule, RuleError, View};
+pub use snapshot::{ChildView, Children, Escalation, Identity, Snapshot};
+pub use worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};
