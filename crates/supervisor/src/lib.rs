@@ -8,8 +8,10 @@
 mod action;
 mod child;
 mod erased;
+pub mod process;
 mod registry;
 mod rule;
+pub mod services;
 mod snapshot;
 mod worker;
 
