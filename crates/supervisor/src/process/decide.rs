@@ -200,25 +200,33 @@ impl At<'_> {
         }
     }
 
-    /// On the way to standing still.
+    /// On the way to standing still. Also what is not to run yet is on it: nothing is forgotten by waiting.
     fn down(&self) -> Step {
-        let is_gone = self.snapshot.goal == Goal::Removed;
-        match self.state {
-            ServiceState::Stopped | ServiceState::Failed if self.is_empty() => {
-                if self.is_to_forget() {
-                    return Next::Act(ServiceAction::Forget, "its failures are forgotten".into());
-                }
-                if is_gone {
-                    return Next::Remove("nothing of it is left".into());
-                }
-                self.to(ServiceState::Stopped, "stopped on request".to_owned())
-            }
-            ServiceState::Stopping => self.leave(),
-            _ if self.is_empty() && !self.snapshot.action.in_progress() => {
-                self.to(ServiceState::Stopped, "stopped on request".to_owned())
-            }
-            _ => self.to(ServiceState::Stopping, "asked to stop".to_owned()),
+        if self.state == ServiceState::Stopping {
+            return self.leave();
         }
+        if !self.is_empty() {
+            return self.to(ServiceState::Stopping, "asked to stop".to_owned());
+        }
+        if self.snapshot.goal == Goal::Removed {
+            return self.remove();
+        }
+        let gave_up = self.seen.gave_up.as_ref().map(|gave_up| gave_up.cause.clone());
+        match (self.state, gave_up) {
+            (ServiceState::Failed, Some(cause)) => Next::Stay(cause.into()),
+            _ => self.to(ServiceState::Stopped, "not to run".to_owned()),
+        }
+    }
+
+    /// Goes, once nothing of it is left and what ended in it is forgotten: who starts it next time, starts anew.
+    fn remove(&self) -> Step {
+        if self.snapshot.action.in_progress() {
+            return Next::Stay("its last action ends".into());
+        }
+        if self.is_to_forget() {
+            return Next::Act(ServiceAction::Forget, "its failures are forgotten".into());
+        }
+        Next::Remove("nothing of it is left".into())
     }
 
     /// Whether there is something to forget that was not forgotten just now.
@@ -258,3 +266,6 @@ impl At<'_> {
 fn detail(error: Option<&str>) -> String {
     error.map(|error| format!(": {error}")).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! From a file of services to children of a supervisor.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use sprag_core::clock::Clock;
@@ -102,41 +103,77 @@ fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
     })
 }
 
-/// The types of workers that services are. What is known about a service outlives its worker.
-pub fn registry(place: &Arc<Place>, clock: &Arc<dyn Clock>) -> Result<Registry, String> {
-    let known = Arc::new(Known {
-        asker: Asker::new()?,
-        place: Arc::clone(place),
-        clock: Arc::clone(clock),
-        runtimes: Mutex::default(),
-    });
-    let parents = Arc::clone(&known);
-    Ok(Registry::default()
-        .with(KIND_SERVICE, move |identity: &Identity| {
-            Ok::<_, BuildError>(known.worker(identity, ServiceState::Stopped))
-        })
-        .with(KIND_PARENT, move |identity: &Identity| {
-            // One that stands still would stop what it owns, which may be there already.
-            Ok::<_, BuildError>(parents.worker(identity, ServiceState::Starting))
-        }))
-}
+/// The services of one supervisor: what is known about each outlives its worker.
+#[derive(Clone)]
+pub struct Services(Arc<Known>);
 
-/// Every service that there ever was in this process.
 struct Known {
     place: Arc<Place>,
     asker: Asker,
     clock: Arc<dyn Clock>,
+    /// Those that had a process when the supervisor began.
+    found: BTreeSet<String>,
     runtimes: Mutex<BTreeMap<String, Arc<Runtime>>>,
 }
 
-impl Known {
+impl Services {
+    /// Looks at what there is in `place`.
+    pub fn new(place: Arc<Place>, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        Ok(Self(Arc::new(Known {
+            asker: Asker::new()?,
+            found: place.running(),
+            place,
+            clock,
+            runtimes: Mutex::default(),
+        })))
+    }
+
+    /// The types of workers that services are.
+    pub fn registry(&self) -> Registry {
+        let (services, parents) = (self.clone(), self.clone());
+        Registry::default()
+            .with(KIND_SERVICE, move |identity: &Identity| {
+                Ok::<_, BuildError>(services.worker(identity, ServiceState::Stopped))
+            })
+            .with(KIND_PARENT, move |identity: &Identity| {
+                // One that stands still would stop what it owns, which may be there already.
+                Ok::<_, BuildError>(parents.worker(identity, ServiceState::Starting))
+            })
+    }
+
+    /// Forgets the failures of a service: a person starts it anew.
+    pub fn forget(&self, path: &str) {
+        if let Some(runtime) = self.runtimes().get(path) {
+            runtime.forget();
+        }
+    }
+
+    /// The log of a service.
+    pub fn log(&self, path: &str) -> PathBuf {
+        self.0.place.log(path)
+    }
+
+    fn runtimes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Runtime>>> {
+        self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn worker(&self, identity: &Identity, initial: ServiceState) -> ServiceWorker {
         let path = identity.path.as_ref();
-        let mut runtimes = self.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known {
+            place,
+            asker,
+            clock,
+            found,
+            ..
+        } = self.0.as_ref();
+        let mut runtimes = self.runtimes();
         let runtime = runtimes.entry(path.to_owned()).or_insert_with(|| {
-            let (place, clock) = (Arc::clone(&self.place), Arc::clone(&self.clock));
-            Arc::new(Runtime::new(path, place, self.asker.clone(), clock))
+            let (place, clock) = (Arc::clone(place), Arc::clone(clock));
+            Arc::new(Runtime::new(path, place, asker.clone(), clock))
         });
+        // What is there already is not down, whatever it waits for: it is not stopped to be started in order.
+        let is_up = runtime.has_process().unwrap_or_else(|| found.contains(path));
+        let initial = if is_up { ServiceState::Starting } else { initial };
         ServiceWorker::new(Arc::clone(runtime), initial)
     }
 }

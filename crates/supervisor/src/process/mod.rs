@@ -24,7 +24,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use file::{KIND_PARENT, KIND_SERVICE, children, registry, rules};
+pub use file::{KIND_PARENT, KIND_SERVICE, Services, children, rules};
 pub use launch::LaunchError;
 pub use log::{TAIL_LINES_MAX, Tail, follow, tail};
 pub use observed::Observed;

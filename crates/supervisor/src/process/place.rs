@@ -2,12 +2,15 @@
 //!
 //! One supervisor at a time: the folder is locked for as long as it is held, and the lock goes with the process.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::MARK;
 use super::probe::probe_mark;
-use super::record::{Records, log_file};
+use super::record::{Records, log_file, path_of_log};
+use super::table;
 use super::tree::Tree;
 
 /// The kernel makes a new one at every look.
@@ -75,6 +78,29 @@ impl Place {
     /// What stands in the environment of its processes.
     pub(super) fn mark(&self, path: &str) -> String {
         format!("{}/{path}", self.instance)
+    }
+
+    /// The services that have a process now, whoever started it: by record, by mark, or by their log.
+    pub(super) fn running(&self) -> BTreeSet<String> {
+        let mut running: BTreeSet<String> = self
+            .records
+            .paths()
+            .into_iter()
+            .filter(|path| self.records.load(path).process.is_some_and(|started| started.is_alive()))
+            .collect();
+        let logs = self.folder.join("logs");
+        for status in table::table() {
+            let pid = status.identity.pid;
+            if status.ended || status.group != pid {
+                continue;
+            }
+            let mark = table::variable(pid, MARK);
+            let marked = mark.and_then(|mark| Some(mark.strip_prefix(&self.instance)?.strip_prefix('/')?.to_owned()));
+            let output = fs::read_link(format!("/proc/{pid}/fd/1")).ok();
+            let logged = output.and_then(|output| path_of_log(&logs, &output));
+            running.extend(marked.or(logged));
+        }
+        running
     }
 
     /// Ends what is left of services that are not in the file any more. Returns their paths.

@@ -137,6 +137,12 @@ pub(super) fn log_file(folder: &Path, path: &str) -> PathBuf {
     folder.join(format!("{}.log", flat(path)))
 }
 
+/// Whose log that is.
+pub(super) fn path_of_log(folder: &Path, log: &Path) -> Option<String> {
+    let name = log.strip_prefix(folder).ok()?.to_str()?.strip_suffix(".log")?;
+    Some(name.replace('+', "/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

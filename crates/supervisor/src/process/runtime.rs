@@ -84,6 +84,12 @@ impl Runtime {
         }
     }
 
+    /// Whether it has a process; unknown before the first look.
+    pub(super) fn has_process(&self) -> Option<bool> {
+        let inner = self.inner();
+        inner.has_looked.then_some(inner.live.is_some())
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
