@@ -12,13 +12,16 @@ const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Which of our crates each crate may use. The arrows point one way.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("sprag-core", &[]),
     ("sprag-store", &["sprag-core"]),
     ("sprag-engine", &["sprag-core", "sprag-store"]),
     ("sprag-runners", &["sprag-core"]),
     ("sprag-supervisor", &["sprag-core", "sprag-store"]),
-    ("sprag-server", &["sprag-core", "sprag-store", "sprag-engine"]),
+    (
+        "sprag-server",
+        &["sprag-core", "sprag-store", "sprag-engine", "sprag-supervisor"],
+    ),
     (
         "sprag",
         &[
@@ -27,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "sprag-engine",
             "sprag-runners",
             "sprag-server",
+            "sprag-supervisor",
         ],
     ),
     ("sprag-sim", &["sprag-core", "sprag-store", "sprag-engine"]),
@@ -36,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
         &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners"],
     ),
     ("sprag-embedding", &["sprag-core", "sprag-store", "sprag-engine"]),
+    ("sprag-pipeline", &[]),
 ];
 
 fn root() -> PathBuf {
