@@ -7,10 +7,14 @@
 
 mod action;
 mod child;
+pub mod collector;
 mod erased;
+pub mod executor;
+pub mod pool;
 mod registry;
 mod rule;
 mod snapshot;
+pub mod store;
 mod worker;
 
 pub use action::{
