@@ -1,0 +1,3 @@
+//! stub
+mod durable;
+pub use durable::{Durable, NotDurable};
