@@ -148,6 +148,14 @@ impl Services {
         }
     }
 
+    /// Kills whatever is left of any service, at once.
+    pub async fn kill(&self) {
+        let runtimes: Vec<Arc<Runtime>> = self.runtimes().values().cloned().collect();
+        for runtime in runtimes {
+            runtime.kill().await;
+        }
+    }
+
     /// The log of a service.
     pub fn log(&self, path: &str) -> PathBuf {
         self.0.place.log(path)

@@ -89,6 +89,14 @@ impl LaunchError {
     }
 }
 
+/// Whether a service could be started now: its program, its folder and its user are there.
+pub fn could_start(service: &Service, folder: &Path) -> Result<(), LaunchError> {
+    if !service.has_process() {
+        return Ok(());
+    }
+    Launch::prepare(service, folder).map(drop)
+}
+
 impl Launch {
     /// Checks everything that can be checked before something is started, or stopped for it.
     pub(super) fn prepare(service: &Service, folder: &Path) -> Result<Self, LaunchError> {

@@ -25,7 +25,7 @@ mod worker;
 mod tests;
 
 pub use file::{KIND_PARENT, KIND_SERVICE, Services, children, rules};
-pub use launch::LaunchError;
+pub use launch::{LaunchError, could_start};
 pub use log::{TAIL_LINES_MAX, Tail, follow, tail};
 pub use observed::Observed;
 pub use place::{Place, PlaceError};

@@ -310,6 +310,16 @@ impl Runtime {
         stopped
     }
 
+    /// Kills whatever is left of it, at once.
+    pub(super) async fn kill(&self) {
+        let root = {
+            let mut inner = self.inner();
+            inner.is_stopping = true;
+            inner.live.as_ref().map(|live| live.started.identity)
+        };
+        Tree::new(&self.mark, root).kill().await;
+    }
+
     /// Waits until the end of the process was noted, and remembers whose fault it was.
     async fn settle(&self, desired: &Desired, blame: Blame, ran_millis: u64) {
         let looks = NOTED_WITHIN.as_millis() / POLL.as_millis();
