@@ -134,7 +134,7 @@ impl Executor {
             outcome: Outcome::InProgress,
             error: None,
         });
-        let mark = self.marks.mark(worker, &slot.status);
+        let mark = self.marks.mark(worker, &slot.status, now);
         match self.submit(worker, &slot.status, (&request.perform, &request.options), mark) {
             Ok(run) => {
                 slot.held = Some(Box::new(Held {
@@ -147,7 +147,7 @@ impl Executor {
             }
             Err(full) => {
                 slot.status = before;
-                self.marks.mark(worker, &slot.status);
+                self.marks.mark(worker, &slot.status, now);
                 return Err(Refused::Full(full));
             }
         }
@@ -283,7 +283,7 @@ impl Executor {
             }
             Some(_) => {
                 let error = ActionError::new(class::CANCELLED, reason.text());
-                self.end(slots, &worker, Err(error));
+                self.end(slots, &worker, Err(error), now);
             }
         }
         slots.reschedule(&worker);
@@ -299,7 +299,7 @@ impl Executor {
 
     /// What the store remembers of a worker's last action, at the start of a process. One that was in progress is
     /// unknown: the process ended, and nobody saw how far it came.
-    pub fn restore(&self, worker: &Arc<str>, mut status: ActionStatus) -> Arc<ActionStatus> {
+    pub fn restore(&self, worker: &Arc<str>, mut status: ActionStatus, now: Timestamp) -> Arc<ActionStatus> {
         if status.in_progress() {
             status.outcome = Outcome::Unknown;
             status.error = Some("the process ended while it was in progress".to_owned());
@@ -311,7 +311,7 @@ impl Executor {
         let slot = slots.workers.entry(Arc::clone(worker)).or_default();
         if slot.held.is_none() {
             slot.status = Arc::clone(&status);
-            self.marks.mark(worker, &status);
+            self.marks.mark(worker, &status, now);
         }
         status
     }
