@@ -10,18 +10,30 @@ mod child;
 pub mod collector;
 mod erased;
 pub mod executor;
+mod explain;
+mod metrics;
+mod options;
 pub mod pool;
 mod registry;
 mod rule;
+mod seldom;
 mod snapshot;
 pub mod store;
+mod supervisor;
+pub mod testing;
+mod tree;
 mod worker;
 
 pub use action::{
     Action, ActionContext, ActionError, ActionOptions, ActionStatus, Cancel, Canceller, Outcome, TIMEOUT_DEFAULT_MILLIS,
 };
 pub use child::{ChildSpec, Dependency, Need, RestartPolicy, Variables};
+pub use explain::{Explain, Hold, RuleStatus};
+pub use metrics::Metrics;
+pub use options::Options;
 pub use registry::{BuildError, Registry, WorkerFactory};
 pub use rule::{Check, GRACE_DEFAULT_MILLIS, Rule, RuleError, View};
 pub use snapshot::{ChildView, Children, Escalation, Identity, Snapshot};
+pub use supervisor::{Declaration, Handle, Operation, Setup, Supervisor};
+pub use tree::{ChildError, Counts, CutAt, Gate, OperateError, ShutdownOutcome, Status, Ticked};
 pub use worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};
