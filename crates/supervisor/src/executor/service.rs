@@ -298,8 +298,9 @@ impl Executor {
     }
 
     /// What the store remembers of a worker's last action, at the start of a process. One that was in progress is
-    /// unknown: the process ended, and nobody saw how far it came.
-    pub fn restore(&self, worker: &Arc<str>, mut status: ActionStatus, now: Timestamp) -> Arc<ActionStatus> {
+    /// unknown: the process ended, and nobody saw how far it came. The mark stays as it was left, so that a process
+    /// that dies as well finds the same.
+    pub fn restore(&self, worker: &Arc<str>, mut status: ActionStatus) -> Arc<ActionStatus> {
         if status.in_progress() {
             status.outcome = Outcome::Unknown;
             status.error = Some("the process ended while it was in progress".to_owned());
@@ -311,7 +312,6 @@ impl Executor {
         let slot = slots.workers.entry(Arc::clone(worker)).or_default();
         if slot.held.is_none() {
             slot.status = Arc::clone(&status);
-            self.marks.mark(worker, &status, now);
         }
         status
     }

@@ -4,7 +4,7 @@
 //! lists included, is replaced as a whole. Changes can be applied again without harm, and applied in order they lead
 //! from any document on the way to the newest one.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// One field that changed.
@@ -13,22 +13,13 @@ pub struct Change {
     /// Where, as a JSON pointer; empty: the whole document.
     pub path: String,
     /// What is there now; `None`: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub value: Option<Value>,
 }
 
 /// A value of null is a value: only an absent one is none.
-mod present {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-
-    pub(super) fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-        Value::deserialize(deserializer).map(Some)
-    }
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// How deep objects are compared; below, they are replaced as a whole.

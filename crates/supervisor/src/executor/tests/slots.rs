@@ -130,7 +130,7 @@ fn what_was_in_progress_when_the_process_ended_is_unknown() {
         outcome: Outcome::InProgress,
         error: None,
     };
-    let status = world.executor.restore(&worker(), left.clone(), at(0));
+    let status = world.executor.restore(&worker(), left.clone());
     assert_eq!(status.outcome, Outcome::Unknown);
     assert_eq!((status.id, status.attempt, status.started), (7, 2, Some(at(5))));
     let next = world.start(fine("open"), 0).unwrap();
@@ -140,7 +140,7 @@ fn what_was_in_progress_when_the_process_ended_is_unknown() {
         outcome: Outcome::Succeeded,
         ..left
     };
-    let status = world.executor.restore(&"plant/fan".into(), ended, at(0));
+    let status = world.executor.restore(&"plant/fan".into(), ended);
     assert_eq!(status.outcome, Outcome::Succeeded);
 }
 
