@@ -4,5 +4,6 @@ mod deltas;
 mod disk;
 mod documents;
 mod kill;
+mod marks;
 mod properties;
 mod world;

@@ -88,11 +88,30 @@ fn what_did_not_change_is_not_written() {
     let store = folder.open();
     introduce(&store, PUMP);
     on_disk(want(&store, &json!({"speed": 1})).durable);
+    see(&store, &json!({"flow": 1}), 5);
+    let connection = Connection::open(folder.path()).unwrap();
+    let count = "\
+        CREATE TABLE written (part TEXT); \
+        CREATE TRIGGER came AFTER INSERT ON document BEGIN INSERT INTO written VALUES (new.part); END; \
+        CREATE TRIGGER changed AFTER UPDATE ON document BEGIN INSERT INTO written VALUES (new.part); END;";
+    connection.execute_batch(count).unwrap();
     let unchanged = want(&store, &json!({"speed": 1}));
     assert!(
         unchanged.durable.wait().now_or_never().is_some(),
         "there is nothing to wait for"
     );
+    see(&store, &json!({"flow": 1}), 1_005);
+    introduce(&store, PUMP);
+    want(&store, &json!({"speed": 2}));
+    store.close().unwrap();
+    let mut statement = connection.prepare("SELECT part FROM written ORDER BY part").unwrap();
+    let written: Vec<String> = statement
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    // The observation was made before, and written at leisure.
+    assert_eq!(written, ["desired", "observed"]);
 }
 
 // 82.
