@@ -16,6 +16,7 @@ fn an_omitted_child_is_told_ticked_on_and_reaped() {
     theatre.stage.script("a/b", |script| script.stops = [1_000].into());
     theatre.declare(vec![puppet("c")]);
     theatre.world.step();
+    theatre.world.step();
     assert_eq!(theatre.world.status("a/b").unwrap().goal, Goal::Removed);
     let gone = theatre.world.run_until(5_000, |world| world.len() == 1).unwrap();
     assert!(gone >= 900, "it was ticked until it had stopped: {gone}");

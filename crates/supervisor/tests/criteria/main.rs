@@ -7,6 +7,7 @@ mod crowd;
 mod explain;
 mod leaving;
 mod property;
+mod remembered;
 mod rules;
 mod shared;
 mod tick;
