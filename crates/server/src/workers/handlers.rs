@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use sprag_supervisor::Operation;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
+use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
 
 use super::views::{WorkerView, explanation};
 use super::{Shared, Workers};
@@ -88,6 +89,34 @@ pub(super) async fn logs(State(shared): State<Shared>, Named(path): Named, Query
         }
         Err(_) => Err(Problem::new(Code::InternalError, "the log could not be read")),
     }
+}
+
+/// Where a reader of deltas stands.
+pub(super) struct After(Option<Cursor>);
+
+impl FromParams for After {
+    const KNOWN: &'static [&'static str] = &["after"];
+
+    fn read(params: &mut Params) -> Self {
+        Self(params.parsed("after", |text| {
+            text.parse::<Cursor>().map_err(|error| error.to_string())
+        }))
+    }
+}
+
+/// `GET /v1/workers/deltas`: what changed since a cursor; everything, where that cannot be said.
+pub(super) async fn deltas(State(shared): State<Shared>, Query(After(after)): Query<After>) -> Answer {
+    let page = shared.workers()?.store.changes(after, PAGE_MAX);
+    Ok(match page {
+        Page::Deltas {
+            deltas,
+            cursor,
+            has_more,
+        } => ok(&json!({"deltas": deltas, "cursor": cursor.to_string(), "hasMore": has_more})),
+        Page::Everything { workers, cursor } => {
+            ok(&json!({"everything": workers, "cursor": cursor.to_string(), "hasMore": false}))
+        }
+    })
 }
 
 /// `POST /v1/workers/{path}/start`

@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, http};
 use sprag_supervisor::process::Services;
+use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};
 
 use crate::guard::{self, Hosts};
@@ -31,6 +32,8 @@ pub struct Workers {
     pub handle: Handle,
     /// The processes underneath.
     pub services: Services,
+    /// What is remembered, with its deltas.
+    pub store: Arc<Store>,
 }
 
 /// Whom a server supervises, once that is known.
@@ -57,6 +60,7 @@ impl Shared {
 pub(crate) fn router(shared: Shared) -> Router {
     let routes = Router::new()
         .route("/v1/workers", get(handlers::list))
+        .route("/v1/workers/deltas", get(handlers::deltas))
         .route("/v1/workers/{path}/explain", get(handlers::explain))
         .route("/v1/workers/{path}/logs", get(handlers::logs))
         .route("/v1/workers/{path}/start", post(handlers::start))

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sprag_core::time::Timestamp;
+
 use crate::action::ActionStatus;
 use crate::store::Durable;
 
@@ -39,7 +41,7 @@ impl Default for ExecutorOptions {
 pub trait Marks: Send + Sync {
     /// Remembers the status of a worker's action. The action's first attempt waits until the mark of its start is
     /// durable; nobody else does.
-    fn mark(&self, worker: &Arc<str>, status: &ActionStatus) -> Durable;
+    fn mark(&self, worker: &Arc<str>, status: &ActionStatus, now: Timestamp) -> Durable;
 }
 
 /// Remembers nothing: after a crash nobody knows that there was an action.
@@ -47,7 +49,7 @@ pub trait Marks: Send + Sync {
 pub struct NoMarks;
 
 impl Marks for NoMarks {
-    fn mark(&self, _worker: &Arc<str>, _status: &ActionStatus) -> Durable {
+    fn mark(&self, _worker: &Arc<str>, _status: &ActionStatus, _now: Timestamp) -> Durable {
         Durable::at_once()
     }
 }

@@ -134,7 +134,7 @@ impl Executor {
             outcome: Outcome::InProgress,
             error: None,
         });
-        let mark = self.marks.mark(worker, &slot.status);
+        let mark = self.marks.mark(worker, &slot.status, now);
         match self.submit(worker, &slot.status, (&request.perform, &request.options), mark) {
             Ok(run) => {
                 slot.held = Some(Box::new(Held {
@@ -147,7 +147,7 @@ impl Executor {
             }
             Err(full) => {
                 slot.status = before;
-                self.marks.mark(worker, &slot.status);
+                self.marks.mark(worker, &slot.status, now);
                 return Err(Refused::Full(full));
             }
         }
@@ -283,7 +283,7 @@ impl Executor {
             }
             Some(_) => {
                 let error = ActionError::new(class::CANCELLED, reason.text());
-                self.end(slots, &worker, Err(error));
+                self.end(slots, &worker, Err(error), now);
             }
         }
         slots.reschedule(&worker);
@@ -298,7 +298,8 @@ impl Executor {
     }
 
     /// What the store remembers of a worker's last action, at the start of a process. One that was in progress is
-    /// unknown: the process ended, and nobody saw how far it came.
+    /// unknown: the process ended, and nobody saw how far it came. The mark stays as it was left, so that a process
+    /// that dies as well finds the same.
     pub fn restore(&self, worker: &Arc<str>, mut status: ActionStatus) -> Arc<ActionStatus> {
         if status.in_progress() {
             status.outcome = Outcome::Unknown;
@@ -311,7 +312,6 @@ impl Executor {
         let slot = slots.workers.entry(Arc::clone(worker)).or_default();
         if slot.held.is_none() {
             slot.status = Arc::clone(&status);
-            self.marks.mark(worker, &status);
         }
         status
     }

@@ -33,7 +33,7 @@ impl Executor {
         };
         slots.attempted(worker, times, result.as_ref().err(), now);
         let Err(error) = result else {
-            return self.end(slots, worker, Ok(()));
+            return self.end(slots, worker, Ok(()), now);
         };
         if error.kind == kind::PANIC {
             count(&self.counters.panicked);
@@ -44,18 +44,18 @@ impl Executor {
             slots.judge(worker, &error, now)
         };
         match again {
-            Some(due) => self.wait(slots, worker, error, due),
-            None => self.end(slots, worker, Err(error)),
+            Some(due) => self.wait(slots, worker, error, (now, due)),
+            None => self.end(slots, worker, Err(error), now),
         }
     }
 
-    fn wait(&self, slots: &mut Slots, worker: &Arc<str>, error: ActionError, due: Timestamp) {
+    fn wait(&self, slots: &mut Slots, worker: &Arc<str>, error: ActionError, (now, due): (Timestamp, Timestamp)) {
         if let Some(slot) = slots.workers.get_mut(worker) {
             slot.change(|status| status.error = Some(error.message));
             if let Some(held) = slot.held.as_mut() {
                 held.stage = Stage::Waiting(due);
             }
-            self.marks.mark(worker, &slot.status);
+            self.marks.mark(worker, &slot.status, now);
             slots.events.push(Event::Retrying {
                 worker: Arc::clone(worker),
                 status: Arc::clone(&slot.status),
@@ -66,7 +66,7 @@ impl Executor {
     }
 
     /// The action is over, and its slot free.
-    pub(super) fn end(&self, slots: &mut Slots, worker: &Arc<str>, result: Result<(), ActionError>) {
+    pub(super) fn end(&self, slots: &mut Slots, worker: &Arc<str>, result: Result<(), ActionError>, now: Timestamp) {
         let Some(slot) = slots.workers.get_mut(worker) else {
             return;
         };
@@ -78,7 +78,7 @@ impl Executor {
                 status.error = Some(error.message);
             }
         });
-        self.marks.mark(worker, &slot.status);
+        self.marks.mark(worker, &slot.status, now);
         slots.events.push(Event::Ended {
             worker: Arc::clone(worker),
             status: Arc::clone(&slot.status),
@@ -154,7 +154,7 @@ impl Executor {
         );
         say(|| tracing::error!(worker = %worker, error = %error.message, "an action was given up"));
         slots.attempted(worker, times, Some(&error), now);
-        self.end(slots, worker, Err(error));
+        self.end(slots, worker, Err(error), now);
     }
 }
 

@@ -45,8 +45,9 @@ impl Tree {
             return;
         };
         node.failing = None;
-        node.seen = Some(seen);
-        self.keeper.observed(node, now);
+        let before = node.seen.replace(seen);
+        self.keeper
+            .observed(node, before.as_ref().map(|seen| &seen.document), now);
         let parent = node.parent.filter(|_| node.watched);
         if let Some(parent) = parent {
             self.mark(parent);

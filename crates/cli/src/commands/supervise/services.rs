@@ -7,6 +7,7 @@ use sprag_core::clock::Clock;
 use sprag_server::Workers;
 use sprag_supervisor::process::{self, Place, Services};
 use sprag_supervisor::services::ServicesFile;
+use sprag_supervisor::store::{Store, StoreOptions};
 use sprag_supervisor::{Declaration, Options, Setup, ShutdownOutcome, Supervisor};
 use tokio::task::JoinHandle;
 
@@ -47,10 +48,17 @@ impl Running {
             shutdown_limit_millis: limit_millis,
             ..Options::default()
         };
-        let setup = Setup::new(services.registry(), Arc::clone(clock)).options(options);
+        let store = Arc::new(open(state)?);
+        let setup = Setup::new(services.registry(), Arc::clone(clock))
+            .options(options)
+            .store(Arc::clone(&store));
         let (supervisor, handle) = Supervisor::new(setup, declaration)?;
         Ok(Self {
-            workers: Workers { handle, services },
+            workers: Workers {
+                handle,
+                services,
+                store,
+            },
             ticking: tokio::spawn(supervisor.run()),
             reaping,
         })
@@ -71,4 +79,14 @@ impl Running {
         reaping.abort();
         outcome
     }
+}
+
+/// What an earlier supervisor remembered. What of it cannot be read is said and begun anew.
+fn open(state: &Path) -> Result<Store, Failure> {
+    let opened = Store::open(state, StoreOptions::default())
+        .map_err(|error| Failure::new(format!("`{}` cannot be opened: {error}", state.display())))?;
+    for malformed in &opened.malformed {
+        tracing::warn!(worker = %malformed.worker, part = malformed.part, problem = malformed.problem, "not readable");
+    }
+    Ok(opened.store)
 }
