@@ -40,7 +40,10 @@ const ELSEWHERE: [(&str, &str); 30] = [
     ("supervisor-stopped", "workers"),
     ("switches-full", "the engine's tests of switches"),
     ("too-many-streams", "streams"),
-    ("worker-leaving", "the supervisor's own tests, which hold a child that leaves"),
+    (
+        "worker-leaving",
+        "the supervisor's own tests, which hold a child that leaves",
+    ),
     ("worker-unknown", "workers"),
 ];
 

@@ -4,12 +4,12 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 use sprag_supervisor::Operation;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
 use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
 
-use super::views::{WorkerView, explanation};
+use super::views::{WorkerView, explanation, remembered};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
 use crate::metrics::MEDIA_TYPE;
@@ -114,7 +114,8 @@ pub(super) async fn deltas(State(shared): State<Shared>, Query(After(after)): Qu
             has_more,
         } => ok(&json!({"deltas": deltas, "cursor": cursor.to_string(), "hasMore": has_more})),
         Page::Everything { workers, cursor } => {
-            ok(&json!({"everything": workers, "cursor": cursor.to_string(), "hasMore": false}))
+            let everything: Vec<Value> = workers.iter().map(remembered).collect();
+            ok(&json!({"everything": everything, "cursor": cursor.to_string(), "hasMore": false}))
         }
     })
 }

@@ -100,7 +100,10 @@ async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Re
 }
 
 async fn unknown(uri: http::Uri) -> Problem {
-    Problem::new(Code::RouteUnknown, format!("there is nothing at `{}`", shown(uri.path())))
+    Problem::new(
+        Code::RouteUnknown,
+        format!("there is nothing at `{}`", shown(uri.path())),
+    )
 }
 
 impl From<OperateError> for Problem {

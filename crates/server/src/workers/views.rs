@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::collector::Observation;
+use sprag_supervisor::store::StoredSnapshot;
 use sprag_supervisor::{Explain, Status};
 
 /// What helps when a circuit is not closed.
@@ -58,6 +59,18 @@ fn observation(observation: &Observation, service: &Value) -> String {
         (Observation::Fresh, None) => "fresh".to_owned(),
         (Observation::Stale, _) => "stale".to_owned(),
     }
+}
+
+/// Everything that is remembered of one worker, in the parts that deltas speak of.
+pub(crate) fn remembered(snapshot: &StoredSnapshot) -> Value {
+    json!({
+        "worker": snapshot.worker,
+        "identity": snapshot.identity,
+        "desired": snapshot.desired.as_ref().map(|desired| &desired.document),
+        "observed": snapshot.observed.as_ref().map(|observed| &observed.document),
+        "state": snapshot.observed.as_ref().map(|observed| &observed.state),
+        "action": snapshot.action,
+    })
 }
 
 /// Everything about one worker.

@@ -7,7 +7,7 @@ use super::observed::{Observed, Seen};
 use super::probe::Verdict;
 use super::runtime::{Blame, until};
 use super::worker::{ServiceAction, ServiceState, ServiceWorker};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{ChildView, Snapshot};
 use crate::worker::{Goal, Next, Phase, Reason};
 
 type Step = Next<ServiceWorker>;
@@ -166,8 +166,13 @@ impl At<'_> {
 
     /// A child that stopped because its work was done holds nobody up, nor does one that is not to run.
     fn child_that_is_not_up(&self) -> Option<String> {
-        let waits = |phase: Phase| matches!(phase, Phase::Starting | Phase::Stopping);
-        let child = self.snapshot.children.iter().find(|child| waits(child.phase))?;
+        let expected = &self.snapshot.desired.expected;
+        let waits = |child: &&ChildView| match child.phase {
+            Phase::Starting | Phase::Stopping => true,
+            Phase::Stopped => expected.iter().any(|name| *name == *child.name),
+            Phase::Running | Phase::Degraded | Phase::Failed => false,
+        };
+        let child = self.snapshot.children.iter().find(waits)?;
         Some(format!("child `{}` is {}", child.name, child.state))
     }
 

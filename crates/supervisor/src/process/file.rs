@@ -40,6 +40,7 @@ fn child(service: &Service, file: &ServicesFile) -> Result<ChildSpec, RuleError>
         "name": service.name,
         "folder": file.folder,
         "written": plain(&service.written),
+        "expected": expected(&service.children),
     });
     let children: Result<Vec<ChildSpec>, RuleError> = service.children.iter().map(|inner| child(inner, file)).collect();
     let mut child = ChildSpec::new(&service.name, kind, spec);
@@ -57,6 +58,18 @@ fn child(service: &Service, file: &ServicesFile) -> Result<ChildSpec, RuleError>
     child.rules = rules(&service.rules)?;
     child.stop_grace_millis = u64::try_from(service.stop.grace.as_millis()).ok();
     Ok(child)
+}
+
+/// The children without which a parent is not up: those that are to run, and to run on.
+fn expected(children: &[Service]) -> Vec<&str> {
+    let is_job = |name: &str| {
+        let mut waits = children.iter().flat_map(|child| &child.depends_on);
+        waits.any(|(on, condition)| on == name && *condition == Condition::Completed)
+    };
+    let run = children
+        .iter()
+        .filter(|child| child.enabled && child.restart != Restart::Never && !is_job(&child.name));
+    run.map(|child| child.name.as_str()).collect()
 }
 
 /// As text in which nothing looks like a template: a file of services has none.

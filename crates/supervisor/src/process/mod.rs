@@ -5,6 +5,7 @@
 //! processes and starts no second copy.
 
 mod budget;
+mod cgroup;
 mod decide;
 mod file;
 mod launch;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::MARK;
 use super::probe::probe_mark;
-use super::record::{Records, log_file, path_of_log};
+use super::record::{Records, Started, log_file, path_of_log};
 use super::table;
 use super::tree::Tree;
 
@@ -86,7 +86,12 @@ impl Place {
             .records
             .paths()
             .into_iter()
-            .filter(|path| self.records.load(path).process.is_some_and(|started| started.is_alive()))
+            .filter(|path| {
+                self.records
+                    .load(path)
+                    .process
+                    .is_some_and(|started| started.is_alive())
+            })
             .collect();
         let logs = self.folder.join("logs");
         for status in table::table() {
@@ -111,9 +116,12 @@ impl Place {
                 continue;
             }
             let record = self.records.load(&path);
-            let root = record.process.filter(super::record::Started::is_alive);
             let mark = self.mark(&path);
-            Tree::new(&mark, root.map(|started| started.identity)).kill().await;
+            let mut tree = match record.process.filter(Started::is_alive) {
+                Some(started) => Tree::of(&mark, &started),
+                None => Tree::new(&mark, None),
+            };
+            tree.kill().await;
             Tree::new(&probe_mark(&mark), None).kill().await;
             self.records.remove(&path);
             gone.push(path);

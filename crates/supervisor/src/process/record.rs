@@ -48,6 +48,9 @@ pub(super) struct Started {
     pub digest: u64,
     /// How long the log was then.
     pub log_offset: u64,
+    /// Its control group, where it has one.
+    #[serde(default)]
+    pub cgroup: Option<PathBuf>,
 }
 
 /// The end of a process.

@@ -12,6 +12,7 @@ use sprag_core::time::Timestamp;
 use tokio::time::sleep;
 
 use super::budget;
+use super::cgroup;
 use super::launch::{Launch, LaunchError};
 use super::log;
 use super::observed::{Observed, Problem, Seen};
@@ -163,17 +164,19 @@ impl Runtime {
             at: self.clock.now(),
             digest: desired.digest,
             log_offset: 0,
+            cgroup: None,
         })
     }
 
     /// Watches a process and begins to ask it.
     fn hold(self: &Arc<Self>, inner: &mut Inner, desired: &Desired, watched: Watched, started: Started, adopted: bool) {
         let (runtime, service) = (Arc::clone(self), desired.service.clone());
+        let mut tree = Tree::of(&self.mark, &started);
         tokio::spawn(async move {
             let over = watched.ended().await;
             // What it leaves behind must not meet its successor. While its status is not taken, its group is known.
             if !runtime.inner().is_stopping {
-                Tree::new(&runtime.mark, Some(over.identity)).kill().await;
+                tree.kill().await;
             }
             let noted = tokio::task::spawn_blocking(move || runtime.note_end(over, &service));
             if noted.await.is_err() {
@@ -207,7 +210,11 @@ impl Runtime {
         if inner.live.as_ref().is_none_or(|live| live.started.identity != identity) {
             return;
         }
-        let digest = inner.live.take().map_or(0, |live| live.started.digest);
+        let live = inner.live.take().map(|live| live.started);
+        if let Some(cgroup) = live.as_ref().and_then(|started| started.cgroup.as_deref()) {
+            cgroup::remove(cgroup);
+        }
+        let digest = live.map_or(0, |started| started.digest);
         if inner.is_stopping {
             inner.record.process = None;
             inner.record.ended = None;
@@ -249,12 +256,15 @@ impl Runtime {
         let watched = Launch::prepare(service, &desired.folder)
             .and_then(|launch| launch.start(service, &self.mark, &self.log))
             .inspect_err(|error| self.note_problem(&mut inner, desired, error))?;
+        let cgroup = cgroup::create(&self.mark.replace('/', "+"));
+        let cgroup = cgroup.filter(|cgroup| cgroup::enter(cgroup, watched.identity.pid));
         let started = Started {
             identity: watched.identity,
             boot: table::boot_id(),
             at: self.clock.now(),
             digest: desired.digest,
             log_offset,
+            cgroup,
         };
         let record = &mut inner.record;
         record.restarts += u64::from(record.ended.is_some() || !record.failures.is_empty());
@@ -290,16 +300,15 @@ impl Runtime {
             inner.is_stopping = true;
             inner.live.as_ref().map(|live| live.started.clone())
         };
-        let root = started.as_ref().map(|started| started.identity);
         let stop = desired.service.stop;
-        let mut tree = Tree::new(&self.mark, root);
+        let mut tree = self.tree(started.as_ref());
         let asked = tokio::select! {
             stopped = tree.end(stop.signal, stop.grace) => Some(stopped),
             () = hurry => None,
         };
         let stopped = match asked {
             Some(stopped) => stopped,
-            None if Tree::new(&self.mark, root).kill().await => Stopped::Forced,
+            None if self.tree(started.as_ref()).kill().await => Stopped::Forced,
             None => Stopped::Survived,
         };
         if stopped != Stopped::Gracefully {
@@ -312,12 +321,16 @@ impl Runtime {
 
     /// Kills whatever is left of it, at once.
     pub(super) async fn kill(&self) {
-        let root = {
+        let started = {
             let mut inner = self.inner();
             inner.is_stopping = true;
-            inner.live.as_ref().map(|live| live.started.identity)
+            inner.live.as_ref().map(|live| live.started.clone())
         };
-        Tree::new(&self.mark, root).kill().await;
+        self.tree(started.as_ref()).kill().await;
+    }
+
+    fn tree(&self, started: Option<&Started>) -> Tree {
+        started.map_or_else(|| Tree::new(&self.mark, None), |started| Tree::of(&self.mark, started))
     }
 
     /// Waits until the end of the process was noted, and remembers whose fault it was.

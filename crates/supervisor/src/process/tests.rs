@@ -42,6 +42,7 @@ impl Rig {
         Desired {
             service: read_service("web", written, self.folder.path()).unwrap(),
             folder: self.folder.path().to_owned(),
+            expected: Vec::new(),
             digest: 1,
             questions: 1,
         }
@@ -149,6 +150,39 @@ async fn one_that_leaves_its_group_and_its_parent_and_ignores_the_signal_is_kill
     assert_eq!(runtime.stop(&desired, Blame::Nobody, pending()).await, Stopped::Forced);
     assert!(rig.marked().is_empty(), "{:?}", rig.marked());
     assert_eq!(runtime.observe(&desired).await.unwrap().pid(), None);
+}
+
+#[tokio::test]
+async fn one_that_leaves_its_group_its_parent_and_its_mark_is_caught_where_there_are_control_groups() {
+    let rig = Rig::new();
+    let runtime = rig.runtime();
+    let desired = rig.shell("setsid env -i sh -c '(sleep 4711 &)'; echo up; exec sleep 1000");
+    runtime.start(&desired).await.unwrap();
+    rig.log_says("up").await;
+    if rig
+        .place
+        .records
+        .load("web")
+        .process
+        .is_none_or(|started| started.cgroup.is_none())
+    {
+        println!("skipped: there are no control groups that can be written");
+        runtime.stop(&desired, Blame::Nobody, pending()).await;
+        return;
+    }
+    let is_escaped = |pid: i32| {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command == b"sleep\x004711\x00" && table::variable(pid, MARK).is_none()
+    };
+    let escaped = || {
+        let table = table::table().into_iter();
+        table
+            .filter(|status| !status.ended && is_escaped(status.identity.pid))
+            .count()
+    };
+    until("it to escape", || escaped() == 1).await;
+    runtime.stop(&desired, Blame::Nobody, pending()).await;
+    assert_eq!(escaped(), 0);
 }
 
 #[tokio::test]

@@ -1,17 +1,19 @@
 //! All processes of a service, and their end.
 //!
-//! A process belongs to the tree if it carries the service's mark in its environment, is in the first process's group,
-//! or descends from one that does. The mark finds those that left group and parent behind, also after the supervisor
+//! A process belongs to the tree if it carries the service's mark in its environment, is in the first process's group or
+//! in the service's control group (where there is one), or descends from one that does. The mark finds those that left group and parent behind, also after the supervisor
 //! itself was killed; what escapes is a process that left all three.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::time::{Instant, sleep};
 
 use super::MARK;
+use super::cgroup;
+use super::record::Started;
 use super::table::{self, Identity, Status};
 
 /// Between two looks at the process table.
@@ -29,6 +31,7 @@ const CLEAN_LOOKS: usize = 2;
 pub(super) struct Tree {
     mark: String,
     root: Option<Identity>,
+    cgroup: Option<PathBuf>,
     /// Seen before: a process whose parent ended meanwhile still belongs to the tree.
     known: BTreeSet<Identity>,
 }
@@ -50,7 +53,16 @@ impl Tree {
         Self {
             mark: mark.to_owned(),
             root,
+            cgroup: None,
             known: BTreeSet::new(),
+        }
+    }
+
+    /// The tree of a process that was started; what is in its control group belongs to it too.
+    pub(super) fn of(mark: &str, started: &Started) -> Self {
+        Self {
+            cgroup: started.cgroup.clone(),
+            ..Self::new(mark, Some(started.identity))
         }
     }
 
@@ -89,6 +101,9 @@ impl Tree {
             members.iter().for_each(|member| member.signal(Signal::STOP));
         }
         stopped.iter().for_each(|member| member.signal(Signal::KILL));
+        if let Some(cgroup) = &self.cgroup {
+            cgroup::kill(cgroup);
+        }
         stopped.len()
     }
 
@@ -179,12 +194,14 @@ impl Tree {
 
     fn members(&self, table: &[Status]) -> BTreeSet<Identity> {
         let group = self.group(table);
+        let caught: Vec<i32> = self.cgroup.as_deref().map(cgroup::members).unwrap_or_default();
         let mut members: BTreeSet<i32> = table
             .iter()
             .filter(|status| {
                 Some(status.identity) == self.root
                     || self.known.contains(&status.identity)
                     || Some(status.group) == group
+                    || caught.contains(&status.identity.pid)
                     || table::variable(status.identity.pid, MARK).as_deref() == Some(&self.mark)
             })
             .map(|status| status.identity.pid)

@@ -65,6 +65,9 @@ pub struct Spec {
     folder: PathBuf,
     /// The service as it stands in the file, as JSON.
     written: String,
+    /// Children without which it is not up.
+    #[serde(default)]
+    expected: Vec<String>,
 }
 
 /// What follows from it.
@@ -72,6 +75,8 @@ pub struct Spec {
 pub struct Desired {
     pub(super) service: Service,
     pub(super) folder: PathBuf,
+    /// Children without which it is not up.
+    pub(super) expected: Vec<String>,
     /// Changes with everything that a running process cannot follow.
     pub(super) digest: u64,
     /// Changes with everything that is asked of it.
@@ -141,7 +146,12 @@ impl Worker for ServiceWorker {
     }
 
     fn derive(&self, spec: &Spec) -> Result<Desired, SpecError> {
-        let Spec { name, folder, written } = spec;
+        let Spec {
+            name,
+            folder,
+            written,
+            expected,
+        } = spec;
         let written: Value = serde_json::from_str(written).map_err(|error| SpecError::new(error.to_string()))?;
         let service = services::read_service(name, &written, folder).map_err(SpecError::new)?;
         let digest = PROCESS_KEYS.iter().fold(digest("", 0), |sum, key| {
@@ -151,6 +161,7 @@ impl Worker for ServiceWorker {
         Ok(Desired {
             service,
             folder: folder.clone(),
+            expected: expected.clone(),
             digest,
             questions: self::digest(&written.to_string(), 0),
         })

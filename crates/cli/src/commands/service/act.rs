@@ -24,5 +24,10 @@ pub(crate) async fn run(arguments: &Arguments, verb: &str, output: Output) -> an
 }
 
 fn text(worker: &Value) -> String {
-    format!("{}: {} ({})\n", field(worker, "path"), field(worker, "state"), why(worker))
+    format!(
+        "{}: {} ({})\n",
+        field(worker, "path"),
+        field(worker, "state"),
+        why(worker)
+    )
 }

@@ -25,7 +25,16 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 
 fn text(worker: &Value) -> String {
     let mut table = Table::bare();
-    let names = ["path", "state", "since", "goal", "pid", "restarts", "circuit", "observation"];
+    let names = [
+        "path",
+        "state",
+        "since",
+        "goal",
+        "pid",
+        "restarts",
+        "circuit",
+        "observation",
+    ];
     for name in names {
         let value = field(worker, name);
         if !value.is_empty() {
@@ -42,8 +51,14 @@ fn text(worker: &Value) -> String {
     }
     for escalation in list(worker, "escalations") {
         let (child, cause) = (field(escalation, "child"), field(escalation, "cause"));
-        table.pair("gave up on", format!("{child}, since {}: {cause}", field(escalation, "since")));
-        table.pair("  you can", format!("sprag service restart {}/{child}", field(worker, "path")));
+        table.pair(
+            "gave up on",
+            format!("{child}, since {}: {cause}", field(escalation, "since")),
+        );
+        table.pair(
+            "  you can",
+            format!("sprag service restart {}/{child}", field(worker, "path")),
+        );
     }
     for error in list(worker, "childErrors") {
         table.pair("child error", error.as_str().unwrap_or_default());
@@ -63,7 +78,12 @@ fn list<'w>(worker: &'w Value, name: &str) -> impl Iterator<Item = &'w Value> {
 }
 
 fn of_hold(hold: &Value) -> String {
-    let mut text = format!("{}, since {}; next: {}", field(hold, "what"), field(hold, "since"), field(hold, "next"));
+    let mut text = format!(
+        "{}, since {}; next: {}",
+        field(hold, "what"),
+        field(hold, "since"),
+        field(hold, "next")
+    );
     if let Some(at) = hold["at"].as_str() {
         text.push_str(&format!(" at {at}"));
     }

@@ -24,7 +24,16 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 fn text(document: &Value) -> String {
-    let headings = ["PATH", "STATE", "PID", "RESTARTS", "CIRCUIT", "OBSERVATION", "SINCE", "REASON"];
+    let headings = [
+        "PATH",
+        "STATE",
+        "PID",
+        "RESTARTS",
+        "CIRCUIT",
+        "OBSERVATION",
+        "SINCE",
+        "REASON",
+    ];
     let mut table = Table::new(&headings);
     for worker in document["data"].as_array().into_iter().flatten() {
         table.row([

@@ -48,7 +48,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 async fn read(client: &Client, path: &str, which: (&str, &str)) -> anyhow::Result<Value> {
-    Ok(client.get(&["workers", path, "logs"]).query(which.0, Some(which.1)).send().await?)
+    Ok(client
+        .get(&["workers", path, "logs"])
+        .query(which.0, Some(which.1))
+        .send()
+        .await?)
 }
 
 /// Whether somebody still reads. A log goes out as it is: it is the service's own text.

@@ -26,7 +26,9 @@ pub(crate) fn load(path: &Path) -> Result<ServicesFile, Failure> {
     for finding in &findings {
         eprint!("{}", findings::text(path, finding));
     }
-    let errors = findings.iter().filter(|finding: &&Finding| finding.severity == Severity::Error);
+    let errors = findings
+        .iter()
+        .filter(|finding: &&Finding| finding.severity == Severity::Error);
     file.ok_or_else(|| {
         let count = findings::counted(errors.count(), "error");
         Failure::invalid(format!("`{}` has {count}", path.display()))
@@ -57,7 +59,10 @@ fn document(file: &ServicesFile, doubts: &[(String, String)]) -> Value {
     let all = file.walk();
     let above = std::iter::once(("", file.rules.as_slice()));
     let rules: Vec<Value> = above
-        .chain(all.iter().map(|(path, service)| (path.as_str(), service.rules.as_slice())))
+        .chain(
+            all.iter()
+                .map(|(path, service)| (path.as_str(), service.rules.as_slice())),
+        )
         .flat_map(|(path, rules)| rules.iter().map(move |rule| (path, rule)))
         .map(|(path, rule)| {
             json!({"parent": path, "name": rule.name, "restart": rule.restart,

@@ -99,7 +99,10 @@ async fn serve(arguments: &Arguments, file: &ServicesFile, output: Output) -> an
     };
     tokio::spawn(async move {
         let signal = signals.next().await;
-        tracing::warn!(signal, "asked again: leaving at once; services that still run are adopted by the next start");
+        tracing::warn!(
+            signal,
+            "asked again: leaving at once; services that still run are adopted by the next start"
+        );
         std::process::exit(Exit::Failed.code().into());
     });
     let outcome = running.stop().await;
@@ -124,7 +127,11 @@ fn finish(outcome: &ShutdownOutcome) -> anyhow::Result<Exit> {
         }
         ShutdownOutcome::Unclean { cuts } => {
             for cut in cuts {
-                let name = if cut.path.is_empty() { "the whole tree" } else { &cut.path };
+                let name = if cut.path.is_empty() {
+                    "the whole tree"
+                } else {
+                    &cut.path
+                };
                 output::note(&format!("{name} did not stop in its time: {:?}", cut.why));
             }
             Ok(Exit::Unclean)

@@ -32,7 +32,8 @@ impl Running {
         clock: &Arc<dyn Clock>,
         limit_millis: Option<u64>,
     ) -> anyhow::Result<Self> {
-        let place = Arc::new(Place::open(state).map_err(|error| Failure::new(format!("{:#}", anyhow::Error::from(error))))?);
+        let place =
+            Arc::new(Place::open(state).map_err(|error| Failure::new(format!("{:#}", anyhow::Error::from(error))))?);
         let reaping = tokio::spawn(process::reap());
         let known: Vec<String> = file.walk().into_iter().map(|(path, _)| path).collect();
         for path in place.sweep(&known).await {

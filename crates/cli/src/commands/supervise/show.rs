@@ -25,7 +25,11 @@ pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyho
     if output == Output::Json {
         output::data(&json!({"address": url, "state": state}).to_string())?;
     }
-    let server = if url == DEFAULT { String::new() } else { format!(" --server {url}") };
+    let server = if url == DEFAULT {
+        String::new()
+    } else {
+        format!(" --server {url}")
+    };
     output::note(&format!(
         "sprag supervises, listening on {url}, remembering in {}; see `sprag service list{server}`",
         state.display()
@@ -39,7 +43,11 @@ pub(super) async fn follow(handle: Handle, output: Output) {
     let mut shown = BTreeMap::new();
     loop {
         let Ok(list) = handle.list().await else { return };
-        let written = if is_live { table(&list) } else { changes(&list, &mut shown, output) };
+        let written = if is_live {
+            table(&list)
+        } else {
+            changes(&list, &mut shown, output)
+        };
         if written.is_err() {
             // Nobody reads any more; the services go on.
             return;

@@ -15,7 +15,7 @@ use super::super::worker::Desired;
 use super::*;
 use crate::action::ActionStatus;
 use crate::services::read_service;
-use crate::snapshot::{ChildView, Children, Escalation, Identity};
+use crate::snapshot::{Children, Escalation, Identity};
 
 /// What a step comes to, for comparing: `to running`, `act start`, `stay`, `remove`.
 fn come_to(step: &Step) -> String {
@@ -31,9 +31,11 @@ fn come_to(step: &Step) -> String {
 
 fn reason(step: Step) -> String {
     match step {
-        Next::Stay(reason) | Next::To(_, reason) | Next::Act(_, reason) | Next::Remove(reason) | Next::Restart(reason) => {
-            reason.as_str().to_owned()
-        }
+        Next::Stay(reason)
+        | Next::To(_, reason)
+        | Next::Act(_, reason)
+        | Next::Remove(reason)
+        | Next::Restart(reason) => reason.as_str().to_owned(),
     }
 }
 
@@ -51,6 +53,7 @@ impl Case {
         let desired = Desired {
             service: read_service("web", written, Path::new("/")).unwrap(),
             folder: "/".into(),
+            expected: Vec::new(),
             digest: 7,
             questions: 7,
         };
@@ -168,7 +171,11 @@ fn a_service_comes_up_one_step_at_a_time() {
 fn only_its_own_probe_or_its_own_word_makes_it_degraded() {
     Case::new(Running, with(|seen| seen.found.ready.verdict = Verdict::Bad)).gives("to degraded");
     Case::new(Running, with(|seen| seen.found.healthy = Some(false))).gives("to degraded");
-    Case::new(Running, with(|seen| seen.found.observe_error = Some("refused".to_owned()))).gives("to running");
+    Case::new(
+        Running,
+        with(|seen| seen.found.observe_error = Some("refused".to_owned())),
+    )
+    .gives("to running");
     Case::new(Degraded, running()).gives("to running");
 }
 
@@ -201,7 +208,9 @@ fn one_that_is_given_up_waits_for_a_person_or_another_configuration() {
     Case::new(Failed, gave_up(8)).gives("act forget");
     Case::new(Failed, Observed::default()).gives("to starting");
     Case::new(Failed, gave_up(7)).goal(Goal::Stopped).gives("stay");
-    Case::new(Failed, Observed::default()).goal(Goal::Stopped).gives("to stopped");
+    Case::new(Failed, Observed::default())
+        .goal(Goal::Stopped)
+        .gives("to stopped");
     let problem = |digest| Observed {
         problem: Some(Problem {
             text: "program `x` was not found".to_owned(),
@@ -229,15 +238,21 @@ fn it_goes_down_children_first() {
     waits.gives("stay");
     let last = Case::new(Stopping, running()).goal(Goal::Stopped).child(Phase::Stopped);
     last.gives("act stop Nobody");
-    Case::new(Stopping, Observed::default()).goal(Goal::Stopped).gives("to stopped");
+    Case::new(Stopping, Observed::default())
+        .goal(Goal::Stopped)
+        .gives("to stopped");
 }
 
 #[test]
 fn it_leaves_only_when_nothing_of_it_is_left() {
     Case::new(Running, running()).goal(Goal::Removed).gives("to stopping");
     Case::new(Stopped, running()).goal(Goal::Removed).gives("to stopping");
-    Case::new(Stopped, Observed::default()).goal(Goal::Removed).gives("remove");
-    Case::new(Stopped, ended(Exit::Code(0), &[])).goal(Goal::Removed).gives("act forget");
+    Case::new(Stopped, Observed::default())
+        .goal(Goal::Removed)
+        .gives("remove");
+    Case::new(Stopped, ended(Exit::Code(0), &[]))
+        .goal(Goal::Removed)
+        .gives("act forget");
     let mut forgotten = Case::new(Stopped, ended(Exit::Code(0), &[])).goal(Goal::Removed);
     forgotten.snapshot.action = Arc::new(ActionStatus {
         name: "forget".to_owned(),
@@ -256,6 +271,9 @@ fn a_parent_without_a_process_is_what_its_children_are() {
     parent(Starting).child(Phase::Running).gives("to running");
     parent(Running).child(Phase::Degraded).gives("to running");
     parent(Running).child(Phase::Stopped).gives("to running");
+    let mut waits = parent(Starting).child(Phase::Stopped);
+    Arc::get_mut(&mut waits.snapshot.desired).unwrap().expected = vec!["inner".to_owned()];
+    waits.gives("to starting");
     parent(Running).child(Phase::Failed).gives("to failed");
     parent(Failed).child(Phase::Running).gives("to running");
 }
