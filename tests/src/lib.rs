@@ -13,6 +13,7 @@ mod product;
 pub mod program;
 mod site;
 mod stream;
+mod supervised;
 pub mod wait;
 
 pub use accounts::Accounts;
@@ -25,3 +26,4 @@ pub use prism::Prism;
 pub use product::{Product, binary};
 pub use site::{Reply, Site, Visit};
 pub use stream::{Event, Stream};
+pub use supervised::Supervised;

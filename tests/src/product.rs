@@ -210,7 +210,7 @@ fn first_address(child: &mut Child, log: &Log) -> Result<SocketAddr, String> {
         .unwrap_or_else(|_| Err("it printed no address".to_owned()))
 }
 
-fn address_in(line: &str) -> Option<SocketAddr> {
+pub(crate) fn address_in(line: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once("http://")?;
     let end = rest.find(|character: char| !(character.is_ascii_digit() || ".:[]".contains(character)));
     rest[..end.unwrap_or(rest.len())].parse().ok()

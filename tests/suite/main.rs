@@ -23,6 +23,7 @@ mod seed_defects;
 mod sleeping;
 mod streams;
 mod structure;
+mod supervision;
 mod telemetry;
 mod timers;
 mod validation;

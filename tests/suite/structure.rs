@@ -12,12 +12,16 @@ const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Which of our crates each crate may use. The arrows point one way.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("sprag-core", &[]),
     ("sprag-store", &["sprag-core"]),
     ("sprag-engine", &["sprag-core", "sprag-store"]),
     ("sprag-runners", &["sprag-core"]),
-    ("sprag-server", &["sprag-core", "sprag-store", "sprag-engine"]),
+    ("sprag-supervisor", &["sprag-core", "sprag-store"]),
+    (
+        "sprag-server",
+        &["sprag-core", "sprag-store", "sprag-engine", "sprag-supervisor"],
+    ),
     (
         "sprag",
         &[
@@ -26,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "sprag-engine",
             "sprag-runners",
             "sprag-server",
+            "sprag-supervisor",
         ],
     ),
     ("sprag-sim", &["sprag-core", "sprag-store", "sprag-engine"]),
@@ -35,6 +40,8 @@ const ARROWS: [(&str, &[&str]); 10] = [
         &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners"],
     ),
     ("sprag-embedding", &["sprag-core", "sprag-store", "sprag-engine"]),
+    ("sprag-pipeline", &[]),
+    ("sprag-worker", &["sprag-core", "sprag-supervisor"]),
 ];
 
 fn root() -> PathBuf {

@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     WatchedFailed,
     /// It did, and what it watched was cancelled.
     WatchedCancelled,
+    /// It stopped, and something of what it supervised did not stop by itself.
+    Unclean,
 }
 
 impl From<Exit> for ExitCode {
@@ -32,7 +34,7 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Invalid => 2,
-            Self::WatchedFailed => 3,
+            Self::WatchedFailed | Self::Unclean => 3,
             Self::WatchedCancelled => 4,
         }
     }

@@ -18,5 +18,6 @@ pub mod redact;
 pub mod schedule;
 pub mod signature;
 pub mod source;
+pub mod supervision;
 pub mod time;
 pub mod trace;

@@ -14,6 +14,7 @@ use crate::guard::Hosts;
 use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::problem::{Code, Problem};
 use crate::streams::Streams;
+use crate::workers::Cell;
 
 /// Pieces of long work at once. Store reads share the threads, and always find one.
 const APART_MAX: usize = 4;
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) streams: Arc<Streams>,
     pub(crate) metrics: Arc<HttpMetrics>,
     pub(crate) census: Arc<CensusTaker>,
+    /// Whom this server supervises.
+    pub(crate) workers: Cell,
 }
 
 /// What was set when the server began.
@@ -48,6 +51,7 @@ impl App {
             streams: Arc::new(Streams::new(settings.streams)),
             metrics: Arc::new(HttpMetrics::new(engine.now())),
             census: Arc::default(),
+            workers: Cell::default(),
             engine,
             settings: Arc::new(settings),
             closing,

@@ -74,6 +74,11 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     }
 }
 
+/// The same for a request that only the server's own pages may make.
+pub(crate) fn check_own(hosts: &Hosts, request: &Request) -> Result<(), Problem> {
+    check(hosts, request.uri(), request.headers(), Origin::Own)
+}
+
 /// Which origins a route is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {

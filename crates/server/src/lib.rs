@@ -25,6 +25,7 @@ mod routes;
 mod server;
 mod shown;
 mod streams;
+mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -33,3 +34,4 @@ pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
 pub use server::Server;
 pub use streams::STREAMS_MAX;
+pub use workers::Workers;

@@ -15,7 +15,6 @@ use sprag_core::source::nearest;
 use sprag_engine::command::{self, Refusal};
 use sprag_store::traits::Found;
 
-use crate::app::App;
 use crate::cursor;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
 use crate::reply::List;
@@ -40,10 +39,10 @@ pub(crate) trait FromParams: Sized {
 /// The parameters of a request.
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<T: FromParams> FromRequestParts<App> for Query<T> {
+impl<T: FromParams, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let mut params = Params::of(&parts.uri, T::KNOWN)?;
         let read = T::read(&mut params);
         params.finish()?;
@@ -135,7 +134,7 @@ impl Params {
     }
 
     /// A parameter that `parse` can read.
-    fn parsed<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+    pub(crate) fn parsed<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         match parse(self.given.get(name)?) {
             Ok(value) => Some(value),
             Err(detail) => {

@@ -1,5 +1,7 @@
 //! The one route table: paths, methods, handlers, and what each of them is.
 
+use std::sync::Arc;
+
 use axum::http::{Method, Uri};
 use axum::{Router, middleware};
 
@@ -13,6 +15,7 @@ use crate::observe::observe;
 use crate::openapi::{Methods, get, operations as doc, post};
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
+use crate::workers::{self, Shared};
 
 /// The route of inbound webhooks, which are not asked for their origin.
 pub(crate) const HOOKS: &str = "/v1/hooks/{machine}/{name}";
@@ -229,7 +232,11 @@ pub(crate) fn router(app: App) -> Router {
     let routes = table().into_iter().fold(Router::new(), |router, (path, methods)| {
         router.route(path, methods.router)
     });
-    around(routes, app)
+    let supervision = workers::router(Shared {
+        workers: Arc::clone(&app.workers),
+        hosts: Arc::new(app.settings.hosts.clone()),
+    });
+    around(routes, app).merge(supervision)
 }
 
 /// Adds what holds for every request, known route or not.

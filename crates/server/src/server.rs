@@ -13,6 +13,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use sprag_core::time::Timestamp;
 use sprag_engine::Handle;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
@@ -25,6 +26,7 @@ use crate::guard::Hosts;
 use crate::metrics::HttpMetrics;
 use crate::options::{Error, Options};
 use crate::routes;
+use crate::workers::{self, Cell, Shared, Workers};
 
 /// Connections at a time; more wait in the system's own queue.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -48,6 +50,7 @@ pub struct Server {
     router: Router,
     closing: watch::Sender<bool>,
     metrics: Arc<HttpMetrics>,
+    workers: Cell,
 }
 
 /// What the loop wakes up for.
@@ -94,9 +97,44 @@ impl Server {
             listener,
             address,
             metrics: Arc::clone(&app.metrics),
+            workers: Arc::clone(&app.workers),
             router: routes::router(app),
             closing,
         })
+    }
+
+    /// The same for a supervisor alone: there is no engine, and the only routes are those of supervision.
+    #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
+    pub async fn bind_supervision(listen: SocketAddr, workers: Workers, now: Timestamp) -> Result<Self, Error> {
+        if !listen.ip().is_loopback() {
+            return Err(Error::NotLoopback { address: listen });
+        }
+        let failed = |source| Error::Listen {
+            address: listen,
+            source,
+        };
+        let listener = listener(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let shared = Shared {
+            workers: Cell::default(),
+            hosts: Arc::default(),
+        };
+        let server = Self {
+            listener,
+            address,
+            metrics: Arc::new(HttpMetrics::new(now)),
+            workers: Arc::clone(&shared.workers),
+            router: workers::alone(shared),
+            closing: watch::channel(false).0,
+        };
+        server.supervise(workers);
+        Ok(server)
+    }
+
+    /// Supervises from now on: the routes of supervision answer for `workers`.
+    pub fn supervise(&self, workers: Workers) {
+        // There is one supervisor in a process; who comes second changes nothing.
+        let _ = self.workers.set(workers);
     }
 
     /// Where the server listens; the port is the real one if the options left it to the system.

@@ -40,6 +40,11 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
+    /// The server at this address.
+    pub(crate) fn at(server: String, token: Option<String>) -> Self {
+        Self { server, token }
+    }
+
     /// A client of this server.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let wrong = |why: &str| {

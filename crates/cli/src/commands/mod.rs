@@ -12,6 +12,8 @@ mod limit;
 mod list;
 mod machine;
 mod restore;
+mod service;
+mod supervise;
 mod switch;
 mod system;
 mod up;
@@ -53,6 +55,11 @@ pub(crate) struct Sprag {
 enum Command {
     /// Start a server
     Up(up::Arguments),
+    /// Keep services running
+    Supervise(supervise::Arguments),
+    /// See and steer supervised services
+    #[command(subcommand)]
+    Service(service::Command),
     /// Check, apply, draw, simulate, test and compare machines
     #[command(subcommand)]
     Machine(machine::Command),
@@ -94,6 +101,7 @@ impl Sprag {
     pub(crate) fn logs(&self) -> Logs {
         match self.command {
             Command::Up(_) => Logs::Server,
+            Command::Supervise(ref arguments) => arguments.logs(),
             _ => Logs::Command,
         }
     }
@@ -103,6 +111,8 @@ impl Sprag {
         let Self { output, command } = self;
         match command {
             Command::Up(arguments) => up::run(&arguments, output),
+            Command::Supervise(arguments) => supervise::run(&arguments, output),
+            Command::Service(command) => complete(command.run(output)),
             Command::Machine(command) => complete(command.run(output)),
             Command::Exec(command) => complete(command.run(output)),
             Command::Action(command) => command.run(output),

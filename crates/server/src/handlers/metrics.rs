@@ -11,5 +11,9 @@ use crate::query::{Nothing, Query};
 /// `GET /metrics`: the Prometheus text format. It answers even if the store does not.
 pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {
     let census = app.census.take(&app.engine).await;
-    ([(header::CONTENT_TYPE, MEDIA_TYPE)], page(&app, census.as_deref())).into_response()
+    let mut text = page(&app, census.as_deref());
+    if let Some(workers) = app.workers.get() {
+        text.push_str(&workers.handle.metrics().render());
+    }
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response()
 }

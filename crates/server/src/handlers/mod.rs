@@ -21,4 +21,4 @@ pub(crate) mod switches;
 pub(crate) mod system;
 
 /// Who asks: on loopback without tokens, everybody.
-const WHO: &str = "local";
+pub(crate) const WHO: &str = "local";

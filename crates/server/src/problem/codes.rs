@@ -68,8 +68,16 @@ codes! {
     RouteUnknown = "route-unknown", 404;
     /// The call of a hook has no signature that is right.
     SignatureInvalid = "signature-invalid", 401;
+    /// The server supervises nothing.
+    SupervisionOff = "supervision-off", 404;
+    /// The supervisor has stopped.
+    SupervisorStopped = "supervisor-stopped", 503;
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large", 422;
     /// As many live streams are open as may be.
     TooManyStreams = "too-many-streams", 503;
+    /// The worker is on its way out.
+    WorkerLeaving = "worker-leaving", 409;
+    /// There is no such worker.
+    WorkerUnknown = "worker-unknown", 404;
 }

@@ -65,11 +65,15 @@ pages! {
     "store-full"
     "store-read-only"
     "store-refused"
+    "supervision-off"
+    "supervisor-stopped"
     "switch-unknown"
     "switches-full"
     "too-many-streams"
     "variables-too-large"
     "version-unknown"
+    "worker-leaving"
+    "worker-unknown"
 }
 
 /// The page of a code, in Markdown.

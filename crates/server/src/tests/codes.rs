@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 26] = [
+const ELSEWHERE: [(&str, &str); 30] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -36,8 +36,15 @@ const ELSEWHERE: [(&str, &str); 26] = [
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),
     ("store-refused", "faulty"),
+    ("supervision-off", "workers"),
+    ("supervisor-stopped", "workers"),
     ("switches-full", "the engine's tests of switches"),
     ("too-many-streams", "streams"),
+    (
+        "worker-leaving",
+        "the supervisor's own tests, which hold a child that leaves",
+    ),
+    ("worker-unknown", "workers"),
 ];
 
 fn small() -> Plan {

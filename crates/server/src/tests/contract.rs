@@ -13,12 +13,13 @@ use super::client::Reply;
 use crate::openapi::document;
 
 /// Codes of problems that no route causes: the path or the method is unknown, or the guard refused before.
-const OUTSIDE: [&str; 5] = [
+const OUTSIDE: [&str; 6] = [
     "route-unknown",
     "method-not-allowed",
     "host-refused",
     "origin-refused",
     "internal-error",
+    "supervision-off",
 ];
 
 /// Compiled schemas by where they are.

@@ -24,6 +24,7 @@ mod pages;
 mod posts;
 mod runners;
 mod streams;
+mod supervision;
 mod tools;
 mod work;
 mod world;

@@ -9,11 +9,31 @@ use super::open_error::OpenError;
 /// The mark in the file's header that says whose database it is: `SPRG`.
 const APPLICATION_ID: i32 = 0x5350_5247;
 
-struct Migration {
-    version: u32,
-    name: &'static str,
-    sql: &'static str,
+/// One step of a schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Migration {
+    /// Its number, from 1, without gaps.
+    pub version: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub sql: &'static str,
 }
+
+/// A schema, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    /// The mark in the file's header.
+    pub application_id: i32,
+    /// Its steps, in order.
+    pub migrations: &'static [Migration],
+}
+
+/// The engine's.
+const ENGINE: Schema = Schema {
+    application_id: APPLICATION_ID,
+    migrations: MIGRATIONS,
+};
 
 const MIGRATIONS: &[Migration] = &[
     Migration {
@@ -65,16 +85,21 @@ const RECORDED: &str = "SELECT version, name FROM schema_migration ORDER BY vers
 
 const RECORD: &str = "INSERT INTO schema_migration (version, name) VALUES (?1, ?2)";
 
-/// Brings the database to the newest schema. Either all missing steps are taken or none.
+/// Brings the engine's database to the newest schema. Either all missing steps are taken or none.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    migrate_to(connection, path, &ENGINE)
+}
+
+/// Brings a database to the newest step of `schema`. Either all missing steps are taken or none.
+pub(super) fn migrate_to(connection: &mut Connection, path: &Path, schema: &Schema) -> Result<(), OpenError> {
     let sqlite = |problem| OpenError::from_sqlite(path, problem);
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sqlite)?;
-    claim(&transaction, path)?;
+    claim(&transaction, path, schema)?;
     let recorded = recorded(&transaction).map_err(sqlite)?;
-    let taken = check(&recorded, path)?;
-    for Migration { version, name, sql } in MIGRATIONS.iter().skip(taken) {
+    let taken = check(&recorded, path, schema)?;
+    for Migration { version, name, sql } in schema.migrations.iter().skip(taken) {
         transaction.execute_batch(sql).map_err(sqlite)?;
         transaction.execute(RECORD, params![version, name]).map_err(sqlite)?;
     }
@@ -87,13 +112,13 @@ pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(owner == APPLICATION_ID)
 }
 
-/// Marks an empty database as Sprag's; refuses one of another program.
-fn claim(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+/// Marks an empty database as the schema's; refuses one of another program.
+fn claim(connection: &Connection, path: &Path, schema: &Schema) -> Result<(), OpenError> {
     let sqlite = |problem| OpenError::from_sqlite(path, problem);
     let owner: i32 = connection
         .query_row("PRAGMA application_id", [], |row| row.get(0))
         .map_err(sqlite)?;
-    if owner == APPLICATION_ID {
+    if owner == schema.application_id {
         return Ok(());
     }
     let objects: i64 = connection
@@ -103,7 +128,7 @@ fn claim(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         return Err(OpenError::ForeignDatabase { path: path.to_owned() });
     }
     connection
-        .pragma_update(None, "application_id", APPLICATION_ID)
+        .pragma_update(None, "application_id", schema.application_id)
         .map_err(sqlite)?;
     connection.execute_batch(CREATE).map_err(sqlite)
 }
@@ -116,8 +141,8 @@ fn recorded(connection: &Connection) -> rusqlite::Result<Vec<(u32, String)>> {
 }
 
 /// How many of the known steps are recorded. What is recorded must be a beginning of what is known.
-fn check(recorded: &[(u32, String)], path: &Path) -> Result<usize, OpenError> {
-    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+fn check(recorded: &[(u32, String)], path: &Path, schema: &Schema) -> Result<usize, OpenError> {
+    let known = schema.migrations.last().map_or(0, |migration| migration.version);
     if let Some(&(found, _)) = recorded.last()
         && found > known
     {
@@ -129,7 +154,7 @@ fn check(recorded: &[(u32, String)], path: &Path) -> Result<usize, OpenError> {
     }
     let same = recorded
         .iter()
-        .zip(MIGRATIONS)
+        .zip(schema.migrations)
         .all(|((version, name), known)| *version == known.version && name == known.name);
     if same {
         Ok(recorded.len())

@@ -24,6 +24,7 @@ mod machines;
 mod migrations;
 mod open;
 mod open_error;
+mod own;
 mod reader;
 mod receipts;
 mod restore;
@@ -36,8 +37,10 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use migrations::{Migration, Schema};
 pub use open::{Options, Store, open};
 pub use open_error::OpenError;
+pub use own::OwnFile;
 pub use reader::{READERS_MAX, ReadConnection, ReadPool};
 pub use restore::{Existing, Restore, RestoreError, Restoring, restore};
 pub use writer::Writer;

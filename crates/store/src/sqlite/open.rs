@@ -125,7 +125,7 @@ fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
 
 /// Creates the file if it is missing, and flushes its name. `SQLite` flushes the names of its logs, not of this file.
 /// A file that exists is not touched: closing it again would free the locks that `SQLite` holds on it.
-fn create(path: &Path, directory: &Path) -> io::Result<()> {
+pub(super) fn create(path: &Path, directory: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(file) => {
             file.sync_all()?;
@@ -138,11 +138,15 @@ fn create(path: &Path, directory: &Path) -> io::Result<()> {
 
 /// The writer's connection, with the schema brought up to date.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = connect(path, flags, &[FILE_SETTINGS, WRITER_SETTINGS])
-        .map_err(|problem| OpenError::from_sqlite(path, problem))?;
+    let mut connection = connect_writer(path)?;
     migrations::migrate(&mut connection, path)?;
     Ok(connection)
+}
+
+/// A connection that writes, on a file that exists.
+pub(super) fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    connect(path, flags, &[FILE_SETTINGS, WRITER_SETTINGS]).map_err(|problem| OpenError::from_sqlite(path, problem))
 }
 
 /// A connection that only reads.

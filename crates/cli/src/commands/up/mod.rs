@@ -11,7 +11,7 @@ mod store;
 mod time;
 mod watchdog;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,13 +20,15 @@ use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 use sprag_server::{Error as ServerError, Server};
+use sprag_supervisor::services::ServicesFile;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::demo::Demo;
 pub(super) use self::engine::Asked;
-use self::signals::Signals;
+pub(in crate::commands) use self::signals::Signals;
 use crate::commands::machine::Known;
+use crate::commands::supervise;
 use crate::config::{Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
@@ -56,6 +58,9 @@ pub(crate) struct Arguments {
     /// Run the examples in a small simulated world, on a store that goes when the server stops unless --store names one
     #[arg(long)]
     demo: bool,
+    /// Also keep the services of this file running, remembered in ./sprag-services.db
+    #[arg(long, value_name = "FILE")]
+    services: Option<PathBuf>,
 }
 
 /// Runs a server until it is asked to stop.
@@ -66,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         config,
         check,
         demo,
+        services,
     } = arguments;
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
@@ -85,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         listen: listen.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
+    let services = services.as_deref().map(supervise::load).transpose()?;
     if *check {
         let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), Arc::default())?;
         compile_alerts(&settings.alerts, &Known(registry))?;
@@ -97,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let store = store::open(&settings.store)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let end = runtime.block_on(serve(settings, store, purpose, output));
+    let end = runtime.block_on(serve(settings, store, services.as_ref(), purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
@@ -140,7 +147,13 @@ enum End {
     ServerFailed(anyhow::Error),
 }
 
-async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, output: Output) -> anyhow::Result<Exit> {
+async fn serve(
+    settings: Settings,
+    store: store::Opened,
+    services: Option<&ServicesFile>,
+    purpose: Purpose,
+    output: Output,
+) -> anyhow::Result<Exit> {
     let Settings {
         store: address,
         listen,
@@ -181,6 +194,7 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
         streams: sprag_server::STREAMS_MAX,
     };
     let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
+    let services = supervise(services, &clock, &server).await?;
     tokio::spawn(time::follow(clock));
     let demo = match purpose {
         Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
@@ -197,6 +211,7 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
         serving,
         signals,
         exporting,
+        services,
     };
     let end = running.end().await;
     if let Some(demo) = demo {
@@ -206,7 +221,7 @@ async fn serve(settings: Settings, store: store::Opened, purpose: Purpose, outpu
 }
 
 /// Why nobody can be listened to: an address that is not allowed is a mistake of whoever wrote it.
-fn not_listening(error: ServerError) -> anyhow::Error {
+pub(super) fn not_listening(error: ServerError) -> anyhow::Error {
     match error {
         ServerError::NotLoopback { .. } | ServerError::HostName { .. } => Failure::invalid(error.to_string()).into(),
         error => Failure::new(format!("{:#}", anyhow::Error::from(error)))
@@ -222,6 +237,22 @@ struct Running {
     signals: Signals,
     /// Carries traces to a collector, until the engine is gone.
     exporting: Option<JoinHandle<()>>,
+    /// Services that run beside the engine.
+    services: Option<supervise::Running>,
+}
+
+/// Starts the services of a file, where one was named.
+async fn supervise(
+    file: Option<&ServicesFile>,
+    clock: &Arc<System>,
+    server: &Server,
+) -> anyhow::Result<Option<supervise::Running>> {
+    let Some(file) = file else { return Ok(None) };
+    let clock: Arc<dyn Clock> = clock.clone();
+    let limit = u64::try_from(DRAIN.as_millis()).ok();
+    let services = supervise::Running::start(file, Path::new(supervise::STATE), &clock, limit).await?;
+    server.supervise(services.workers.clone());
+    Ok(Some(services))
 }
 
 impl Running {
@@ -249,6 +280,7 @@ impl Running {
             serving,
             mut signals,
             exporting,
+            services,
         } = self;
         watchdog::start();
         tokio::spawn(async move {
@@ -263,7 +295,12 @@ impl Running {
                 let _ = serving.await;
             }
         };
-        tokio::join!(engine.shutdown(DRAIN), serving);
+        let supervising = async {
+            if let Some(services) = services {
+                services.stop().await;
+            }
+        };
+        tokio::join!(engine.shutdown(DRAIN), serving, supervising);
         if let Some(exporting) = exporting {
             // What a collector does not take by then is lost; nobody waits for it.
             let _ = tokio::time::timeout(FLUSH, exporting).await;

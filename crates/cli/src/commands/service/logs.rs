@@ -1,0 +1,66 @@
+//! `sprag service logs`.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::Supervisor;
+use super::list::field;
+use crate::client::Client;
+use crate::failure::Exit;
+use crate::output::Output;
+
+/// Between two looks at a log that is followed.
+const EVERY: Duration = Duration::from_millis(300);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The service: its name, or `parent/child`
+    path: String,
+    /// How many of the last lines
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]
+    lines: usize,
+    /// Go on with what is written, until interrupted
+    #[arg(long, short)]
+    follow: bool,
+    #[command(flatten)]
+    supervisor: Supervisor,
+}
+
+/// Shows the last lines, and goes on if asked to.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.supervisor.client()?;
+    let lines = arguments.lines.to_string();
+    let mut part = read(&client, &arguments.path, ("lines", &lines)).await?;
+    loop {
+        if !show(&part, output) {
+            return Ok(Exit::Done);
+        }
+        if !arguments.follow {
+            return Ok(Exit::Done);
+        }
+        sleep(EVERY).await;
+        let offset = field(&part, "offset");
+        part = read(&client, &arguments.path, ("after", &offset)).await?;
+    }
+}
+
+async fn read(client: &Client, path: &str, which: (&str, &str)) -> anyhow::Result<Value> {
+    Ok(client
+        .get(&["workers", path, "logs"])
+        .query(which.0, Some(which.1))
+        .send()
+        .await?)
+}
+
+/// Whether somebody still reads. A log goes out as it is: it is the service's own text.
+fn show(part: &Value, output: Output) -> bool {
+    let text = match output {
+        Output::Json => format!("{part}\n"),
+        Output::Text => field(part, "text"),
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+}

@@ -1,0 +1,77 @@
+//! `sprag service`: supervised services, as a running supervisor knows them.
+
+mod act;
+mod explain;
+mod list;
+mod logs;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::client::{Client, Remote};
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+
+/// Where `sprag supervise` answers when nobody says otherwise.
+const SUPERVISOR: u16 = 7401;
+/// Where a server does.
+const SERVER: u16 = 7400;
+/// How long it may take to see that somebody listens on this machine.
+const CONNECT: Duration = Duration::from_millis(300);
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// List services with their states
+    List(list::Arguments),
+    /// Start a service; what failed before is forgotten
+    Start(act::Arguments),
+    /// Stop a service, and keep it stopped
+    Stop(act::Arguments),
+    /// Stop a service and start it again; what failed before is forgotten
+    Restart(act::Arguments),
+    /// Show what a service wrote
+    Logs(logs::Arguments),
+    /// Say why a service is where it is, what happens next, and what a person can do
+    Explain(explain::Arguments),
+}
+
+impl Command {
+    pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(arguments) => list::run(&arguments, output).await,
+            Self::Start(arguments) => act::run(&arguments, "start", output).await,
+            Self::Stop(arguments) => act::run(&arguments, "stop", output).await,
+            Self::Restart(arguments) => act::run(&arguments, "restart", output).await,
+            Self::Logs(arguments) => logs::run(&arguments, output).await,
+            Self::Explain(arguments) => explain::run(&arguments, output).await,
+        }
+    }
+}
+
+/// Which supervisor a command speaks to.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Supervisor {
+    /// Its address [default: http://127.0.0.1:7401 where somebody answers, else http://127.0.0.1:7400]
+    #[arg(long, env = "SPRAG_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// The token to show it
+    #[arg(long, env = "SPRAG_TOKEN", hide_env_values = true, hide = true)]
+    token: Option<String>,
+}
+
+impl Supervisor {
+    fn client(&self) -> Result<Client, Failure> {
+        let server = self.server.clone().unwrap_or_else(found);
+        Remote::at(server, self.token.clone()).client()
+    }
+}
+
+/// A supervisor on this machine, or the server that may supervise too.
+fn found() -> String {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SUPERVISOR));
+    let port = match TcpStream::connect_timeout(&address, CONNECT) {
+        Ok(_) => SUPERVISOR,
+        Err(_) => SERVER,
+    };
+    format!("http://127.0.0.1:{port}")
+}

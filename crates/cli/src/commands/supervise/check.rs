@@ -1,0 +1,79 @@
+//! The file of services: read, and everything that is wrong with it shown.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sprag_core::machine::{Finding, Severity};
+use sprag_core::source::Format;
+use sprag_supervisor::process;
+use sprag_supervisor::services::{self, Loaded, Schedule, ServicesFile};
+
+use crate::commands::machine::findings;
+use crate::failure::{Exit, Failure};
+use crate::output::{self, Output};
+
+/// Reads a file. What is doubtful is said; what is wrong is said and refused.
+pub(crate) fn load(path: &Path) -> Result<ServicesFile, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::invalid(format!("`{}` cannot be read: {error}", path.display())))?;
+    let format = Format::of_path(&path.to_string_lossy()).unwrap_or_else(|| Format::sniff(&text));
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder
+        .canonicalize()
+        .map_err(|error| Failure::invalid(format!("`{}` cannot be used: {error}", folder.display())))?;
+    let Loaded { file, findings } = services::load(&text, format, &folder);
+    for finding in &findings {
+        eprint!("{}", findings::text(path, finding));
+    }
+    let errors = findings
+        .iter()
+        .filter(|finding: &&Finding| finding.severity == Severity::Error);
+    file.ok_or_else(|| {
+        let count = findings::counted(errors.count(), "error");
+        Failure::invalid(format!("`{}` has {count}", path.display()))
+    })
+}
+
+/// Shows what a valid file would do, and what of it could not be started here.
+pub(super) fn show(file: &ServicesFile, output: Output) -> anyhow::Result<Exit> {
+    let doubts: Vec<(String, String)> = file
+        .walk()
+        .into_iter()
+        .filter_map(|(path, service)| Some((path, process::could_start(service, &file.folder).err()?.to_string())))
+        .collect();
+    match output {
+        Output::Text => {
+            output::data(&services::plan(file))?;
+            for (path, doubt) in &doubts {
+                output::note(&format!("warning: {path} could not be started here: {doubt}"));
+            }
+        }
+        Output::Json => output::data(&format!("{:#}", document(file, &doubts)))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn document(file: &ServicesFile, doubts: &[(String, String)]) -> Value {
+    let schedule = |schedule: &Schedule| json!({"restarts": schedule.restarts, "givesUp": schedule.gives_up});
+    let all = file.walk();
+    let above = std::iter::once(("", file.rules.as_slice()));
+    let rules: Vec<Value> = above
+        .chain(
+            all.iter()
+                .map(|(path, service)| (path.as_str(), service.rules.as_slice())),
+        )
+        .flat_map(|(path, rules)| rules.iter().map(move |rule| (path, rule)))
+        .map(|(path, rule)| {
+            json!({"parent": path, "name": rule.name, "restart": rule.restart,
+                "schedule": schedule(&Schedule::of_rule(rule.grace))})
+        })
+        .collect();
+    let services: Vec<&str> = all.iter().map(|(path, _)| path.as_str()).collect();
+    json!({
+        "services": services,
+        "rules": rules,
+        "failing": schedule(&Schedule::of_failures()),
+        "warnings": doubts.iter().map(|(path, doubt)| json!({"path": path, "detail": doubt})).collect::<Vec<_>>(),
+    })
+}

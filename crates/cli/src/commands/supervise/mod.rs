@@ -1,0 +1,140 @@
+//! `sprag supervise FILE`: services kept running, until it is asked to stop.
+
+mod check;
+mod services;
+mod show;
+
+use std::io::{self, IsTerminal as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::clock::{Clock, System};
+use sprag_core::time::Timestamp;
+use sprag_server::Server;
+use sprag_supervisor::ShutdownOutcome;
+use sprag_supervisor::services::ServicesFile;
+use tokio::sync::oneshot;
+
+pub(super) use self::check::load;
+pub(super) use self::services::{Running, STATE};
+use crate::commands::up::{Signals, not_listening};
+use crate::failure::{Exit, Failure};
+use crate::logging::Logs;
+use crate::output::{self, Output};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  asked to stop, and every service stopped in its time; with --check, the file is valid
+  1  it could not supervise, or was asked to stop twice
+  2  usage, or a file that is not valid
+  3  asked to stop, and something had to be killed or was cut off; the log says what and where";
+
+/// How long what is left of the runtime has to end.
+const RUNTIME_END: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// The file of services, YAML or JSON
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Check the file, show what it would do and when it would give up, and exit
+    #[arg(long)]
+    check: bool,
+    /// Where everything is remembered; logs are in the folder of the same name that ends with .d
+    #[arg(long, value_name = "PATH", default_value = STATE)]
+    state: PathBuf,
+    /// Where the API answers
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
+    listen: SocketAddr,
+}
+
+impl Arguments {
+    /// On a terminal the table says what happens, and only trouble is logged beside it.
+    pub(crate) fn logs(&self) -> Logs {
+        if self.check || io::stdout().is_terminal() {
+            Logs::Command
+        } else {
+            Logs::Server
+        }
+    }
+}
+
+/// Supervises until it is asked to stop.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let file = check::load(&arguments.file)?;
+    if arguments.check {
+        return check::show(&file, output);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let end = runtime.block_on(serve(arguments, &file, output));
+    runtime.shutdown_timeout(RUNTIME_END);
+    end
+}
+
+async fn serve(arguments: &Arguments, file: &ServicesFile, output: Output) -> anyhow::Result<Exit> {
+    // From here on a signal is a request, not the end of the process.
+    let mut signals = Signals::listen()?;
+    let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::default()));
+    let running = Running::start(file, &arguments.state, &clock, None).await?;
+    let server = Server::bind_supervision(arguments.listen, running.workers.clone(), clock.now())
+        .await
+        .map_err(not_listening)?;
+    show::banner(server.address(), &arguments.state, output)?;
+    let showing = tokio::spawn(show::follow(running.workers.handle.clone(), output));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let mut serving = tokio::spawn(server.run(async {
+        // Dropping the sender means the same.
+        let _ = stopped.await;
+    }));
+    let failed = tokio::select! {
+        biased;
+        signal = signals.next() => {
+            tracing::info!(signal, "asked to stop: services stop, children before their parents");
+            None
+        }
+        served = &mut serving => Some(served),
+    };
+    tokio::spawn(async move {
+        let signal = signals.next().await;
+        tracing::warn!(
+            signal,
+            "asked again: leaving at once; services that still run are adopted by the next start"
+        );
+        std::process::exit(Exit::Failed.code().into());
+    });
+    let outcome = running.stop().await;
+    drop(stop);
+    showing.abort();
+    match failed {
+        Some(Ok(Err(error))) => Err(error.into()),
+        Some(_) => Err(Failure::new("the server stopped by itself").into()),
+        None => {
+            let _ = serving.await;
+            finish(&outcome)
+        }
+    }
+}
+
+/// How the process ends.
+fn finish(outcome: &ShutdownOutcome) -> anyhow::Result<Exit> {
+    match outcome {
+        ShutdownOutcome::Clean => {
+            tracing::info!("stopped");
+            Ok(Exit::Done)
+        }
+        ShutdownOutcome::Unclean { cuts } => {
+            for cut in cuts {
+                let name = if cut.path.is_empty() {
+                    "the whole tree"
+                } else {
+                    &cut.path
+                };
+                output::note(&format!("{name} did not stop in its time: {:?}", cut.why));
+            }
+            Ok(Exit::Unclean)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a supervisor shows while it runs: a live table on a terminal, a line for each change elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use sprag_supervisor::{Handle, Status};
+use tokio::time::sleep;
+
+use crate::output::{self, Output, Table, plain};
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_millis(500);
+/// Where commands look by themselves.
+const DEFAULT: &str = "http://127.0.0.1:7401";
+/// Back to the top left, and nothing below.
+const CLEAR: &str = "\u{1b}[H\u{1b}[J";
+
+/// Says where the API is.
+pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyhow::Result<()> {
+    let url = format!("http://{address}");
+    if output == Output::Json {
+        output::data(&json!({"address": url, "state": state}).to_string())?;
+    }
+    let server = if url == DEFAULT {
+        String::new()
+    } else {
+        format!(" --server {url}")
+    };
+    output::note(&format!(
+        "sprag supervises, listening on {url}, remembering in {}; see `sprag service list{server}`",
+        state.display()
+    ));
+    Ok(())
+}
+
+/// Shows what changes, for as long as it is polled.
+pub(super) async fn follow(handle: Handle, output: Output) {
+    let is_live = output == Output::Text && io::stdout().is_terminal();
+    let mut shown = BTreeMap::new();
+    loop {
+        let Ok(list) = handle.list().await else { return };
+        let written = if is_live {
+            table(&list)
+        } else {
+            changes(&list, &mut shown, output)
+        };
+        if written.is_err() {
+            // Nobody reads any more; the services go on.
+            return;
+        }
+        sleep(EVERY).await;
+    }
+}
+
+fn table(list: &[Status]) -> io::Result<()> {
+    let mut table = Table::new(&["SERVICE", "STATE", "PID", "CIRCUIT", "REASON"]);
+    for status in list {
+        let pid = pid(status).map(|pid| pid.to_string()).unwrap_or_default();
+        table.row([
+            status.path.to_string(),
+            status.state.to_owned(),
+            pid,
+            status.circuit.to_owned(),
+            why(status),
+        ]);
+    }
+    let mut stdout = io::stdout().lock();
+    write!(stdout, "{CLEAR}{}", table.text())?;
+    stdout.flush()
+}
+
+/// A line for each worker that is not as it was.
+fn changes(list: &[Status], shown: &mut BTreeMap<String, (String, String)>, output: Output) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    for status in list {
+        let now = (format!("{} {}", status.state, status.circuit), why(status));
+        if shown.get(status.path.as_ref()).is_some_and(|before| before.0 == now.0) {
+            continue;
+        }
+        match output {
+            Output::Json => {
+                let line = json!({"path": status.path, "state": status.state, "reason": why(status),
+                    "pid": pid(status), "circuit": status.circuit, "since": status.since});
+                writeln!(stdout, "{line}")?;
+            }
+            Output::Text => {
+                let circuit = match status.circuit {
+                    "closed" => String::new(),
+                    other => format!(" (circuit {other})"),
+                };
+                let (path, state) = (&status.path, status.state);
+                writeln!(stdout, "{} {path} {state}{circuit}: {}", status.since, plain(&now.1))?;
+            }
+        }
+        shown.insert(status.path.to_string(), now);
+    }
+    stdout.flush()
+}
+
+/// What it waits for says more than why it is where it is.
+fn why(status: &Status) -> String {
+    match &status.waiting {
+        Some(waiting) if !status.phase.is_operational() => format!("waits for {waiting}"),
+        _ => status.reason.clone(),
+    }
+}
+
+fn pid(status: &Status) -> Option<i64> {
+    status.observed.as_deref()?["service"]["process"]["pid"].as_i64()
+}

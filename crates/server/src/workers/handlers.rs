@@ -1,0 +1,167 @@
+//! What the routes of supervision do.
+
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use sprag_supervisor::Operation;
+use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
+use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
+
+use super::views::{WorkerView, explanation, remembered};
+use super::{Shared, Workers};
+use crate::handlers::WHO;
+use crate::metrics::MEDIA_TYPE;
+use crate::problem::{Code, Problem, page};
+use crate::query::{FromParams, Nothing, Params, Query};
+use crate::reply::{Answer, ok, whole};
+use crate::shown::shown;
+
+/// Lines of a log that is not told how many.
+const LINES: usize = 100;
+
+/// The path of a worker, as one segment: `shop%2Fbroker`.
+pub(super) struct Named(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(path)) => Ok(Self(path)),
+            Err(rejection) => Err(Problem::new(Code::PathInvalid, rejection.body_text())),
+        }
+    }
+}
+
+/// `GET /v1/workers`: everybody, parents before their children.
+pub(super) async fn list(State(shared): State<Shared>, Query(Nothing): Query<Nothing>) -> Answer {
+    let list = shared.workers()?.handle.list().await?;
+    Ok(whole(list.iter().map(WorkerView::of).collect()))
+}
+
+/// `GET /v1/workers/{path}/explain`: what holds it, what happens next and when, what a person can do.
+pub(super) async fn explain(
+    State(shared): State<Shared>,
+    Named(path): Named,
+    Query(Nothing): Query<Nothing>,
+) -> Answer {
+    let explain = shared.workers()?.handle.explain(&path).await?;
+    Ok(ok(&explanation(&explain)))
+}
+
+/// Which part of a log.
+pub(super) struct Part {
+    lines: Option<usize>,
+    after: Option<u64>,
+}
+
+impl FromParams for Part {
+    const KNOWN: &'static [&'static str] = &["lines", "after"];
+
+    fn read(params: &mut Params) -> Self {
+        let number = |text: &str| text.parse::<u64>().map_err(|_| "is no whole number".to_owned());
+        let lines = params.parsed("lines", |text| {
+            let lines = text.parse::<usize>().ok().filter(|lines| *lines <= TAIL_LINES_MAX);
+            lines.ok_or_else(|| format!("is no whole number up to {TAIL_LINES_MAX}"))
+        });
+        let after = params.parsed("after", number);
+        Self { lines, after }
+    }
+}
+
+/// `GET /v1/workers/{path}/logs`: the last lines, or what was written after an offset that was answered before.
+pub(super) async fn logs(State(shared): State<Shared>, Named(path): Named, Query(part): Query<Part>) -> Answer {
+    let workers = shared.workers()?;
+    // An unknown worker has no log.
+    workers.handle.explain(&path).await?;
+    let log = workers.services.log(&path);
+    let read = tokio::task::spawn_blocking(move || match part.after {
+        Some(after) => follow(&log, after),
+        None => tail(&log, part.lines.unwrap_or(LINES)),
+    });
+    match read.await {
+        Ok(Ok(read)) => Ok(ok(&json!({"text": read.text, "offset": read.offset}))),
+        Ok(Err(error)) => {
+            let detail = format!("the log of `{}` cannot be read: {error}", shown(&path));
+            Err(Problem::new(Code::InternalError, detail))
+        }
+        Err(_) => Err(Problem::new(Code::InternalError, "the log could not be read")),
+    }
+}
+
+/// Where a reader of deltas stands.
+pub(super) struct After(Option<Cursor>);
+
+impl FromParams for After {
+    const KNOWN: &'static [&'static str] = &["after"];
+
+    fn read(params: &mut Params) -> Self {
+        Self(params.parsed("after", |text| {
+            text.parse::<Cursor>().map_err(|error| error.to_string())
+        }))
+    }
+}
+
+/// `GET /v1/workers/deltas`: what changed since a cursor; everything, where that cannot be said.
+pub(super) async fn deltas(State(shared): State<Shared>, Query(After(after)): Query<After>) -> Answer {
+    let page = shared.workers()?.store.changes(after, PAGE_MAX);
+    Ok(match page {
+        Page::Deltas {
+            deltas,
+            cursor,
+            has_more,
+        } => ok(&json!({"deltas": deltas, "cursor": cursor.to_string(), "hasMore": has_more})),
+        Page::Everything { workers, cursor } => {
+            let everything: Vec<Value> = workers.iter().map(remembered).collect();
+            ok(&json!({"everything": everything, "cursor": cursor.to_string(), "hasMore": false}))
+        }
+    })
+}
+
+/// `POST /v1/workers/{path}/start`
+pub(super) async fn start(State(shared): State<Shared>, Named(path): Named) -> Answer {
+    operate(shared.workers()?, Operation::Start, &path).await
+}
+
+/// `POST /v1/workers/{path}/stop`
+pub(super) async fn stop(State(shared): State<Shared>, Named(path): Named) -> Answer {
+    operate(shared.workers()?, Operation::Stop, &path).await
+}
+
+/// `POST /v1/workers/{path}/restart`
+pub(super) async fn restart(State(shared): State<Shared>, Named(path): Named) -> Answer {
+    operate(shared.workers()?, Operation::Restart, &path).await
+}
+
+/// A person's word: never refused by a limit, and what failed before is forgotten.
+async fn operate(workers: &Workers, operation: Operation, path: &str) -> Answer {
+    workers.handle.explain(path).await?;
+    let (services, forgotten) = (workers.services.clone(), path.to_owned());
+    // A record that could not be written is said in the log; the person's word counts all the same.
+    let _ = tokio::task::spawn_blocking(move || services.forget(&forgotten)).await;
+    workers.handle.operate(operation, path, WHO).await?;
+    let explain = workers.handle.explain(path).await?;
+    Ok(ok(&WorkerView::of(&explain.status)))
+}
+
+/// `GET /readyz`
+pub(super) async fn ready(State(shared): State<Shared>) -> Answer {
+    let counts = shared.workers()?.handle.counts().await?;
+    Ok(ok(&json!({"status": "ready", "workers": counts})))
+}
+
+/// `GET /metrics`
+pub(super) async fn metrics(State(shared): State<Shared>) -> Answer {
+    let text = shared.workers()?.handle.metrics().render();
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+}
+
+/// `GET /errors/{code}`
+pub(super) async fn error_page(Named(code): Named) -> Response {
+    match page(&code) {
+        Some(text) => ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response(),
+        None => Problem::new(Code::RouteUnknown, format!("`{}` is no code of an error", shown(&code))).into_response(),
+    }
+}

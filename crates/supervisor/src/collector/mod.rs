@@ -1,0 +1,22 @@
+//! The collector: a look at every worker about once a second, and what is known about how old the newest one is.
+//!
+//! One pass per worker at a time, on a shared bounded pool; no task, thread or timer belongs to a worker that is not
+//! being looked at. An observation is as old as the beginning of its pass. What a pass brings after it was given up is
+//! dropped and counted. Trouble here is trouble of the infrastructure: it shows in [`Observation`] and in events, and
+//! never touches a worker's state. Time comes in with every call; [`Collector::scan`] does only what is due.
+
+mod entry;
+mod event;
+mod metrics;
+mod options;
+mod pass;
+mod restart;
+mod results;
+mod service;
+#[cfg(test)]
+mod tests;
+
+pub use event::{CollectorCounts, CollectorEvent, Observation, Standing};
+pub use metrics::{METRICS_MAX, Metrics, Recorded, Recorder};
+pub use options::{CollectorOptions, RESTART_SPACINGS_MILLIS, ThresholdsError};
+pub use service::{AlreadyCollecting, Collector, Source};

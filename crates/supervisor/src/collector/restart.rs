@@ -1,0 +1,105 @@
+//! What becomes due without a pass saying anything: the next pass, one that takes too long, an age, a restart.
+
+use std::sync::Arc;
+
+use sprag_core::time::Timestamp;
+
+use super::event::CollectorEvent;
+use super::service::Collector;
+use crate::pool::say;
+
+/// Restarts after which the trouble is reported: as many as there are spacings.
+const RESTARTS_MAX: u32 = 3;
+
+impl<O: Send + 'static> Collector<O> {
+    /// A moment of the worker has come.
+    pub(super) fn look(&mut self, worker: &Arc<str>, now: Timestamp) {
+        self.look_at_finish(worker, now);
+        self.look_at_pass(worker, now);
+        self.look_at_age(worker, now);
+        let Some(entry) = self.entries.get(worker) else { return };
+        if entry.pass.is_none() && entry.due <= now {
+            self.begin_pass(worker, now);
+            self.finish_idle(worker);
+        }
+    }
+
+    /// The last pass is not waited for beyond its time.
+    fn look_at_finish(&mut self, worker: &Arc<str>, now: Timestamp) {
+        let finish = self.entries.get(worker).and_then(|entry| entry.finish);
+        if finish.is_some_and(|finish| finish.by <= now) {
+            self.finished(worker, None);
+        }
+    }
+
+    /// Where there is nothing to look for, there is no last look.
+    fn finish_idle(&mut self, worker: &Arc<str>) {
+        let entry = self.entries.get(worker);
+        if entry.is_some_and(|entry| entry.is_idle && entry.finish.is_some()) {
+            self.finished(worker, None);
+        }
+    }
+
+    /// A pass that takes too long is told to go. One that blocks its thread does not, and stays the present one, so
+    /// that no second one blocks another thread before collection restarts.
+    fn look_at_pass(&mut self, worker: &Arc<str>, now: Timestamp) {
+        let timeout = self.options.pass_timeout_millis;
+        let pass = self.entries.get_mut(worker).and_then(|entry| entry.pass.as_mut());
+        let Some(pass) = pass else { return };
+        let is_long = pass.began.is_some_and(|began| began.plus(timeout) <= now);
+        if pass.is_overdue || !is_long {
+            return;
+        }
+        pass.is_overdue = true;
+        pass.place.release();
+        let number = pass.number;
+        self.counts.timed_out += 1;
+        self.fail(worker, number, format!("no observation within `{timeout}` ms"));
+    }
+
+    fn look_at_age(&mut self, worker: &Arc<str>, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(worker) else {
+            return;
+        };
+        let is_stale = entry.stale_at(&self.options).is_some_and(|at| at <= now);
+        if is_stale && !std::mem::replace(&mut entry.is_told_stale, true) {
+            self.events.push(CollectorEvent::Stale {
+                worker: Arc::clone(worker),
+            });
+        }
+        if entry.restart_at(&self.options).is_some_and(|at| at <= now) {
+            self.restart(worker, now);
+        }
+    }
+
+    /// Gives the present pass up and begins another. One that is still queued keeps its place: it would only lose it.
+    fn restart(&mut self, worker: &Arc<str>, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(worker) else {
+            return;
+        };
+        entry.restarts = entry.restarts.saturating_add(1);
+        entry.restarted_at = now;
+        let (restarts, error) = (entry.restarts, entry.error.clone());
+        if let Some(pass) = entry.pass.take_if(|pass| pass.began.is_some()) {
+            entry.strays.push(pass.number);
+            entry.is_triggered = false;
+            drop(pass);
+        }
+        if entry.pass.is_none() {
+            entry.due = now;
+        }
+        self.counts.restarts += 1;
+        self.events.push(CollectorEvent::Restarted {
+            worker: Arc::clone(worker),
+            restarts,
+        });
+        say(|| tracing::warn!(worker = %worker, restarts, "collection was restarted"));
+        if restarts == RESTARTS_MAX + 1 {
+            say(|| tracing::error!(worker = %worker, ?error, "collection brings nothing in spite of its restarts"));
+            self.events.push(CollectorEvent::Exhausted {
+                worker: Arc::clone(worker),
+                error,
+            });
+        }
+    }
+}

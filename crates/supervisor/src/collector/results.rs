@@ -1,0 +1,120 @@
+//! What passes bring: taken when it is the present pass that speaks, dropped and counted otherwise.
+
+use std::sync::Arc;
+
+use sprag_core::time::Timestamp;
+
+use super::event::CollectorEvent;
+use super::pass::{Failure, News, Note};
+use super::service::Collector;
+use crate::pool::say;
+
+impl<O: Send + 'static> Collector<O> {
+    pub(super) fn hear(&mut self, note: Note<O>, now: Timestamp) {
+        let Note { worker, number, news } = note;
+        let entry = self.entries.get_mut(&worker);
+        let pass = entry.and_then(|entry| entry.pass.as_mut());
+        let Some(pass) = pass.filter(|pass| pass.number == number) else {
+            return self.hear_stray(&worker, number, &news);
+        };
+        let (began, is_overdue) = (pass.began.unwrap_or(now), pass.is_overdue);
+        match news {
+            News::Begun(at) => pass.began = Some(at),
+            News::Dropped => self.pass_over(&worker, now),
+            News::Ended(_) if is_overdue => {
+                self.counts.late += 1;
+                self.pass_over(&worker, now);
+            }
+            News::Ended(Ok(value)) => self.observed(&worker, (number, began), value, now),
+            News::Ended(Err(failure)) => self.failed(&worker, number, failure, now),
+        }
+        self.reschedule(&worker);
+    }
+
+    fn hear_stray(&mut self, worker: &Arc<str>, number: u64, news: &News<O>) {
+        if matches!(news, News::Begun(_)) {
+            return;
+        }
+        self.counts.late += u64::from(matches!(news, News::Ended(_)));
+        if let Some(entry) = self.entries.get_mut(worker) {
+            entry.strays.retain(|stray| *stray != number);
+            self.reschedule(worker);
+        }
+    }
+
+    fn observed(&mut self, worker: &Arc<str>, (number, at): (u64, Timestamp), value: O, now: Timestamp) {
+        self.pass_over(worker, now);
+        let Some(entry) = self.entries.get_mut(worker) else {
+            return;
+        };
+        entry.observed_at = Some(at);
+        entry.since = at;
+        entry.error = None;
+        entry.is_told_stale = false;
+        let restarts = std::mem::take(&mut entry.restarts);
+        if restarts > 0 {
+            say(|| tracing::info!(worker = %worker, restarts, "collection recovered"));
+            self.events.push(CollectorEvent::Recovered {
+                worker: Arc::clone(worker),
+                restarts,
+            });
+        }
+        if self.is_last(worker, number) {
+            return self.finished(worker, Some((at, value)));
+        }
+        self.events.push(CollectorEvent::Observed {
+            worker: Arc::clone(worker),
+            at,
+            value,
+        });
+    }
+
+    fn failed(&mut self, worker: &Arc<str>, number: u64, failure: Failure, now: Timestamp) {
+        let error = match failure {
+            Failure::Error(error) => error.to_string(),
+            Failure::Panic(text) => {
+                self.counts.panicked += 1;
+                say(|| tracing::error!(worker = %worker, panic = %text, "collecting panicked"));
+                format!("collecting panicked: {text}")
+            }
+        };
+        self.pass_over(worker, now);
+        self.fail(worker, number, error);
+    }
+
+    /// A pass without an observation.
+    pub(super) fn fail(&mut self, worker: &Arc<str>, number: u64, error: String) {
+        self.counts.failed += 1;
+        let error: Arc<str> = error.into();
+        if let Some(entry) = self.entries.get_mut(worker) {
+            entry.error = Some(Arc::clone(&error));
+        }
+        self.events.push(CollectorEvent::Failed {
+            worker: Arc::clone(worker),
+            error,
+        });
+        if self.is_last(worker, number) {
+            self.finished(worker, None);
+        }
+    }
+
+    fn pass_over(&mut self, worker: &Arc<str>, now: Timestamp) {
+        if let Some(entry) = self.entries.get_mut(worker) {
+            entry.pass_over(&self.options, now);
+        }
+    }
+
+    /// Whether the pass began after the worker's end was asked for.
+    fn is_last(&self, worker: &Arc<str>, number: u64) -> bool {
+        let finish = self.entries.get(worker).and_then(|entry| entry.finish);
+        finish.is_some_and(|finish| number > finish.after)
+    }
+
+    pub(super) fn finished(&mut self, worker: &Arc<str>, last: Option<(Timestamp, O)>) {
+        self.stop(worker);
+        self.events.push(CollectorEvent::Finished {
+            worker: Arc::clone(worker),
+            last,
+        });
+    }
+}

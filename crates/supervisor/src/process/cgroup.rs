@@ -1,0 +1,49 @@
+//! Control groups, where the system lets us have them: what a process cannot leave by itself.
+//!
+//! Everything here is a help on top of marks and groups. Where the hierarchy is not version 2, not writable, or without
+//! `cgroup.kill`, there is simply none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A control group of this name below that of the supervisor, made if it can be.
+pub(super) fn create(name: &str) -> Option<PathBuf> {
+    let group = own()?.join(format!("sprag-{name}"));
+    // It may be there already, from an earlier start.
+    let _ = fs::create_dir(&group);
+    group.join("cgroup.kill").exists().then_some(group)
+}
+
+/// Puts a process into it. Whether that went well.
+pub(super) fn enter(group: &Path, pid: i32) -> bool {
+    fs::write(group.join("cgroup.procs"), pid.to_string()).is_ok()
+}
+
+/// The processes in it.
+pub(super) fn members(group: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Kills everything in it, at once.
+pub(super) fn kill(group: &Path) {
+    // One that is gone has nobody left.
+    let _ = fs::write(group.join("cgroup.kill"), "1");
+}
+
+/// Takes it away once it is empty.
+pub(super) fn remove(group: &Path) {
+    let _ = fs::remove_dir(group);
+}
+
+/// The control group of this process, in the hierarchy of version 2.
+fn own() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mount = mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        kind.starts_with("cgroup2 ").then(|| place.split(' ').nth(4))?
+    })?;
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    Some(Path::new(mount).join(path))
+}

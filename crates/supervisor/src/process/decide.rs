@@ -1,0 +1,276 @@
+//! What comes next for a service: pure, from what is wanted and what is seen.
+
+use sprag_core::supervision::restart::DETECTIONS_MAX;
+
+use super::budget;
+use super::observed::{Observed, Seen};
+use super::probe::Verdict;
+use super::runtime::{Blame, until};
+use super::worker::{ServiceAction, ServiceState, ServiceWorker};
+use crate::snapshot::{ChildView, Snapshot};
+use crate::worker::{Goal, Next, Phase, Reason};
+
+type Step = Next<ServiceWorker>;
+type Instant = Snapshot<ServiceWorker>;
+
+/// The next step.
+pub(super) fn next(state: ServiceState, snapshot: &Instant) -> Step {
+    let nothing = Observed::default();
+    let seen = snapshot.observed.as_deref().unwrap_or(&nothing);
+    let at = At { state, snapshot, seen };
+    match snapshot.goal {
+        Goal::Running => at.up(),
+        Goal::Stopped | Goal::Removed => at.down(),
+    }
+}
+
+/// One instant of a service.
+struct At<'a> {
+    state: ServiceState,
+    snapshot: &'a Instant,
+    seen: &'a Observed,
+}
+
+impl At<'_> {
+    /// On the way to running.
+    fn up(&self) -> Step {
+        if self.state == ServiceState::Stopping {
+            return self.leave();
+        }
+        if self.state == ServiceState::Failed {
+            return self.failed();
+        }
+        if let Some(escalation) = self.snapshot.escalations.first() {
+            return self.to(ServiceState::Failed, escalation.cause.clone());
+        }
+        if !self.snapshot.desired.service.has_process() {
+            return self.as_children();
+        }
+        match &self.seen.process {
+            None => self.without_process(),
+            Some(process) if process.digest != self.snapshot.desired.digest => {
+                self.to(ServiceState::Stopping, "its configuration changed".to_owned())
+            }
+            Some(process) => self.with_process(process),
+        }
+    }
+
+    /// It has a process that should run.
+    fn with_process(&self, process: &Seen) -> Step {
+        let found = &self.seen.found;
+        let pid = process.pid;
+        if self.state == ServiceState::Stopped {
+            let how = if process.adopted { "was found running" } else { "runs" };
+            return self.to(ServiceState::Starting, format!("process {pid} {how}"));
+        }
+        if found.startup.verdict == Verdict::Bad {
+            let why = detail(found.startup.error.as_deref());
+            return self.stop(Blame::Startup, format!("its startup probe did not pass{why}"));
+        }
+        if found.startup.verdict == Verdict::Unknown {
+            let why = detail(found.startup.error.as_deref());
+            return Next::Stay(format!("process {pid} waits for its startup probe{why}").into());
+        }
+        if found.live.verdict == Verdict::Bad {
+            let why = detail(found.live.error.as_deref());
+            return self.stop(Blame::Live, format!("its live probe did not pass{why}"));
+        }
+        if self.state == ServiceState::Starting {
+            return self.while_starting(pid);
+        }
+        self.while_running(pid)
+    }
+
+    fn while_starting(&self, pid: i32) -> Step {
+        let ready = &self.seen.found.ready;
+        if ready.verdict != Verdict::Good {
+            let why = detail(ready.error.as_deref());
+            return Next::Stay(format!("process {pid} waits for its ready probe{why}").into());
+        }
+        match self.child_that_is_not_up() {
+            Some(waits) => Next::Stay(waits.into()),
+            None => self.to(ServiceState::Running, format!("process {pid} runs")),
+        }
+    }
+
+    fn while_running(&self, pid: i32) -> Step {
+        let found = &self.seen.found;
+        if found.ready.verdict == Verdict::Bad {
+            let why = detail(found.ready.error.as_deref());
+            return self.to(ServiceState::Degraded, format!("its ready probe does not pass{why}"));
+        }
+        if found.healthy == Some(false) {
+            let why = "what it tells about itself is not healthy".to_owned();
+            return self.to(ServiceState::Degraded, why);
+        }
+        self.to(ServiceState::Running, format!("process {pid} runs"))
+    }
+
+    /// It has no process and should have one.
+    fn without_process(&self) -> Step {
+        let desired = &self.snapshot.desired;
+        let seen = self.seen;
+        if seen.is_done(desired.digest) {
+            return self.to(ServiceState::Stopped, "completed: it exited with code 0".to_owned());
+        }
+        if let Some(gave_up) = seen.gave_up.as_ref().filter(|gave_up| gave_up.digest == desired.digest) {
+            return self.to(ServiceState::Failed, gave_up.cause.clone());
+        }
+        let lasting = seen.problem.as_ref().filter(|problem| problem.lasting);
+        if let Some(problem) = lasting.filter(|problem| problem.digest == desired.digest) {
+            return self.to(ServiceState::Failed, problem.text.clone());
+        }
+        if seen.gave_up.is_some() {
+            return Next::Act(ServiceAction::Forget, "its configuration changed".into());
+        }
+        if self.state != ServiceState::Starting {
+            return self.to(ServiceState::Starting, self.last_end());
+        }
+        let due = budget::due(&seen.failures, seen.streak);
+        match due.filter(|due| *due > self.snapshot.now) {
+            Some(due) => {
+                let (end, number) = (self.last_end(), seen.failures.len());
+                let wait = until(self.snapshot.now, due);
+                let last = DETECTIONS_MAX - 1;
+                Next::Stay(format!("{end}; restart {number} of {last} in {wait}").into())
+            }
+            None => {
+                let start = ServiceAction::Start(desired.clone());
+                Next::Act(start, self.last_end().into())
+            }
+        }
+    }
+
+    /// What its last process, or the last try to start one, came to.
+    fn last_end(&self) -> String {
+        let problem = self.seen.problem.as_ref().map(|problem| problem.text.clone());
+        let ended = self
+            .seen
+            .ended
+            .as_ref()
+            .map(|ended| format!("it {}", ended.exit.describe()));
+        problem.or(ended).unwrap_or_else(|| "to be started".to_owned())
+    }
+
+    /// It has no process of its own: it is what its children are.
+    fn as_children(&self) -> Step {
+        let failed = self.snapshot.children.iter().find(|child| child.phase == Phase::Failed);
+        if let Some(child) = failed {
+            return self.to(ServiceState::Failed, format!("child `{}` is failed", child.name));
+        }
+        match self.child_that_is_not_up() {
+            Some(waits) => self.to(ServiceState::Starting, waits),
+            None => self.to(ServiceState::Running, "its children run".to_owned()),
+        }
+    }
+
+    /// A child that stopped because its work was done holds nobody up, nor does one that is not to run.
+    fn child_that_is_not_up(&self) -> Option<String> {
+        let expected = &self.snapshot.desired.expected;
+        let waits = |child: &&ChildView| match child.phase {
+            Phase::Starting | Phase::Stopping => true,
+            Phase::Stopped => expected.iter().any(|name| *name == *child.name),
+            Phase::Running | Phase::Degraded | Phase::Failed => false,
+        };
+        let child = self.snapshot.children.iter().find(waits)?;
+        Some(format!("child `{}` is {}", child.name, child.state))
+    }
+
+    /// Given up. Another configuration, or a child that came back, starts anew.
+    fn failed(&self) -> Step {
+        if let Some(escalation) = self.snapshot.escalations.first() {
+            return Next::Stay(escalation.cause.clone().into());
+        }
+        let desired = &self.snapshot.desired;
+        if !desired.service.has_process() {
+            return self.as_children();
+        }
+        if self.seen.process.is_some() {
+            return self.to(ServiceState::Starting, "what failed is over".to_owned());
+        }
+        let gave_up = self
+            .seen
+            .gave_up
+            .as_ref()
+            .map(|gave_up| (&gave_up.cause, gave_up.digest));
+        let problem = self
+            .seen
+            .problem
+            .as_ref()
+            .map(|problem| (&problem.text, problem.digest));
+        match gave_up.or(problem) {
+            Some((cause, digest)) if digest == desired.digest => Next::Stay(cause.clone().into()),
+            Some(_) => Next::Act(ServiceAction::Forget, "its configuration changed".into()),
+            None => self.to(ServiceState::Starting, "to be started".to_owned()),
+        }
+    }
+
+    /// On the way to standing still. Also what is not to run yet is on it: nothing is forgotten by waiting.
+    fn down(&self) -> Step {
+        if self.state == ServiceState::Stopping {
+            return self.leave();
+        }
+        if !self.is_empty() {
+            return self.to(ServiceState::Stopping, "asked to stop".to_owned());
+        }
+        if self.snapshot.goal == Goal::Removed {
+            return self.remove();
+        }
+        let gave_up = self.seen.gave_up.as_ref().map(|gave_up| gave_up.cause.clone());
+        match (self.state, gave_up) {
+            (ServiceState::Failed, Some(cause)) => Next::Stay(cause.into()),
+            _ => self.to(ServiceState::Stopped, "not to run".to_owned()),
+        }
+    }
+
+    /// Goes, once nothing of it is left and what ended in it is forgotten: who starts it next time, starts anew.
+    fn remove(&self) -> Step {
+        if self.snapshot.action.in_progress() {
+            return Next::Stay("its last action ends".into());
+        }
+        if self.is_to_forget() {
+            return Next::Act(ServiceAction::Forget, "its failures are forgotten".into());
+        }
+        Next::Remove("nothing of it is left".into())
+    }
+
+    /// Whether there is something to forget that was not forgotten just now.
+    fn is_to_forget(&self) -> bool {
+        let seen = self.seen;
+        let holds =
+            seen.gave_up.is_some() || seen.ended.is_some() || !seen.failures.is_empty() || seen.problem.is_some();
+        holds && self.snapshot.action.name != "forget"
+    }
+
+    /// Ends what is there, children first.
+    fn leave(&self) -> Step {
+        let up = self.snapshot.children.iter().find(|child| !child.phase.is_down());
+        if let Some(child) = up {
+            return Next::Stay(format!("child `{}` is {}", child.name, child.state).into());
+        }
+        if self.seen.process.is_some() {
+            return self.stop(Blame::Nobody, "asked to stop".to_owned());
+        }
+        self.to(ServiceState::Stopped, "nothing of it runs".to_owned())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.seen.process.is_none() && self.snapshot.children.all(Phase::is_down)
+    }
+
+    fn stop(&self, blame: Blame, why: String) -> Step {
+        Next::Act(ServiceAction::Stop(self.snapshot.desired.clone(), blame), why.into())
+    }
+
+    fn to(&self, state: ServiceState, why: String) -> Step {
+        Next::To(state, Reason::from(why))
+    }
+}
+
+/// `: connection refused`
+fn detail(error: Option<&str>) -> String {
+    error.map(|error| format!(": {error}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

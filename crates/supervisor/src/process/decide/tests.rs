@@ -1,0 +1,295 @@
+//! Every step of a service, from what is wanted and what is seen.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sprag_core::time::Timestamp;
+
+use super::super::budget::GaveUp;
+use super::super::observed::Problem;
+use super::super::probe::Found;
+use super::super::record::Ended;
+use super::super::watch::Exit;
+use super::super::worker::Desired;
+use super::*;
+use crate::action::ActionStatus;
+use crate::services::read_service;
+use crate::snapshot::{Children, Escalation, Identity};
+
+/// What a step comes to, for comparing: `to running`, `act start`, `stay`, `remove`.
+fn come_to(step: &Step) -> String {
+    match step {
+        Next::Stay(_) => "stay".to_owned(),
+        Next::To(state, _) => format!("to {}", crate::worker::State::name(state)),
+        Next::Act(ServiceAction::Stop(_, blame), _) => format!("act stop {blame:?}"),
+        Next::Act(action, _) => format!("act {}", crate::action::Action::name(action)),
+        Next::Remove(_) => "remove".to_owned(),
+        Next::Restart(_) => "restart".to_owned(),
+    }
+}
+
+fn reason(step: Step) -> String {
+    match step {
+        Next::Stay(reason)
+        | Next::To(_, reason)
+        | Next::Act(_, reason)
+        | Next::Remove(reason)
+        | Next::Restart(reason) => reason.as_str().to_owned(),
+    }
+}
+
+struct Case {
+    state: ServiceState,
+    snapshot: Instant,
+}
+
+impl Case {
+    fn new(state: ServiceState, seen: Observed) -> Self {
+        Self::of(&json!({"command": ["a"]}), state, seen)
+    }
+
+    fn of(written: &Value, state: ServiceState, seen: Observed) -> Self {
+        let desired = Desired {
+            service: read_service("web", written, Path::new("/")).unwrap(),
+            folder: "/".into(),
+            expected: Vec::new(),
+            digest: 7,
+            questions: 7,
+        };
+        let identity = Identity {
+            path: "web".into(),
+            name: "web".into(),
+            kind: "service".into(),
+        };
+        let snapshot = Snapshot {
+            identity: Arc::new(identity),
+            now: at(100),
+            goal: Goal::Running,
+            desired: Arc::new(desired),
+            observed: Some(Arc::new(seen)),
+            observed_at: Some(at(100)),
+            action: Arc::new(ActionStatus::default()),
+            children: Children::default(),
+            escalations: Arc::from([]),
+        };
+        Self { state, snapshot }
+    }
+
+    fn goal(mut self, goal: Goal) -> Self {
+        self.snapshot.goal = goal;
+        self
+    }
+
+    fn child(mut self, phase: Phase) -> Self {
+        let view = ChildView {
+            name: "inner".into(),
+            state: phase.name(),
+            phase,
+        };
+        self.snapshot.children = std::iter::once(view).collect();
+        self
+    }
+
+    fn step(&self) -> Step {
+        next(self.state, &self.snapshot)
+    }
+
+    #[track_caller]
+    fn gives(&self, expected: &str) {
+        assert_eq!(come_to(&self.step()), expected, "{}", reason(self.step()));
+    }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(seconds * 1_000)
+}
+
+fn running() -> Observed {
+    let mut found = Found::default();
+    found.startup.verdict = Verdict::Good;
+    found.ready.verdict = Verdict::Good;
+    found.live.verdict = Verdict::Good;
+    Observed {
+        process: Some(Seen {
+            pid: 42,
+            since: at(0),
+            adopted: false,
+            digest: 7,
+        }),
+        found,
+        ..Observed::default()
+    }
+}
+
+fn with(change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut seen = running();
+    change(&mut seen);
+    seen
+}
+
+fn ended(exit: Exit, failures: &[i64]) -> Observed {
+    Observed {
+        ended: Some(Ended {
+            exit,
+            at: at(99),
+            digest: 7,
+        }),
+        failures: failures.iter().map(|seconds| at(*seconds)).collect(),
+        streak: u32::try_from(failures.len()).unwrap(),
+        ..Observed::default()
+    }
+}
+
+fn gave_up(digest: u64) -> Observed {
+    Observed {
+        gave_up: Some(GaveUp {
+            cause: "it failed 5 times".to_owned(),
+            at: at(90),
+            digest,
+        }),
+        ..Observed::default()
+    }
+}
+
+use ServiceState::{Degraded, Failed, Running, Starting, Stopped, Stopping};
+
+#[test]
+fn a_service_comes_up_one_step_at_a_time() {
+    Case::new(Stopped, Observed::default()).gives("to starting");
+    Case::new(Starting, Observed::default()).gives("act start");
+    let unknown = with(|seen| seen.found.startup.verdict = Verdict::Unknown);
+    Case::new(Starting, unknown).gives("stay");
+    let waiting = with(|seen| seen.found.ready.verdict = Verdict::Unknown);
+    Case::new(Starting, waiting).gives("stay");
+    Case::new(Starting, running()).gives("to running");
+    Case::new(Running, running()).gives("to running");
+    Case::new(Stopped, running()).gives("to starting");
+}
+
+#[test]
+fn only_its_own_probe_or_its_own_word_makes_it_degraded() {
+    Case::new(Running, with(|seen| seen.found.ready.verdict = Verdict::Bad)).gives("to degraded");
+    Case::new(Running, with(|seen| seen.found.healthy = Some(false))).gives("to degraded");
+    Case::new(
+        Running,
+        with(|seen| seen.found.observe_error = Some("refused".to_owned())),
+    )
+    .gives("to running");
+    Case::new(Degraded, running()).gives("to running");
+}
+
+#[test]
+fn one_that_does_not_come_up_or_does_not_live_is_ended() {
+    Case::new(Starting, with(|seen| seen.found.startup.verdict = Verdict::Bad)).gives("act stop Startup");
+    Case::new(Running, with(|seen| seen.found.live.verdict = Verdict::Bad)).gives("act stop Live");
+}
+
+#[test]
+fn after_a_failure_it_waits_for_its_time_and_starts_again() {
+    Case::new(Running, ended(Exit::Code(1), &[99])).gives("to starting");
+    let waits = Case::new(Starting, ended(Exit::Code(1), &[98, 99]));
+    waits.gives("stay");
+    assert_eq!(reason(waits.step()), "it exited with code 1; restart 2 of 4 in 1.0 s");
+    Case::new(Starting, ended(Exit::Code(1), &[99])).gives("act start");
+    Case::new(Starting, ended(Exit::Unknown, &[90])).gives("act start");
+}
+
+#[test]
+fn one_that_is_done_stays_down() {
+    Case::new(Running, ended(Exit::Code(0), &[])).gives("to stopped");
+    Case::new(Stopped, ended(Exit::Code(0), &[])).gives("to stopped");
+}
+
+#[test]
+fn one_that_is_given_up_waits_for_a_person_or_another_configuration() {
+    Case::new(Starting, gave_up(7)).gives("to failed");
+    Case::new(Failed, gave_up(7)).gives("stay");
+    Case::new(Failed, gave_up(8)).gives("act forget");
+    Case::new(Failed, Observed::default()).gives("to starting");
+    Case::new(Failed, gave_up(7)).goal(Goal::Stopped).gives("stay");
+    Case::new(Failed, Observed::default())
+        .goal(Goal::Stopped)
+        .gives("to stopped");
+    let problem = |digest| Observed {
+        problem: Some(Problem {
+            text: "program `x` was not found".to_owned(),
+            lasting: true,
+            digest,
+        }),
+        ..Observed::default()
+    };
+    Case::new(Starting, problem(7)).gives("to failed");
+    Case::new(Starting, problem(8)).gives("act start");
+}
+
+#[test]
+fn a_process_of_another_configuration_is_replaced() {
+    let other = || with(|seen| seen.process.as_mut().unwrap().digest = 8);
+    Case::new(Running, other()).gives("to stopping");
+    Case::new(Stopping, other()).gives("act stop Nobody");
+    Case::new(Stopping, Observed::default()).gives("to stopped");
+}
+
+#[test]
+fn it_goes_down_children_first() {
+    Case::new(Running, running()).goal(Goal::Stopped).gives("to stopping");
+    let waits = Case::new(Stopping, running()).goal(Goal::Stopped).child(Phase::Running);
+    waits.gives("stay");
+    let last = Case::new(Stopping, running()).goal(Goal::Stopped).child(Phase::Stopped);
+    last.gives("act stop Nobody");
+    Case::new(Stopping, Observed::default())
+        .goal(Goal::Stopped)
+        .gives("to stopped");
+}
+
+#[test]
+fn it_leaves_only_when_nothing_of_it_is_left() {
+    Case::new(Running, running()).goal(Goal::Removed).gives("to stopping");
+    Case::new(Stopped, running()).goal(Goal::Removed).gives("to stopping");
+    Case::new(Stopped, Observed::default())
+        .goal(Goal::Removed)
+        .gives("remove");
+    Case::new(Stopped, ended(Exit::Code(0), &[]))
+        .goal(Goal::Removed)
+        .gives("act forget");
+    let mut forgotten = Case::new(Stopped, ended(Exit::Code(0), &[])).goal(Goal::Removed);
+    forgotten.snapshot.action = Arc::new(ActionStatus {
+        name: "forget".to_owned(),
+        ..ActionStatus::default()
+    });
+    forgotten.gives("remove");
+    let mut unseen = Case::new(Stopped, Observed::default()).goal(Goal::Removed);
+    unseen.snapshot.observed = None;
+    unseen.gives("remove");
+}
+
+#[test]
+fn a_parent_without_a_process_is_what_its_children_are() {
+    let parent = |state| Case::of(&json!({}), state, Observed::default());
+    parent(Starting).child(Phase::Starting).gives("to starting");
+    parent(Starting).child(Phase::Running).gives("to running");
+    parent(Running).child(Phase::Degraded).gives("to running");
+    parent(Running).child(Phase::Stopped).gives("to running");
+    let mut waits = parent(Starting).child(Phase::Stopped);
+    Arc::get_mut(&mut waits.snapshot.desired).unwrap().expected = vec!["inner".to_owned()];
+    waits.gives("to starting");
+    parent(Running).child(Phase::Failed).gives("to failed");
+    parent(Failed).child(Phase::Running).gives("to running");
+}
+
+#[test]
+fn a_child_that_was_given_up_fails_its_parent_until_that_ends() {
+    let mut case = Case::of(&json!({}), Running, Observed::default()).child(Phase::Running);
+    case.snapshot.escalations = Arc::from([Escalation {
+        child: "inner".to_owned(),
+        cause: "child infrastructure repeatedly failing: no output".to_owned(),
+        since: at(1),
+    }]);
+    case.gives("to failed");
+    assert!(reason(case.step()).starts_with("child infrastructure repeatedly failing"));
+    case.state = Failed;
+    case.gives("stay");
+    case.snapshot.escalations = Arc::from([]);
+    case.gives("to running");
+}

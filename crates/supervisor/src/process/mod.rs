@@ -1,0 +1,42 @@
+//! The process supervisor: services as workers.
+//!
+//! A service is a tree of processes that carry its mark. Starting, stopping and watching them is here, together with
+//! what is remembered about them beside the state file: a supervisor that is killed and started again finds the same
+//! processes and starts no second copy.
+
+mod budget;
+mod cgroup;
+mod decide;
+mod file;
+mod launch;
+mod log;
+mod observed;
+mod place;
+mod probe;
+mod reaper;
+mod record;
+mod runtime;
+mod table;
+mod tree;
+mod user;
+mod watch;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+pub use file::{KIND_PARENT, KIND_SERVICE, Services, children, rules};
+pub use launch::{LaunchError, could_start};
+pub use log::{TAIL_LINES_MAX, Tail, follow, tail};
+pub use observed::Observed;
+pub use place::{Place, PlaceError};
+pub use reaper::reap;
+pub use runtime::Blame;
+pub use table::Identity as ProcessIdentity;
+pub use tree::Stopped;
+pub use user::UserError;
+pub use watch::Exit;
+pub use worker::{Desired, ServiceAction, ServiceState, ServiceWorker, Spec};
+
+/// The variable that marks every process of a service.
+pub const MARK: &str = "SPRAG_SERVICE";

@@ -1,0 +1,110 @@
+//! What is seen of a service at one instant.
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::{Map, Value, json};
+use sprag_core::time::Timestamp;
+
+use super::budget::GaveUp;
+use super::probe::{Found, Verdict};
+use super::record::Ended;
+
+/// What is seen of a service. Nothing in it moves by itself: the same service, unchanged, is seen the same again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Its process.
+    pub(super) process: Option<Seen>,
+    /// What its probes found.
+    pub(super) found: Found,
+    /// How the last process ended by itself.
+    pub(super) ended: Option<Ended>,
+    /// Why the last start did not come about.
+    pub(super) problem: Option<Problem>,
+    /// Its failures within the window.
+    pub(super) failures: Vec<Timestamp>,
+    /// Failures in a row.
+    pub(super) streak: u32,
+    /// How often it was started again.
+    pub(super) restarts: u64,
+    /// Why no more starts are tried.
+    pub(super) gave_up: Option<GaveUp>,
+}
+
+/// A process that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) pid: i32,
+    pub(super) since: Timestamp,
+    /// It was found, not started by this supervisor.
+    pub(super) adopted: bool,
+    /// What it was started from.
+    pub(super) digest: u64,
+}
+
+/// A start that did not come about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) text: String,
+    /// The same configuration cannot do better.
+    pub(super) lasting: bool,
+    /// What was to be started.
+    pub(super) digest: u64,
+}
+
+impl Observed {
+    /// The id of its process.
+    pub fn pid(&self) -> Option<i32> {
+        self.process.as_ref().map(|process| process.pid)
+    }
+
+    /// Whether its last process did its work and ended.
+    pub(super) fn is_done(&self, digest: u64) -> bool {
+        let ended = self.ended.as_ref();
+        self.process.is_none() && ended.is_some_and(|ended| ended.exit.is_success() && ended.digest == digest)
+    }
+
+    fn document(&self) -> Value {
+        let process = self
+            .process
+            .as_ref()
+            .map(|process| json!({"pid": process.pid, "since": process.since, "adopted": process.adopted}));
+        let probe = |verdict: Verdict, error: &Option<String>| json!({"verdict": verdict, "error": error});
+        let Found {
+            startup,
+            ready,
+            live,
+            observe_error,
+            healthy,
+            document: _,
+        } = &self.found;
+        json!({
+            "process": process,
+            "startup": probe(startup.verdict, &startup.error),
+            "ready": probe(ready.verdict, &ready.error),
+            "live": probe(live.verdict, &live.error),
+            "healthy": healthy,
+            "observeError": observe_error,
+            "ended": self.ended.as_ref().map(|ended| json!({"how": ended.exit.describe(), "at": ended.at})),
+            "problem": self.problem.as_ref().map(|problem| &problem.text),
+            "failures": self.failures.len(),
+            "restarts": self.restarts,
+            "gaveUp": self.gave_up.as_ref().map(|gave_up| &gave_up.cause),
+        })
+    }
+}
+
+/// What the service tells about itself stands at the top, where rules look for it; what is known about its process is
+/// under `service`.
+impl Serialize for Observed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let told: &Map<String, Value> = &self.found.document;
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in told.iter().filter(|(key, _)| *key != SERVICE) {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry(SERVICE, &self.document())?;
+        map.end()
+    }
+}
+
+/// The key under which the supervisor's own facts stand.
+const SERVICE: &str = "service";

@@ -1,0 +1,148 @@
+//! Where a supervisor keeps what belongs to its services, beside its state file: logs and records.
+//!
+//! One supervisor at a time: the folder is locked for as long as it is held, and the lock goes with the process.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::MARK;
+use super::probe::probe_mark;
+use super::record::{Records, Started, log_file, path_of_log};
+use super::table;
+use super::tree::Tree;
+
+/// The kernel makes a new one at every look.
+const RANDOM_UUID: &str = "/proc/sys/kernel/random/uuid";
+
+/// The folder of one supervisor.
+#[derive(Debug)]
+pub struct Place {
+    folder: PathBuf,
+    /// Tells the processes of this state file from those of another.
+    instance: String,
+    pub(super) records: Records,
+    _lock: File,
+}
+
+/// A folder that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// Another supervisor holds it.
+    #[error("another supervisor uses `{}`: stop it first, or name another state file with --state", folder.display())]
+    Held {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// It cannot be read or written.
+    #[error("`{}` cannot be used", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Place {
+    /// Opens the folder that belongs to a state file: `sprag-services.db` has `sprag-services.d`.
+    pub fn open(state: &Path) -> Result<Self, PlaceError> {
+        let folder = state.with_extension("d");
+        for part in [folder.clone(), folder.join("logs"), folder.join("run")] {
+            fs::create_dir_all(&part).map_err(|source| PlaceError::Io { path: part, source })?;
+        }
+        let lock = folder.join("lock");
+        let failed = |source| PlaceError::Io {
+            path: lock.clone(),
+            source,
+        };
+        let file = File::create(&lock).map_err(failed)?;
+        if file.try_lock().is_err() {
+            return Err(PlaceError::Held { folder });
+        }
+        let folder = folder.canonicalize().map_err(failed)?;
+        Ok(Self {
+            instance: instance(&folder)?,
+            records: Records::new(folder.join("run")),
+            folder,
+            _lock: file,
+        })
+    }
+
+    /// The log of a service.
+    pub fn log(&self, path: &str) -> PathBuf {
+        log_file(&self.folder.join("logs"), path)
+    }
+
+    /// What stands in the environment of its processes.
+    pub(super) fn mark(&self, path: &str) -> String {
+        format!("{}/{path}", self.instance)
+    }
+
+    /// The services that have a process now, whoever started it: by record, by mark, or by their log.
+    pub(super) fn running(&self) -> BTreeSet<String> {
+        let mut running: BTreeSet<String> = self
+            .records
+            .paths()
+            .into_iter()
+            .filter(|path| {
+                self.records
+                    .load(path)
+                    .process
+                    .is_some_and(|started| started.is_alive())
+            })
+            .collect();
+        let logs = self.folder.join("logs");
+        for status in table::table() {
+            let pid = status.identity.pid;
+            if status.ended || status.group != pid {
+                continue;
+            }
+            let mark = table::variable(pid, MARK);
+            let marked = mark.and_then(|mark| Some(mark.strip_prefix(&self.instance)?.strip_prefix('/')?.to_owned()));
+            let output = fs::read_link(format!("/proc/{pid}/fd/1")).ok();
+            let logged = output.and_then(|output| path_of_log(&logs, &output));
+            running.extend(marked.or(logged));
+        }
+        running
+    }
+
+    /// Ends what is left of services that are not in the file any more. Returns their paths.
+    pub async fn sweep(&self, known: &[String]) -> Vec<String> {
+        let mut gone = Vec::new();
+        for path in self.records.paths() {
+            if known.contains(&path) {
+                continue;
+            }
+            let record = self.records.load(&path);
+            let mark = self.mark(&path);
+            let mut tree = match record.process.filter(Started::is_alive) {
+                Some(started) => Tree::of(&mark, &started),
+                None => Tree::new(&mark, None),
+            };
+            tree.kill().await;
+            Tree::new(&probe_mark(&mark), None).kill().await;
+            self.records.remove(&path);
+            gone.push(path);
+        }
+        gone
+    }
+}
+
+/// The name of this folder's supervisors, made up once.
+fn instance(folder: &Path) -> Result<String, PlaceError> {
+    let path = folder.join("instance");
+    if let Ok(text) = fs::read_to_string(&path)
+        && !text.trim().is_empty()
+    {
+        return Ok(text.trim().to_owned());
+    }
+    let failed = |source| PlaceError::Io {
+        path: path.clone(),
+        source,
+    };
+    let fresh = fs::read_to_string(RANDOM_UUID).map_err(failed)?;
+    fs::write(&path, &fresh).map_err(failed)?;
+    Ok(fresh.trim().to_owned())
+}

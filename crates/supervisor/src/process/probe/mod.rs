@@ -1,0 +1,12 @@
+//! Probes: asking a service how it is, again and again, and counting what it answers.
+//!
+//! Each question has its own time and its own task, and ends with the process it asks. What they found lies in one
+//! place that is read without waiting.
+
+mod ask;
+mod tally;
+mod task;
+
+pub(super) use ask::{Asker, Subject, probe_mark};
+pub(super) use tally::Verdict;
+pub(super) use task::{Found, Probes};

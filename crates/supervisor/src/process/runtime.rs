@@ -1,0 +1,417 @@
+//! One service at work: its process, its probes, and what is remembered of both.
+//!
+//! What a supervisor relies on is on disk before it is relied on: the process right after its start, its end before
+//! anything follows from it. Whatever is found running at the first look is adopted.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sprag_core::clock::Clock;
+use sprag_core::time::Timestamp;
+use tokio::time::sleep;
+
+use super::budget;
+use super::cgroup;
+use super::launch::{Launch, LaunchError};
+use super::log;
+use super::observed::{Observed, Problem, Seen};
+use super::place::Place;
+use super::probe::{Asker, Probes, Subject, probe_mark};
+use super::record::{Ended, Record, Started};
+use super::table;
+use super::tree::{self, Stopped, Tree};
+use super::watch::{Exit, Over, Watched};
+use super::worker::Desired;
+use crate::services::Service;
+
+/// How long the end of a process that is gone from the table may take to be noted.
+const NOTED_WITHIN: Duration = Duration::from_secs(2);
+/// Between two looks for it.
+const POLL: Duration = Duration::from_millis(5);
+
+/// One service at work. It lives as long as the supervisor does, whatever becomes of its worker.
+pub(super) struct Runtime {
+    path: String,
+    mark: String,
+    log: PathBuf,
+    place: Arc<Place>,
+    asker: Asker,
+    clock: Arc<dyn Clock>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    record: Record,
+    live: Option<Live>,
+    problem: Option<Problem>,
+    /// Whether it was looked for a process of an earlier supervisor.
+    has_looked: bool,
+    /// Whether an end now is one that was asked for.
+    is_stopping: bool,
+}
+
+/// A process and what is asked of it.
+struct Live {
+    started: Started,
+    adopted: bool,
+    probes: Probes,
+    /// What the questions follow from.
+    questions: u64,
+}
+
+/// Why a process is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// Somebody wants it ended.
+    Nobody,
+    /// It did not come up.
+    Startup,
+    /// It does not live any more.
+    Live,
+}
+
+impl Runtime {
+    pub(super) fn new(path: &str, place: Arc<Place>, asker: Asker, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            path: path.to_owned(),
+            mark: place.mark(path),
+            log: place.log(path),
+            place,
+            asker,
+            clock,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Whether it has a process; unknown before the first look.
+    pub(super) fn has_process(&self) -> Option<bool> {
+        let inner = self.inner();
+        inner.has_looked.then_some(inner.live.is_some())
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks. The first time, what an earlier supervisor left is found; every time, the log is kept in bounds.
+    pub(super) async fn observe(self: &Arc<Self>, desired: &Desired) -> Result<Observed, String> {
+        if desired.service.has_process() {
+            let (runtime, service) = (Arc::clone(self), desired.clone());
+            let handle = tokio::runtime::Handle::current();
+            let looked = tokio::task::spawn_blocking(move || {
+                let _entered = handle.enter();
+                runtime.look(&service)
+            });
+            looked.await.map_err(|_| "the look at the process failed".to_owned())?;
+        }
+        Ok(self.inner().seen())
+    }
+
+    fn look(self: &Arc<Self>, desired: &Desired) {
+        if let Err(error) = log::rotate(&self.log, desired.service.log) {
+            tracing::warn!(service = %self.path, %error, "a log could not be rotated");
+        }
+        let mut inner = self.inner();
+        if !inner.has_looked {
+            inner.record = self.place.records.load(&self.path);
+            self.adopt(&mut inner, desired);
+            inner.has_looked = true;
+        }
+        if let Some(live) = &mut inner.live
+            && live.questions != desired.questions
+        {
+            live.probes = self.probes(desired, &live.started);
+            live.questions = desired.questions;
+        }
+    }
+
+    /// Takes over the process of an earlier supervisor, or notes that it ended meanwhile.
+    fn adopt(self: &Arc<Self>, inner: &mut Inner, desired: &Desired) {
+        let remembered = inner.record.process.clone();
+        let started = remembered
+            .clone()
+            .filter(Started::is_alive)
+            .or_else(|| self.find_unrecorded(desired));
+        let Some(started) = started else {
+            if let Some(lost) = remembered {
+                let ended = Ended {
+                    exit: Exit::Unknown,
+                    at: self.clock.now(),
+                    digest: lost.digest,
+                };
+                budget::note_end(&mut inner.record, ended, desired.service.restart);
+                self.save(&inner.record);
+            }
+            return;
+        };
+        let Ok(watched) = Watched::new(started.identity) else {
+            return;
+        };
+        tracing::info!(service = %self.path, pid = started.identity.pid, "found running and adopted");
+        inner.record.process = Some(started.clone());
+        self.save(&inner.record);
+        self.hold(inner, desired, watched, started, true);
+    }
+
+    /// A process whose supervisor died before it could write down its id.
+    fn find_unrecorded(&self, desired: &Desired) -> Option<Started> {
+        let identity = tree::find(&self.mark, &self.log)?;
+        Some(Started {
+            identity,
+            boot: table::boot_id(),
+            at: self.clock.now(),
+            digest: desired.digest,
+            log_offset: 0,
+            cgroup: None,
+        })
+    }
+
+    /// Watches a process and begins to ask it.
+    fn hold(self: &Arc<Self>, inner: &mut Inner, desired: &Desired, watched: Watched, started: Started, adopted: bool) {
+        let (runtime, service) = (Arc::clone(self), desired.service.clone());
+        let mut tree = Tree::of(&self.mark, &started);
+        tokio::spawn(async move {
+            let over = watched.ended().await;
+            // What it leaves behind must not meet its successor. While its status is not taken, its group is known.
+            if !runtime.inner().is_stopping {
+                tree.kill().await;
+            }
+            let noted = tokio::task::spawn_blocking(move || runtime.note_end(over, &service));
+            if noted.await.is_err() {
+                tracing::error!("the end of a process could not be noted");
+            }
+        });
+        inner.live = Some(Live {
+            probes: self.probes(desired, &started),
+            questions: desired.questions,
+            started,
+            adopted,
+        });
+    }
+
+    fn probes(&self, desired: &Desired, started: &Started) -> Probes {
+        let subject = Subject {
+            mark: self.mark.clone(),
+            folder: desired.folder.clone(),
+            cwd: desired.service.cwd.clone(),
+            env: desired.service.env.clone(),
+            log: self.log.clone(),
+            log_offset: started.log_offset,
+        };
+        Probes::start(&desired.service, &subject, &self.asker)
+    }
+
+    fn note_end(&self, over: Over, service: &Service) {
+        let mut inner = self.inner();
+        let identity = over.identity;
+        let exit = over.exit();
+        if inner.live.as_ref().is_none_or(|live| live.started.identity != identity) {
+            return;
+        }
+        let live = inner.live.take().map(|live| live.started);
+        if let Some(cgroup) = live.as_ref().and_then(|started| started.cgroup.as_deref()) {
+            cgroup::remove(cgroup);
+        }
+        let digest = live.map_or(0, |started| started.digest);
+        if inner.is_stopping {
+            inner.record.process = None;
+            inner.record.ended = None;
+        } else {
+            let at = self.clock.now();
+            tracing::warn!(service = %self.path, pid = identity.pid, "{}", exit.describe());
+            budget::note_end(&mut inner.record, Ended { exit, at, digest }, service.restart);
+        }
+        self.save(&inner.record);
+    }
+
+    /// Starts a process, unless there is one. What is left of an earlier one is ended first.
+    pub(super) async fn start(self: &Arc<Self>, desired: &Desired) -> Result<(), LaunchError> {
+        // There may be one that nobody has looked for yet.
+        let seen = self.observe(desired).await;
+        if seen.is_ok_and(|seen| seen.process.is_some()) {
+            return Ok(());
+        }
+        Tree::new(&self.mark, None).kill().await;
+        Tree::new(&probe_mark(&self.mark), None).kill().await;
+        let (runtime, wanted) = (Arc::clone(self), desired.clone());
+        let handle = tokio::runtime::Handle::current();
+        let launched = tokio::task::spawn_blocking(move || {
+            let _entered = handle.enter();
+            runtime.launch(&wanted)
+        });
+        launched.await.unwrap_or_else(|_| {
+            Err(LaunchError::Refused {
+                program: self.path.clone(),
+                source: std::io::Error::other("the start was broken off"),
+            })
+        })
+    }
+
+    fn launch(self: &Arc<Self>, desired: &Desired) -> Result<(), LaunchError> {
+        let service = &desired.service;
+        let mut inner = self.inner();
+        let log_offset = log::length(&self.log);
+        let watched = Launch::prepare(service, &desired.folder)
+            .and_then(|launch| launch.start(service, &self.mark, &self.log))
+            .inspect_err(|error| self.note_problem(&mut inner, desired, error))?;
+        let cgroup = cgroup::create(&self.mark.replace('/', "+"));
+        let cgroup = cgroup.filter(|cgroup| cgroup::enter(cgroup, watched.identity.pid));
+        let started = Started {
+            identity: watched.identity,
+            boot: table::boot_id(),
+            at: self.clock.now(),
+            digest: desired.digest,
+            log_offset,
+            cgroup,
+        };
+        let record = &mut inner.record;
+        record.restarts += u64::from(record.ended.is_some() || !record.failures.is_empty());
+        record.process = Some(started.clone());
+        record.ended = None;
+        inner.problem = None;
+        inner.is_stopping = false;
+        self.save(&inner.record);
+        tracing::info!(service = %self.path, pid = started.identity.pid, "started");
+        self.hold(&mut inner, desired, watched, started, false);
+        Ok(())
+    }
+
+    fn note_problem(&self, inner: &mut Inner, desired: &Desired, error: &LaunchError) {
+        let source = std::error::Error::source(error);
+        let text = source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+        let lasting = error.is_configuration();
+        if !lasting {
+            budget::note_failure(&mut inner.record, self.clock.now(), 0, desired.digest, &text);
+            self.save(&inner.record);
+        }
+        inner.problem = Some(Problem {
+            text,
+            lasting,
+            digest: desired.digest,
+        });
+    }
+
+    /// Ends every process of the service. Returns when none is left; `hurry` cuts the grace short.
+    pub(super) async fn stop(&self, desired: &Desired, blame: Blame, hurry: impl Future<Output = ()>) -> Stopped {
+        let started = {
+            let mut inner = self.inner();
+            inner.is_stopping = true;
+            inner.live.as_ref().map(|live| live.started.clone())
+        };
+        let stop = desired.service.stop;
+        let mut tree = self.tree(started.as_ref());
+        let asked = tokio::select! {
+            stopped = tree.end(stop.signal, stop.grace) => Some(stopped),
+            () = hurry => None,
+        };
+        let stopped = match asked {
+            Some(stopped) => stopped,
+            None if self.tree(started.as_ref()).kill().await => Stopped::Forced,
+            None => Stopped::Survived,
+        };
+        if stopped != Stopped::Gracefully {
+            tracing::warn!(service = %self.path, "it did not end when asked to and was killed");
+        }
+        let ran = started.map_or(0, |started| self.clock.now().since(started.at));
+        self.settle(desired, blame, ran).await;
+        stopped
+    }
+
+    /// Kills whatever is left of it, at once.
+    pub(super) async fn kill(&self) {
+        let started = {
+            let mut inner = self.inner();
+            inner.is_stopping = true;
+            inner.live.as_ref().map(|live| live.started.clone())
+        };
+        self.tree(started.as_ref()).kill().await;
+    }
+
+    fn tree(&self, started: Option<&Started>) -> Tree {
+        started.map_or_else(|| Tree::new(&self.mark, None), |started| Tree::of(&self.mark, started))
+    }
+
+    /// Waits until the end of the process was noted, and remembers whose fault it was.
+    async fn settle(&self, desired: &Desired, blame: Blame, ran_millis: u64) {
+        let looks = NOTED_WITHIN.as_millis() / POLL.as_millis();
+        for _ in 0..looks {
+            if self.inner().live.is_none() {
+                break;
+            }
+            sleep(POLL).await;
+        }
+        let mut inner = self.inner();
+        inner.is_stopping = false;
+        let cause = match blame {
+            Blame::Nobody => return,
+            Blame::Startup => "its startup probe did not pass",
+            Blame::Live => "its live probe did not pass",
+        };
+        let at = self.clock.now();
+        budget::note_failure(&mut inner.record, at, ran_millis, desired.digest, cause);
+        self.save(&inner.record);
+    }
+
+    /// Forgets failures and ends: a person, or another configuration, starts anew.
+    pub(super) fn forget(&self) {
+        let mut inner = self.inner();
+        let Record {
+            path,
+            process,
+            restarts,
+            ..
+        } = inner.record.clone();
+        inner.record = Record {
+            path,
+            process,
+            restarts,
+            ..Record::default()
+        };
+        inner.problem = None;
+        self.save(&inner.record);
+    }
+
+    /// What cannot be remembered is said; the service goes on all the same.
+    fn save(&self, record: &Record) {
+        if let Err(error) = self.place.records.save(record) {
+            tracing::error!(service = %self.path, %error, "what is to be remembered of a service could not be written");
+        }
+    }
+}
+
+impl Inner {
+    fn seen(&self) -> Observed {
+        let Record {
+            ended,
+            failures,
+            streak,
+            restarts,
+            gave_up,
+            ..
+        } = self.record.clone();
+        let process = self.live.as_ref().map(|live| Seen {
+            pid: live.started.identity.pid,
+            since: live.started.at,
+            adopted: live.adopted,
+            digest: live.started.digest,
+        });
+        Observed {
+            process,
+            found: self.live.as_ref().map(|live| live.probes.found()).unwrap_or_default(),
+            ended,
+            problem: self.problem.clone(),
+            failures,
+            streak,
+            restarts,
+            gave_up,
+        }
+    }
+}
+
+/// Whether it is time, in words.
+pub(super) fn until(now: Timestamp, due: Timestamp) -> String {
+    let millis = due.since(now);
+    format!("{}.{} s", millis / 1_000, millis % 1_000 / 100)
+}

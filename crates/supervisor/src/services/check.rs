@@ -1,0 +1,93 @@
+//! Siblings held against each other: names that are waited for, and circles of waiting.
+
+use super::model::{Condition, Restart, Service};
+use super::reader::{Reader, Spot, listed, shown};
+
+/// Notes everything that cannot work between `services`, which stand at `spot`.
+pub(super) fn siblings(reader: &mut Reader, spot: &Spot<'_>, services: &[Service]) {
+    for service in services {
+        for (name, condition) in &service.depends_on {
+            let place = spot.inside(&format!("/{}/dependsOn/{name}", service.name));
+            match services.iter().find(|other| other.name == *name) {
+                None => unknown(reader, &place, name, services),
+                Some(other) => doubtful(reader, &place, other, *condition),
+            }
+        }
+    }
+    if let Some(cycle) = cycle(services) {
+        let first = cycle.first().copied().unwrap_or_default();
+        let place = spot.inside(&format!("/{first}/dependsOn"));
+        let way = cycle.join("` → `");
+        let detail = format!("services wait for each other: `{way}` → `{first}`");
+        reader
+            .findings
+            .error(&place, "dependency-cycle", detail, "remove one of these dependencies");
+    }
+}
+
+fn unknown(reader: &mut Reader, place: &sprag_core::machine::Place, name: &str, services: &[Service]) {
+    let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
+    let near = reader.findings.nearest(name, names.iter().copied());
+    let remedy = near.map_or_else(
+        || format!("declared beside it are {}", listed(&names)),
+        |near| format!("did you mean `{near}`?"),
+    );
+    let detail = format!("`{}` is not declared beside it", shown(name));
+    reader.findings.error(place, "unknown-service", detail, remedy);
+}
+
+/// What is waited for may never come.
+fn doubtful(reader: &mut Reader, place: &sprag_core::machine::Place, other: &Service, condition: Condition) {
+    let name = &other.name;
+    let (detail, remedy) = if condition == Condition::Completed && !other.has_process() {
+        (
+            format!("`{name}` has no process that could complete"),
+            "wait for `ready`",
+        )
+    } else if condition == Condition::Completed && other.restart == Restart::Always {
+        (
+            format!("`{name}` never completes: it is always restarted"),
+            "write `restart: on-failure` there",
+        )
+    } else if !other.enabled {
+        (format!("`{name}` is not enabled"), "enable it, or start it by hand")
+    } else {
+        return;
+    };
+    reader.findings.warning(place, "never-holds", detail, remedy);
+}
+
+/// The first circle of dependencies in the order of the file, from its first service on.
+fn cycle(services: &[Service]) -> Option<Vec<&str>> {
+    let mut done: Vec<&str> = Vec::new();
+    for service in services {
+        if let Some(found) = follow(services, &service.name, &mut Vec::new(), &mut done) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn follow<'s>(
+    services: &'s [Service],
+    name: &str,
+    way: &mut Vec<&'s str>,
+    done: &mut Vec<&'s str>,
+) -> Option<Vec<&'s str>> {
+    if let Some(position) = way.iter().position(|passed| *passed == name) {
+        return Some(way.split_off(position));
+    }
+    let service = services.iter().find(|service| service.name == name)?;
+    if done.contains(&service.name.as_str()) {
+        return None;
+    }
+    way.push(&service.name);
+    for (next, _) in &service.depends_on {
+        if let Some(found) = follow(services, next, way, done) {
+            return Some(found);
+        }
+    }
+    way.pop();
+    done.push(&service.name);
+    None
+}

@@ -1,0 +1,23 @@
+//! `services.yaml`: which processes there are, and what must hold between them.
+//!
+//! Everything wrong in a file is found in one run, each with its place and what would mend it; a file with anything
+//! wrong starts nothing. Relative paths in it begin at its folder. Nothing here acts.
+
+mod check;
+mod load;
+mod model;
+mod names;
+mod parts;
+mod plan;
+mod probes;
+mod reader;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use load::read_service;
+pub use load::{Loaded, load};
+pub use model::{
+    Condition, Limits, LogPolicy, Observe, Probe, ProbeKind, Restart, Rule, Service, ServicesFile, Source, Stop,
+};
+pub use plan::{Schedule, plan};

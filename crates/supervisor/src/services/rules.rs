@@ -1,0 +1,151 @@
+//! Rules: what must not hold between siblings for long.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use sprag_core::expression::logic::Logic;
+use sprag_core::source::Content;
+
+use super::load::Loader;
+use super::model::{Restart, Rule, Service};
+use super::names;
+use super::probes::condition;
+use super::reader::{Spot, listed, shown};
+
+/// Rules over one level.
+const RULES_MAX: usize = 200;
+/// How long a condition must hold, unless written.
+const GRACE: Duration = Duration::from_secs(5);
+/// What rules see of a service.
+const SEEN: &[&str] = &["state", "observed"];
+
+/// The rules over `services`, which stand in `around`.
+pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Service]) -> Vec<Rule> {
+    let Some(spot) = around.get("rules") else {
+        return Vec::new();
+    };
+    if !matches!(spot.node.content, Content::List(_)) {
+        loader.reader.wrong(&spot, "rules", "a list of rules");
+        return Vec::new();
+    }
+    let items = spot.items();
+    if items.len() > RULES_MAX {
+        let detail = format!("there are more than {RULES_MAX} rules");
+        loader.error(&spot.place(), "too-many", &detail, "join some of them");
+    }
+    let mut rules: Vec<Rule> = Vec::new();
+    for item in items.iter().take(RULES_MAX) {
+        let Some(rule) = rule(loader, item, services) else {
+            continue;
+        };
+        if rules.iter().any(|other| other.name == rule.name) {
+            let detail = format!("two rules are called `{}`", shown(&rule.name));
+            loader.error(&item.place(), "duplicate-name", &detail, "rename one of them");
+        }
+        rules.push(rule);
+    }
+    rules
+}
+
+fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Option<Rule> {
+    if !loader.reader.map(spot, "rule", names::RULE) {
+        return None;
+    }
+    for key in ["name", "when", "restart"] {
+        if spot.get(key).is_none() {
+            let detail = format!("a rule has no `{key}`");
+            loader.error(&spot.place(), "missing-key", &detail, &format!("write `{key}:`"));
+        }
+    }
+    let name = loader.reader.text(spot, "name")?.to_owned();
+    let when = condition(&mut loader.reader, spot, "when")?;
+    check_paths(loader, spot, &when, services);
+    let grace = loader.reader.duration(spot, "for", Duration::ZERO).unwrap_or(GRACE);
+    let restart = loader.reader.text(spot, "restart")?.to_owned();
+    if is_sibling(loader, &spot.get("restart")?, &restart, services) {
+        check_target(loader, &spot.get("restart")?, &restart, services);
+    }
+    Some(Rule {
+        name,
+        when,
+        written: spot.get("when")?.node.to_value(),
+        grace,
+        restart,
+        affects: affects(loader, spot, services),
+    })
+}
+
+/// Names a sibling, or says which one was meant.
+fn is_sibling(loader: &mut Loader<'_>, spot: &Spot<'_>, name: &str, services: &[Service]) -> bool {
+    if services.iter().any(|service| service.name == name) {
+        return true;
+    }
+    let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
+    let near = loader.reader.findings.nearest(name, names.iter().copied());
+    let remedy = near.map_or_else(
+        || format!("declared here are {}", listed(&names)),
+        |near| format!("did you mean `{near}`?"),
+    );
+    let detail = format!("`{}` is not declared beside this rule", shown(name));
+    loader.error(&spot.place(), "unknown-service", &detail, &remedy);
+    false
+}
+
+/// A rule can only help a service that may be started again.
+fn check_target(loader: &mut Loader<'_>, spot: &Spot<'_>, name: &str, services: &[Service]) {
+    let never = services
+        .iter()
+        .any(|service| service.name == name && service.restart == Restart::Never);
+    if never {
+        let detail = format!("`{}` is never restarted (`restart: never`)", shown(name));
+        let remedy = "the rule escalates at once instead; allow restarts if that is not meant";
+        let place = spot.place();
+        loader
+            .reader
+            .findings
+            .warning(&place, "never-restarted", detail, remedy);
+    }
+}
+
+fn affects(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Option<Vec<String>> {
+    let list = spot.get("affects")?;
+    if !matches!(list.node.content, Content::List(_)) {
+        loader.reader.wrong(&list, "affects", "a list of services");
+        return None;
+    }
+    let mut named = BTreeSet::new();
+    for item in list.items() {
+        let Content::Text(name) = &item.node.content else {
+            loader.reader.wrong(&item, "affects", "names of services");
+            continue;
+        };
+        is_sibling(loader, &item, name, services);
+        named.insert(name.clone());
+    }
+    Some(named.into_iter().collect())
+}
+
+/// Everything that a condition names must be there to be seen.
+fn check_paths(loader: &mut Loader<'_>, rule: &Spot<'_>, when: &Logic, services: &[Service]) {
+    let Some(spot) = rule.get("when") else { return };
+    let mut names_one = false;
+    for path in when.paths() {
+        let segments = path.segments();
+        let Some(name) = segments.first() else { continue };
+        names_one = true;
+        if !is_sibling(loader, &spot, name, services) {
+            continue;
+        }
+        let seen = segments.get(1).map(AsRef::as_ref);
+        if seen.is_some_and(|seen| !SEEN.contains(&seen)) {
+            let detail = format!("`{}` is nothing that rules see", shown(&path.to_string()));
+            let remedy = format!("write `{name}.state` or `{name}.observed.…`");
+            loader.error(&spot.place(), "unknown-path", &detail, &remedy);
+        }
+    }
+    if !names_one {
+        let detail = "the condition names no service";
+        let remedy = "name one, as in `{ var: broker.state }`";
+        loader.error(&spot.place(), "bad-condition", detail, remedy);
+    }
+}

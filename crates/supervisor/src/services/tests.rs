@@ -1,0 +1,268 @@
+//! Files of services: what they say, what is wrong with them and where.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use sprag_core::machine::Severity;
+use sprag_core::source::Format;
+
+use super::*;
+
+const PIPELINE: &str = r#"
+services:
+  broker:
+    command: [redis-server, --port, "6390"]
+    ready: { tcp: "127.0.0.1:6390" }
+    stop: { signal: SIGTERM, grace: 10s }
+    restart: on-failure
+  pipeline:
+    command: [./pipeline, --to, "127.0.0.1:6390"]
+    env: { LEVEL: debug, WORKERS: 2 }
+    dependsOn: { broker: ready }
+    observe: { http: "http://127.0.0.1:6391/stats" }
+rules:
+  - name: output-connected
+    when: { and: [ { "==": [ { var: broker.state }, running ] }, { "==": [ { var: pipeline.observed.outputConnections }, 0 ] } ] }
+    for: 5s
+    restart: pipeline
+"#;
+
+fn read(text: &str) -> Loaded {
+    load(text, Format::Yaml, Path::new("/srv/app"))
+}
+
+fn file(text: &str) -> ServicesFile {
+    let loaded = read(text);
+    loaded.file.unwrap_or_else(|| panic!("{:#?}", loaded.findings))
+}
+
+/// `line:column code` of every error.
+fn errors(text: &str) -> Vec<String> {
+    let findings = read(text).findings.into_iter();
+    let errors = findings.filter(|finding| finding.severity == Severity::Error);
+    errors
+        .map(|finding| format!("{}:{} {}", finding.line, finding.column, finding.code))
+        .collect()
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &[&str], says: &[&str]) {
+    let loaded = read(text);
+    assert!(loaded.file.is_none(), "it was accepted");
+    assert_eq!(errors(text), expected, "{:#?}", loaded.findings);
+    let all: String = loaded
+        .findings
+        .iter()
+        .map(|finding| format!("{}; {}\n", finding.detail, finding.remedy))
+        .collect();
+    for text in says {
+        assert!(all.contains(text), "`{text}` is not in {all}");
+    }
+}
+
+#[test]
+fn the_example_of_the_design_is_read_as_it_means() {
+    let file = file(PIPELINE);
+    let names: Vec<String> = file.walk().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(names, ["broker", "pipeline"]);
+    let [broker, pipeline] = file.services.as_slice() else {
+        panic!("two services")
+    };
+    assert_eq!(broker.command, ["redis-server", "--port", "6390"]);
+    assert_eq!(broker.cwd, Path::new("/srv/app"));
+    assert_eq!(broker.stop, Stop::default());
+    let ready = broker.ready.as_ref().unwrap();
+    assert_eq!(ready.kind, ProbeKind::Tcp("127.0.0.1:6390".to_owned()));
+    assert_eq!((ready.successes, ready.failures), (1, 3));
+    let expected = [("LEVEL", "debug"), ("WORKERS", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(pipeline.env, expected);
+    assert_eq!(pipeline.depends_on, [("broker".to_owned(), Condition::Ready)]);
+    let [rule] = file.rules.as_slice() else {
+        panic!("one rule")
+    };
+    assert_eq!(
+        (rule.name.as_str(), rule.restart.as_str()),
+        ("output-connected", "pipeline")
+    );
+    assert_eq!(rule.grace, Duration::from_secs(5));
+}
+
+#[test]
+fn what_is_not_known_is_named_with_what_was_meant() {
+    let text =
+        "services:\n  web:\n    comand: [a]\n    command: [a]\n    restart: on-failre\n    stop: { signal: SIGTREM }\n";
+    refused(
+        text,
+        &["3:5 unknown-key", "5:14 bad-value", "6:21 bad-value"],
+        &[
+            "did you mean `command`?",
+            "did you mean `on-failure`?",
+            "did you mean `SIGTERM`?",
+        ],
+    );
+}
+
+#[test]
+fn a_command_is_a_list_and_the_remedy_shows_it() {
+    refused(
+        "services:\n  web:\n    command: python -m http.server\n",
+        &["3:14 wrong-type"],
+        &["[\"python\", \"-m\", \"http.server\"]"],
+    );
+    refused(
+        "services:\n  web: {}\n",
+        &["2:3 missing-key"],
+        &["neither `command` nor `children`"],
+    );
+}
+
+#[test]
+fn durations_sizes_and_addresses_are_checked_where_they_stand() {
+    let text = r#"
+services:
+  web:
+    command: [a]
+    ready: { tcp: "localhost" }
+    live: { http: "localhost:80", period: 1ms }
+    startup: { tcp: "a:1", http: "http://a" }
+    limits: { openFiles: 1, addressSpace: lots }
+    log: { maxSize: 1KiB }
+    stop: { grace: soon }
+"#;
+    let expected = [
+        "5:19 bad-address",
+        "6:19 bad-address",
+        "7:14 bad-probe",
+        "8:26 bad-value",
+        "8:43 bad-value",
+        "9:10 bad-value",
+        "10:20 bad-duration",
+    ];
+    refused(text, &expected, &["`512KiB`", "127.0.0.1:6379"]);
+}
+
+#[test]
+fn services_that_wait_for_each_other_or_for_nobody_are_refused() {
+    let text = r"
+services:
+  a: { command: [a], dependsOn: { b: ready } }
+  b: { command: [b], dependsOn: { c: started } }
+  c: { command: [c], dependsOn: { a: completed } }
+  d: { command: [d], dependsOn: { e: ready } }
+  f: { command: [f], dependsOn: { f: ready } }
+";
+    let found = errors(text);
+    assert_eq!(
+        found,
+        ["3:33 dependency-cycle", "6:38 unknown-service"],
+        "{:#?}",
+        read(text).findings
+    );
+    let detail = &read(text).findings[0].detail;
+    assert_eq!(detail, "services wait for each other: `a` → `b` → `c` → `a`");
+}
+
+#[test]
+fn a_service_that_waits_for_itself_is_a_circle() {
+    let text = "services:\n  f: { command: [f], dependsOn: { f: ready } }\n";
+    assert_eq!(errors(text), ["2:33 dependency-cycle"]);
+}
+
+#[test]
+fn a_rule_that_names_a_service_that_is_not_declared_is_refused() {
+    let rule = |when: &str, restart: &str| {
+        format!("services:\n  web: {{ command: [a] }}\nrules:\n  - name: r\n    when: {when}\n    restart: {restart}\n")
+    };
+    let good = "{ \"==\": [ { var: web.state }, failed ] }";
+    assert!(errors(&rule(good, "web")).is_empty());
+    assert_eq!(errors(&rule(good, "wbe")), ["6:14 unknown-service"]);
+    let other = "{ \"==\": [ { var: broker.state }, failed ] }";
+    assert_eq!(errors(&rule(other, "web")), ["5:11 unknown-service"]);
+    let odd = "{ \"==\": [ { var: web.status }, failed ] }";
+    assert_eq!(errors(&rule(odd, "web")), ["5:11 unknown-path"]);
+    assert_eq!(errors(&rule("{ \"==\": [1, 1] }", "web")), ["5:11 bad-condition"]);
+    assert_eq!(errors(&rule("{ \"=\": [1, 1] }", "web")), ["5:18 bad-condition"]);
+}
+
+#[test]
+fn children_nest_and_their_rules_see_only_them() {
+    let text = r"
+services:
+  shop:
+    children:
+      broker: { command: [a] }
+      pipeline: { command: [b], dependsOn: { broker: ready } }
+    rules:
+      - { name: one, when: { '==': [ { var: pipeline.observed.n }, 0 ] }, restart: pipeline, affects: [pipeline] }
+  other: { command: [c] }
+";
+    let file = file(text);
+    let names: Vec<String> = file.walk().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(names, ["shop", "shop/broker", "shop/pipeline", "other"]);
+    let above = text.replace("restart: pipeline", "restart: other");
+    assert_eq!(errors(&above).len(), 1, "a rule reaches its own level only");
+    let probed = text.replace("    children:", "    ready: { tcp: 'a:1' }\n    children:");
+    assert_eq!(errors(&probed), ["4:5 without-command"]);
+}
+
+#[test]
+fn what_never_holds_is_warned_about() {
+    let text = r"
+services:
+  a: { command: [a], restart: always }
+  b: { command: [b], dependsOn: { a: completed } }
+";
+    let loaded = read(text);
+    assert!(loaded.file.is_some());
+    let found: Vec<(Severity, &str)> = loaded
+        .findings
+        .iter()
+        .map(|found| (found.severity, found.code))
+        .collect();
+    assert_eq!(found, [(Severity::Warning, "never-holds")]);
+}
+
+#[test]
+fn a_name_that_would_leave_its_folder_is_refused() {
+    for name in ["../up", "a/b", "a.b", "1", "\"\"", "a+b"] {
+        let text = format!("services:\n  {name}: {{ command: [a] }}\n");
+        assert_eq!(errors(&text), ["2:3 bad-name"], "{name}");
+    }
+}
+
+#[test]
+fn the_schedule_says_when_it_would_give_up() {
+    let schedule = Schedule::of_rule(Duration::from_secs(5));
+    assert_eq!(schedule.restarts, [5_000, 6_000, 8_000, 12_000]);
+    assert_eq!(schedule.gives_up, 20_000);
+    assert_eq!(Schedule::of_failures().restarts, [1_000, 3_000, 7_000, 15_000]);
+}
+
+#[test]
+fn the_plan_shows_order_probes_and_schedule() {
+    let text = plan(&file(PIPELINE));
+    assert!(
+        text.contains("service broker\n  runs redis-server --port 6390 in /srv/app\n"),
+        "{text}"
+    );
+    assert!(text.contains("  waits until broker is ready\n"), "{text}");
+    assert!(
+        text.contains("restarts at 5s, 6s, 8s, 12s; gives up at 20s (the 5th time within 5m)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_service_is_read_again_from_what_was_written() {
+    let file = file(PIPELINE);
+    for service in &file.services {
+        let again = read_service(&service.name, &service.written, &file.folder).unwrap();
+        assert_eq!(
+            (again.command, again.written),
+            (service.command.clone(), service.written.clone())
+        );
+    }
+    let error = read_service("x", &json!({"command": "a b"}), Path::new("/")).unwrap_err();
+    assert!(error.contains("/command"), "{error}");
+}

@@ -1,0 +1,163 @@
+//! What changed, in order: one delta for each change of a document, with dense ids from 1.
+//!
+//! Deltas live in memory and with this life of the store. They are kept up to an age, a number and a size; a reader
+//! whose place is no longer there is told everything anew, never less than everything.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::Serialize;
+use sprag_core::time::Timestamp;
+
+use super::cursor::Cursor;
+use super::document::{Change, weight};
+use super::record::Part;
+use super::snapshot::StoredSnapshot;
+
+/// Deltas in one page.
+pub const PAGE_MAX: usize = 100;
+
+/// What the store keeps of the past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// Deltas, at most.
+    pub deltas_max: usize,
+    /// About how many bytes of them.
+    pub delta_bytes_max: usize,
+    /// How old a delta, or what is left of a worker that is gone, may become, in milliseconds.
+    pub age_max_millis: u64,
+    /// Workers that are gone and still remembered, at most.
+    pub gone_max: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            deltas_max: 65_536,
+            delta_bytes_max: 16 << 20,
+            age_max_millis: 60 * 60 * 1_000,
+            gone_max: 10_000,
+        }
+    }
+}
+
+/// One change of a worker.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delta {
+    /// Its place: one more than that of the delta before.
+    pub id: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Of whom.
+    pub worker: Arc<str>,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: DeltaKind,
+}
+
+/// What happened to a worker.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum DeltaKind {
+    /// A part of it changed.
+    Changed {
+        /// Which part.
+        part: Part,
+        /// What of it.
+        changes: Vec<Change>,
+    },
+    /// It is gone.
+    Gone,
+}
+
+/// What a reader is given.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Page {
+    /// What changed since its place: at most [`PAGE_MAX`] deltas, in order.
+    Deltas {
+        /// The deltas.
+        deltas: Vec<Delta>,
+        /// Where to go on: behind the last of them.
+        cursor: Cursor,
+        /// Whether more wait already.
+        has_more: bool,
+    },
+    /// Everything: the reader begins, or its place is no longer there.
+    Everything {
+        /// Every worker that is there.
+        workers: Vec<StoredSnapshot>,
+        /// Where to go on.
+        cursor: Cursor,
+    },
+}
+
+/// The deltas that are kept.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    deltas: VecDeque<(usize, Delta)>,
+    bytes: usize,
+    last: u64,
+}
+
+impl Log {
+    /// The id of the newest delta there ever was in this life.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub(super) fn push(&mut self, at: Timestamp, worker: &Arc<str>, kind: DeltaKind, options: &StoreOptions) {
+        self.last += 1;
+        let bytes = size_of::<Delta>() + heft(&kind);
+        self.bytes += bytes;
+        let delta = Delta {
+            id: self.last,
+            at,
+            worker: Arc::clone(worker),
+            kind,
+        };
+        self.deltas.push_back((bytes, delta));
+        while self.deltas.len() > options.deltas_max || self.bytes > options.delta_bytes_max {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some((bytes, _)) = self.deltas.pop_front() {
+            self.bytes = self.bytes.saturating_sub(bytes);
+        }
+    }
+
+    /// Drops those from before `limit`. How many.
+    pub(super) fn compact(&mut self, limit: Timestamp) -> usize {
+        let before = self.deltas.len();
+        while self.deltas.front().is_some_and(|(_, delta)| delta.at < limit) {
+            self.pop();
+        }
+        before - self.deltas.len()
+    }
+
+    /// What follows `id`; `None` when something in between is no longer there, or `id` was never given.
+    pub(super) fn after(&self, id: u64, limit: usize) -> Option<(Vec<Delta>, bool)> {
+        let newer = self.last.checked_sub(id)?;
+        let newer = usize::try_from(newer).ok()?;
+        let skipped = self.deltas.len().checked_sub(newer)?;
+        let found: Vec<Delta> = self
+            .deltas
+            .iter()
+            .skip(skipped)
+            .take(limit)
+            .map(|(_, delta)| delta.clone())
+            .collect();
+        let has_more = found.len() < newer;
+        Some((found, has_more))
+    }
+}
+
+fn heft(kind: &DeltaKind) -> usize {
+    let DeltaKind::Changed { changes, .. } = kind else {
+        return 0;
+    };
+    let each = |change: &Change| size_of::<Change>() + change.path.len() + change.value.as_ref().map_or(0, weight);
+    changes.iter().map(each).sum()
+}

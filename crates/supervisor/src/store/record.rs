@@ -1,0 +1,116 @@
+//! What is kept in memory of one worker: texts, shared with whoever reads or writes them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sprag_core::time::Timestamp;
+
+use crate::collector::Metrics;
+
+/// The parts of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// Who it is.
+    Identity,
+    /// What is wanted.
+    Desired,
+    /// What was seen.
+    Observed,
+    /// Its last action.
+    Action,
+    /// What the supervisor must not forget: budgets, circuits, windows.
+    Memory,
+}
+
+impl Part {
+    /// All of them.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Identity,
+        Self::Desired,
+        Self::Observed,
+        Self::Action,
+        Self::Memory,
+    ];
+
+    /// Its name, as the file knows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Desired => "desired",
+            Self::Observed => "observed",
+            Self::Action => "action",
+            Self::Memory => "memory",
+        }
+    }
+
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == name)
+    }
+}
+
+/// A document and when it came and changed.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) body: Arc<str>,
+    pub(super) version: u64,
+    pub(super) created: Timestamp,
+    pub(super) updated: Timestamp,
+}
+
+/// A document of a worker.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub(super) part: Part,
+    /// Distinguishes documents of one part; `None` for parts that have one.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) text: Text,
+}
+
+/// One worker's. There are few documents, so they are looked through.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) documents: Vec<Document>,
+    /// When the newest observation was made, changed or not. Not written: after a start everything is old.
+    pub(super) observed_at: Option<Timestamp>,
+    pub(super) metrics: Option<Box<Metrics>>,
+    pub(super) gone_at: Option<Timestamp>,
+}
+
+/// What stands in the text of an observation, as it is read.
+#[derive(Debug, Deserialize)]
+pub(super) struct ObservedBody {
+    /// The state of the worker that saw it.
+    pub(super) state: String,
+    /// What was seen.
+    pub(super) observed: Value,
+    #[serde(default)]
+    pub(super) metrics: Option<Metrics>,
+}
+
+/// The same as it is written.
+#[derive(Debug, Serialize)]
+pub(super) struct ObservedText<'a> {
+    pub(super) state: &'a str,
+    pub(super) observed: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) metrics: Option<&'a Metrics>,
+}
+
+impl Record {
+    pub(super) fn text(&self, part: Part, name: Option<&str>) -> Option<&Text> {
+        let is_it = |document: &&Document| document.part == part && document.name.as_deref() == name;
+        self.documents.iter().find(is_it).map(|document| &document.text)
+    }
+
+    pub(super) fn text_mut(&mut self, part: Part, name: Option<&str>) -> Option<&mut Text> {
+        let is_it = |document: &&mut Document| document.part == part && document.name.as_deref() == name;
+        self.documents.iter_mut().find(is_it).map(|document| &mut document.text)
+    }
+
+    /// Whether somebody introduced it and it is not gone.
+    pub(super) fn is_there(&self) -> bool {
+        self.gone_at.is_none() && self.text(Part::Identity, None).is_some()
+    }
+}

@@ -1,0 +1,194 @@
+//! What acts and looks for the tree: the executor and the collector, as the tree speaks to them.
+//!
+//! Nothing here waits. What they have to tell comes back as [`News`] with the next scan.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use sprag_core::time::Timestamp;
+
+use crate::action::ActionStatus;
+use crate::collector::{Collector, CollectorEvent, Source};
+use crate::erased::{Collected, Opaque, Order, Outer};
+use crate::executor::{CancelReason, Event, Executor, Request};
+use crate::metrics::Metrics;
+use crate::pool::lock;
+use crate::worker::CollectError;
+
+/// What happened to one worker.
+pub(crate) enum News {
+    /// It was seen, by a pass that began then.
+    Seen {
+        path: Arc<str>,
+        collected: Collected,
+        at: Timestamp,
+    },
+    /// A look at it failed.
+    NotSeen { path: Arc<str>, error: Arc<str> },
+    /// Its action moved on, or ended.
+    Action {
+        path: Arc<str>,
+        status: Arc<ActionStatus>,
+        ended: bool,
+    },
+}
+
+/// Makes passes of one worker, always for what is desired at the time.
+struct Look {
+    outer: Arc<dyn Outer>,
+    desired: Mutex<Opaque>,
+}
+
+impl Source<Collected> for Look {
+    fn pass(&self) -> Option<BoxFuture<'static, Result<Collected, CollectError>>> {
+        let desired = Arc::clone(&lock(&self.desired));
+        Some(Arc::clone(&self.outer).collect(desired))
+    }
+}
+
+/// The executor and the collector.
+pub(crate) struct Hands {
+    executor: Executor,
+    collector: Collector<Collected>,
+    /// Only looked up, never walked.
+    looks: HashMap<Arc<str>, Arc<Look>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Hands {
+    pub(crate) fn new(executor: Executor, collector: Collector<Collected>, metrics: Arc<Metrics>) -> Self {
+        Self {
+            executor,
+            collector,
+            looks: HashMap::new(),
+            metrics,
+        }
+    }
+
+    /// Looks at a worker from now on, or looks for something else than before.
+    pub(crate) fn collect(&mut self, path: &Arc<str>, outer: Arc<dyn Outer>, desired: Opaque, now: Timestamp) {
+        if let Some(look) = self.looks.get(path) {
+            *lock(&look.desired) = desired;
+            return self.collector.trigger(path, now);
+        }
+        let desired = Mutex::new(desired);
+        let look = Arc::new(Look { outer, desired });
+        self.looks.insert(Arc::clone(path), Arc::clone(&look));
+        let source: Arc<dyn Source<Collected>> = look;
+        if let Err(error) = self.collector.start(path, source, now) {
+            tracing::error!(worker = %path, %error, "a worker is not looked at");
+        }
+    }
+
+    /// Has the action performed, or says why not.
+    pub(crate) fn start(
+        &mut self,
+        path: &Arc<str>,
+        outer: Arc<dyn Outer>,
+        order: Order,
+        now: Timestamp,
+    ) -> Result<Arc<ActionStatus>, String> {
+        let Order { name, options, action } = order;
+        let request = Request {
+            name: Arc::from(name),
+            options,
+            perform: Arc::new(move |cx| Arc::clone(&outer).perform(Arc::clone(&action), cx)),
+        };
+        self.executor
+            .start(path, request, now)
+            .map_err(|refused| refused.to_string())
+    }
+
+    /// Has the action of a worker that leaves end.
+    pub(crate) fn cancel_leaving(&mut self, path: &str, now: Timestamp) {
+        self.executor.cancel(path, CancelReason::Removal, now);
+    }
+
+    /// A person has the action end. Whether there was one.
+    pub(crate) fn cancel(&mut self, path: &str, now: Timestamp) -> bool {
+        self.executor.cancel(path, CancelReason::Operator, now)
+    }
+
+    /// The worker itself has the action end.
+    pub(crate) fn interrupt(&mut self, path: &str, now: Timestamp) {
+        self.executor.cancel(path, CancelReason::Interrupt, now);
+    }
+
+    /// The last action of a worker, as an earlier process left it.
+    pub(crate) fn remembered(&mut self, path: &Arc<str>, status: Option<ActionStatus>) -> Arc<ActionStatus> {
+        match status {
+            Some(status) => self.executor.restore(path, status),
+            None => self.executor.status(path),
+        }
+    }
+
+    /// Whatever the worker still does or sees has no effect any more.
+    pub(crate) fn forget(&mut self, path: &Arc<str>) {
+        self.looks.remove(path);
+        self.collector.stop(path);
+        self.executor.forget(path);
+    }
+
+    /// What happened since the last scan.
+    pub(crate) fn scan(&mut self, now: Timestamp) -> Vec<News> {
+        let mut news = Vec::new();
+        for event in self.executor.scan(now) {
+            self.acted(event, now, &mut news);
+        }
+        for event in self.collector.scan(now) {
+            self.looked(event, &mut news);
+        }
+        self.metrics.hands(self.executor.counts(), self.collector.counts());
+        news
+    }
+
+    fn acted(&mut self, event: Event, now: Timestamp, news: &mut Vec<News>) {
+        match event {
+            Event::Attempted {
+                action, error, millis, ..
+            } => self.metrics.attempted(&action, error.as_deref(), millis),
+            Event::Retrying { worker, status, .. } => news.push(News::Action {
+                path: worker,
+                status,
+                ended: false,
+            }),
+            Event::Stuck { worker, status } => {
+                tracing::warn!(worker = %worker, action = status.name, "an action does not react to its cancellation");
+            }
+            Event::Ended { worker, status } => {
+                self.collector.trigger(&worker, now);
+                news.push(News::Action {
+                    path: worker,
+                    status,
+                    ended: true,
+                });
+            }
+        }
+    }
+
+    fn looked(&mut self, event: CollectorEvent<Collected>, news: &mut Vec<News>) {
+        match event {
+            CollectorEvent::Observed { worker, at, value } => news.push(News::Seen {
+                path: worker,
+                collected: value,
+                at,
+            }),
+            CollectorEvent::Failed { worker, error } => news.push(News::NotSeen { path: worker, error }),
+            CollectorEvent::Stale { worker } => {
+                self.metrics.stale();
+                tracing::warn!(worker = %worker, "what was seen is too old to decide on");
+            }
+            CollectorEvent::Restarted { worker, restarts } => {
+                tracing::warn!(worker = %worker, restarts, "collection starts anew");
+            }
+            CollectorEvent::Exhausted { worker, error } => {
+                tracing::error!(worker = %worker, ?error, "collection goes on, and nothing is seen");
+            }
+            CollectorEvent::Recovered { worker, restarts } => {
+                tracing::info!(worker = %worker, restarts, "collection recovered");
+            }
+            CollectorEvent::Finished { .. } => {}
+        }
+    }
+}

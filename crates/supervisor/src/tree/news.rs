@@ -1,0 +1,64 @@
+//! What happened in the world since the last tick: looks that ended, actions that ended.
+
+use std::sync::Arc;
+
+use sprag_core::time::Timestamp;
+
+use super::hands::News;
+use super::node::Seen;
+use super::tick::Tree;
+
+impl Tree {
+    /// Takes in everything the hands have to tell, and marks whom it concerns.
+    pub(super) fn take_news(&mut self, now: Timestamp) {
+        for news in self.hands.scan(now) {
+            match news {
+                News::Seen { path, collected, at } => {
+                    let seen = Seen {
+                        observed: collected.observed,
+                        document: collected.document,
+                        at,
+                    };
+                    self.seen(&path, seen, now);
+                }
+                News::NotSeen { path, error } => self.not_seen(&path, &error),
+                News::Action { path, status, ended } => {
+                    let Some(index) = self.mark_path(&path) else {
+                        continue;
+                    };
+                    if let Some(node) = self.nodes.get_mut(index) {
+                        node.action = status;
+                        if ended {
+                            node.effect_after = Some(now);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn seen(&mut self, path: &str, seen: Seen, now: Timestamp) {
+        let Some(index) = self.mark_path(path) else {
+            return;
+        };
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        node.failing = None;
+        let before = node.seen.replace(seen);
+        self.keeper
+            .observed(node, before.as_ref().map(|seen| &seen.document), now);
+        let parent = node.parent.filter(|_| node.watched);
+        if let Some(parent) = parent {
+            self.mark(parent);
+        }
+    }
+
+    fn not_seen(&mut self, path: &str, error: &str) {
+        let Some(node) = self.by_path.get(path).and_then(|index| self.nodes.get_mut(*index)) else {
+            return;
+        };
+        node.failing = Some(Arc::from(error));
+        self.metrics.not_seen();
+    }
+}

@@ -1,0 +1,241 @@
+//! What people ask of the tree: who is there, start, stop, restart, cancel.
+//!
+//! A manual start is never refused by a limit: it clears what rules hold against the worker, and it is recorded.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use sprag_core::time::Timestamp;
+
+use super::arena::Index;
+use super::node::Node;
+use super::tick::Tree;
+use crate::collector::Observation;
+use crate::explain::Explain;
+use crate::worker::{Goal, Phase};
+
+/// A worker as people see it in a list.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Its place in the tree.
+    pub path: Arc<str>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: Arc<str>,
+    /// Its state.
+    pub state: &'static str,
+    /// What that means.
+    pub phase: Phase,
+    /// Where it is to go.
+    pub goal: Goal,
+    /// Why it is in its state.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Restarts by rules and people.
+    pub restarts: u64,
+    /// How often it was built.
+    pub starts: u64,
+    /// Transitions so far.
+    pub transitions: u64,
+    /// How the circuit stands that speaks of it.
+    pub circuit: &'static str,
+    /// How well it is being looked at.
+    pub observation: Observation,
+    /// What it waits for.
+    pub waiting: Option<String>,
+    /// What was seen last.
+    #[serde(skip)]
+    pub observed: Option<Arc<Value>>,
+}
+
+/// How many workers are how. Who is stopped is neither healthy nor unhealthy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// They run.
+    pub healthy: usize,
+    /// They should run and do not, or not well.
+    pub unhealthy: usize,
+    /// They are stopped.
+    pub stopped: usize,
+}
+
+/// Why something cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OperateError {
+    /// There is nobody of that name.
+    #[error("no worker `{path}` is known")]
+    Unknown {
+        /// The path that was given.
+        path: String,
+    },
+    /// It is leaving.
+    #[error("worker `{path}` is leaving; it cannot be started or stopped any more")]
+    Leaving {
+        /// The path that was given.
+        path: String,
+    },
+    /// The supervisor is gone.
+    #[error("the supervisor has stopped")]
+    Gone,
+}
+
+impl Counts {
+    fn add(&mut self, phase: Phase) {
+        match phase {
+            Phase::Running => self.healthy += 1,
+            Phase::Stopped => self.stopped += 1,
+            Phase::Starting | Phase::Degraded | Phase::Stopping | Phase::Failed => self.unhealthy += 1,
+        }
+    }
+}
+
+impl Tree {
+    /// Everybody, by path.
+    pub(crate) fn list(&self, now: Timestamp) -> Vec<Status> {
+        let mut list: Vec<Status> = self
+            .nodes
+            .indices()
+            .filter_map(|index| self.nodes.get(index))
+            .filter(|node| !node.is_root())
+            .map(|node| self.status(node, now))
+            .collect();
+        list.sort_by(|left, right| left.path.cmp(&right.path));
+        list
+    }
+
+    /// How many are how.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        let nodes = self.nodes.indices().filter_map(|index| self.nodes.get(index));
+        for node in nodes.filter(|node| !node.is_root()) {
+            counts.add(node.shown.phase);
+        }
+        counts
+    }
+
+    pub(crate) fn status(&self, node: &Node, now: Timestamp) -> Status {
+        Status {
+            path: Arc::clone(&node.identity.path),
+            kind: Arc::clone(&node.identity.kind),
+            state: node.shown.state,
+            phase: node.shown.phase,
+            goal: node.goal,
+            reason: node.reason.as_str().to_owned(),
+            since: node.since,
+            restarts: node.restarts,
+            starts: node.starts,
+            transitions: node.transitions,
+            circuit: self.circuit(node, now),
+            observation: node.observation(now, self.options.collector.stale_millis),
+            waiting: self.waits_for(node),
+            observed: node.seen.as_ref().map(|seen| Arc::clone(&seen.document)),
+        }
+    }
+
+    /// The circuit that speaks of the worker: its own breaker, or a rule that would restart it.
+    fn circuit(&self, node: &Node, now: Timestamp) -> &'static str {
+        if node.breaker.open_until(now).is_some() {
+            return "panics";
+        }
+        let owner = node.parent.and_then(|parent| self.nodes.get(parent));
+        let watches = owner.map(|owner| owner.watches.as_slice()).unwrap_or_default();
+        let stands = watches
+            .iter()
+            .filter(|watch| *watch.rule.restart == *node.identity.name)
+            .map(super::rules::Watch::stands)
+            .find(|stands| *stands != "closed");
+        stands.unwrap_or("closed")
+    }
+
+    fn waits_for(&self, node: &Node) -> Option<String> {
+        let gate = || node.gate.map(|(gate, _)| gate.waits_for().to_owned());
+        node.waiting.clone().or_else(gate)
+    }
+
+    /// Everything about one worker that a person may want to know.
+    pub(crate) fn explain(&self, path: &str, now: Timestamp) -> Result<Explain, OperateError> {
+        let node = self.find(path).and_then(|index| self.nodes.get(index));
+        let node = node.ok_or_else(|| OperateError::Unknown { path: path.to_owned() })?;
+        let children = node.children.values().filter_map(|child| self.nodes.get(*child));
+        let mut counts = Counts::default();
+        for child in children {
+            counts.add(child.shown.phase);
+        }
+        Ok(Explain::of(node, self.status(node, now), counts, now))
+    }
+
+    /// Rules at the root that gave up: alerts for whoever is on duty.
+    pub(crate) fn alerts(&self) -> Vec<crate::snapshot::Escalation> {
+        let root = self.nodes.get(self.root);
+        root.map(|root| root.escalations.to_vec()).unwrap_or_default()
+    }
+
+    fn find(&self, path: &str) -> Option<Index> {
+        self.by_path.get(path).copied()
+    }
+
+    /// The worker a person speaks of, as long as it is not leaving.
+    fn operable(&mut self, path: &str) -> Result<(Index, &mut Node), OperateError> {
+        let unknown = || OperateError::Unknown { path: path.to_owned() };
+        let index = self.find(path).ok_or_else(unknown)?;
+        let node = self.nodes.get_mut(index).ok_or_else(unknown)?;
+        if node.leaving.is_some() {
+            return Err(OperateError::Leaving { path: path.to_owned() });
+        }
+        Ok((index, node))
+    }
+
+    /// A person wants it to run.
+    pub(crate) fn start(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
+        let (index, node) = self.operable(path)?;
+        node.operator = Some(Goal::Running);
+        let has_failed = node.shown.phase == Phase::Failed;
+        tracing::info!(worker = path, by, "started by hand");
+        self.forgive(index, by, now);
+        if has_failed {
+            // It may have something left to stop, and will not come back by itself.
+            self.begin_restart(index, now);
+        }
+        self.wished(index, now);
+        Ok(())
+    }
+
+    /// A person wants it to stop and stay.
+    pub(crate) fn stop(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
+        let (index, node) = self.operable(path)?;
+        node.operator = Some(Goal::Stopped);
+        tracing::info!(worker = path, by, "stopped by hand");
+        self.wished(index, now);
+        Ok(())
+    }
+
+    /// A person wants it to stop and start. What rules hold against it is forgotten.
+    pub(crate) fn restart(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
+        let (index, node) = self.operable(path)?;
+        node.operator = Some(Goal::Running);
+        tracing::info!(worker = path, by, "restarted by hand");
+        self.forgive(index, by, now);
+        self.begin_restart(index, now);
+        self.wished(index, now);
+        Ok(())
+    }
+
+    /// A person has its action end. Whether there was one.
+    pub(crate) fn cancel(&mut self, path: &str, by: &str, now: Timestamp) -> Result<bool, OperateError> {
+        let index = self.find(path);
+        index.ok_or_else(|| OperateError::Unknown { path: path.to_owned() })?;
+        tracing::info!(worker = path, by, "its action is cancelled by hand");
+        Ok(self.hands.cancel(path, now))
+    }
+
+    fn wished(&mut self, index: Index, now: Timestamp) {
+        if let Some(node) = self.nodes.get(index) {
+            self.keeper.status(node, now);
+        }
+        self.mark(index);
+        self.mark_neighbours(index);
+    }
+}

@@ -1,0 +1,252 @@
+//! Building workers, building them anew, and the way down and up of a restart.
+//!
+//! Forcing a worker of this process can only mean to fence it off: its action and its observations belong to a life that
+//! is over, and a new worker takes its place. Whatever the old one still does, nobody listens.
+
+use std::sync::Arc;
+
+use sprag_core::supervision::rest::Schedule;
+use sprag_core::supervision::restart::Progress;
+use sprag_core::time::Timestamp;
+
+use super::arena::Index;
+use super::node::{Derived, Node, UNBUILT};
+use super::step::caught;
+use super::tick::Tree;
+use crate::action::ActionStatus;
+use crate::worker::{Goal, Phase, Reason};
+
+/// A child that has not stopped by then is forced, in milliseconds.
+const STOP_MAX_MILLIS: u64 = 10_000;
+/// A longer stop grace is waited for, and so much more, in milliseconds.
+const STOP_MARGIN_MILLIS: u64 = 1_000;
+/// A worker that asked to be built anew and does not stop is replaced after so long, in milliseconds.
+const REBUILD_MAX_MILLIS: u64 = 30_000;
+
+/// A restart under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Procedure {
+    pub(crate) since: Timestamp,
+    pub(crate) force_at: Timestamp,
+    pub(crate) stage: Stage,
+    /// It was asked to stop, failed before, and stays so: nothing is left to stop.
+    pub(crate) stays_failed: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// On its way down.
+    Stopping,
+    /// On its way up, from that many transitions on.
+    Starting {
+        /// Transitions it had made when it was down.
+        transitions: u64,
+    },
+}
+
+/// What is known about building the worker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rebuild {
+    asked: Option<Timestamp>,
+    built_at: Option<Timestamp>,
+    streak: u32,
+    retry_at: Option<Timestamp>,
+    pub(crate) error: Option<Arc<str>>,
+}
+
+impl Rebuild {
+    /// Whether the worker goes down to be built anew.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// There will be none.
+    pub(crate) fn withdraw(&mut self) {
+        self.asked = None;
+        self.retry_at = None;
+    }
+
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let forced = self.asked.map(|since| since.plus(REBUILD_MAX_MILLIS));
+        [self.retry_at, forced, self.earliest()].into_iter().flatten().min()
+    }
+
+    /// No sooner is it built again: rests grow with each time, until one life has lasted.
+    fn earliest(&self) -> Option<Timestamp> {
+        self.asked?;
+        let rest = Schedule::default().rest(self.streak.max(1));
+        self.built_at.map(|at| at.plus(rest))
+    }
+
+    fn built(&mut self, now: Timestamp) {
+        let stable = Schedule::default().stable_after_millis;
+        let lasted = self.built_at.is_some_and(|at| now.since(at) >= stable);
+        self.streak = if lasted { 1 } else { self.streak.saturating_add(1) };
+        self.built_at = Some(now);
+        self.asked = None;
+        self.retry_at = None;
+        self.error = None;
+    }
+
+    fn failed(&mut self, error: Arc<str>, now: Timestamp) {
+        self.streak = self.streak.saturating_add(1);
+        self.retry_at = Some(now.plus(Schedule::default().rest(self.streak)));
+        self.error = Some(error);
+    }
+}
+
+impl Tree {
+    /// Builds a worker for the first time, or anew with fresh dependencies.
+    pub(super) fn build(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        let built = caught(|| self.registry.build(&node.identity));
+        let built = built.unwrap_or_else(|panic| Err(crate::BuildError(format!("the constructor panicked: {panic}"))));
+        match built {
+            Ok(inner) => {
+                node.shown = inner.shown();
+                node.inner = Some(inner);
+                node.reason = Reason::from("built");
+                node.starts += 1;
+                node.rebuild.built(now);
+            }
+            Err(error) => {
+                node.shown = UNBUILT;
+                node.inner = None;
+                node.reason = Reason::from(format!("it could not be built: {error}"));
+                tracing::warn!(worker = %node.identity.path, %error, "a worker could not be built; it is tried again");
+                node.rebuild.failed(Arc::from(error.to_string()), now);
+            }
+        }
+        node.since = now;
+        node.derived = Derived::Due;
+        node.desired = None;
+        node.completed = false;
+        self.refresh_watches(index, now);
+        self.mark_neighbours(index);
+    }
+
+    /// The old worker is fenced off and a new one takes its place.
+    fn replace(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        self.hands.forget(&Arc::clone(node.path()));
+        node.seen = None;
+        node.failing = None;
+        node.action = Arc::new(ActionStatus::default());
+        node.effect_after = None;
+        node.transitions += 1;
+        self.build(index, now);
+        if let Some(node) = self.nodes.get(index) {
+            self.keeper.status(node, now);
+        }
+        self.mark(index);
+    }
+
+    /// A constructor that failed is tried again when it is due.
+    pub(super) fn build_due(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get(index) else {
+            return;
+        };
+        let is_due = node.rebuild.retry_at.is_some_and(|at| at <= now);
+        if node.inner.is_none() && is_due && node.leaving.is_none() {
+            self.build(index, now);
+        }
+    }
+
+    /// The worker asks to be built anew.
+    pub(super) fn ask_rebuild(&mut self, index: Index, now: Timestamp) {
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.rebuild.asked.get_or_insert(now);
+            self.mark(index);
+        }
+    }
+
+    /// Begins a restart: down, forced if it must be, and up.
+    pub(super) fn begin_restart(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        let grace = node.spec.stop_grace_millis.unwrap_or(0);
+        let within = match grace {
+            grace if grace >= STOP_MAX_MILLIS => grace.saturating_add(STOP_MARGIN_MILLIS),
+            _ => STOP_MAX_MILLIS,
+        };
+        node.procedure = Some(Procedure {
+            since: now,
+            force_at: now.plus(within),
+            stage: Stage::Stopping,
+            stays_failed: false,
+        });
+        node.restarts += 1;
+        self.mark(index);
+    }
+
+    /// Takes a restart or a rebuild one step on.
+    pub(super) fn advance_restart(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get(index).filter(|node| node.leaving.is_none()) else {
+            return;
+        };
+        let is_down = node.shown.phase.is_down() && !node.action.in_progress();
+        if let Some(asked) = node.rebuild.asked {
+            let is_rested = node.rebuild.earliest().is_none_or(|at| at <= now);
+            if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
+                if !is_down {
+                    self.metrics.forced();
+                }
+                tracing::info!(worker = %node.identity.path, forced = !is_down, "built anew, as it asked");
+                self.replace(index, now);
+            }
+        }
+        self.advance_procedure(index, is_down, now);
+    }
+
+    fn advance_procedure(&mut self, index: Index, is_down: bool, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        let lasting = node.shown.phase.is_operational();
+        let Some(procedure) = node.procedure.as_mut() else {
+            return;
+        };
+        let transitions = node.transitions;
+        match procedure.stage {
+            // Who failed may not come back by itself: once it has nothing left to stop, a fresh worker takes its place.
+            Stage::Stopping if is_down && node.shown.phase == Phase::Failed && !procedure.stays_failed => {}
+            Stage::Stopping if is_down && node.shown.phase == Phase::Failed => {
+                procedure.stage = Stage::Starting {
+                    transitions: transitions + 1,
+                };
+                self.replace(index, now);
+            }
+            Stage::Stopping if is_down => procedure.stage = Stage::Starting { transitions },
+            Stage::Stopping if now >= procedure.force_at => {
+                procedure.stage = Stage::Starting {
+                    transitions: transitions + 1,
+                };
+                tracing::warn!(worker = %node.identity.path, "it did not stop in time and is forced");
+                self.metrics.forced();
+                self.replace(index, now);
+            }
+            Stage::Starting { .. } if lasting => node.procedure = None,
+            Stage::Stopping | Stage::Starting { .. } => {}
+        }
+    }
+}
+
+/// How far a restarted child is.
+pub(super) fn progress(node: &Node) -> Progress {
+    let phase = node.shown.phase;
+    match node.procedure.as_ref().map(|procedure| procedure.stage) {
+        Some(Stage::Stopping) => Progress::Underway,
+        Some(Stage::Starting { transitions }) if phase == Phase::Failed && node.transitions <= transitions => {
+            Progress::Underway
+        }
+        _ if phase.is_operational() => Progress::Running,
+        _ if phase == Phase::Failed && node.goal == Goal::Running => Progress::Failed,
+        _ => Progress::Underway,
+    }
+}
