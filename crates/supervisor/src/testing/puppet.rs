@@ -242,17 +242,20 @@ impl Puppet {
     }
 
     fn goes_down(state: PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
-        let is_up = snapshot.observed.as_ref().is_none_or(|seen| seen.up);
-        // A look that fails must not keep it: that its stop ended well is enough for one that leaves.
         let has_stopped = snapshot.action.name == "stop" && snapshot.action.outcome == Outcome::Succeeded;
-        let is_believed = snapshot.goal == Goal::Removed && has_stopped;
+        // One that leaves is asked on whatever was seen last, however old: only its own stop is believed, and that it
+        // never did anything.
+        let is_down = match snapshot.goal {
+            Goal::Removed => has_stopped || snapshot.action.outcome == Outcome::None,
+            Goal::Running | Goal::Stopped => snapshot.observed.as_ref().is_some_and(|seen| !seen.up),
+        };
         match state {
             PuppetState::Stopped if snapshot.goal == Goal::Removed => Next::Remove("it is down".into()),
             PuppetState::Stopped => Next::Stay("it should not run".into()),
             PuppetState::Starting | PuppetState::Running | PuppetState::Failed => {
                 Next::To(PuppetState::Stopping, "it should stop".into())
             }
-            PuppetState::Stopping if is_up && !is_believed => Next::Act(PuppetAction::Stop, "it is still up".into()),
+            PuppetState::Stopping if !is_down => Next::Act(PuppetAction::Stop, "it is still up".into()),
             PuppetState::Stopping => Next::To(PuppetState::Stopped, "it is down".into()),
         }
     }
