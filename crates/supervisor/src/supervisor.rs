@@ -19,6 +19,7 @@ use crate::pool::{Pool, Threads, ThreadsOptions};
 use crate::registry::Registry;
 use crate::rule::Rule;
 use crate::snapshot::Escalation;
+use crate::store::Store;
 use crate::tree::{Counts, Hands, Keeper, OperateError, Parts, ShutdownOutcome, Status, Tree};
 
 /// Commands that wait. A caller waits when there are more.
@@ -62,6 +63,13 @@ impl Setup {
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
+        self
+    }
+
+    /// The same with a store: what it remembers is taken up again.
+    #[must_use]
+    pub fn store(mut self, store: Arc<Store>) -> Self {
+        self.keeper = Keeper::in_store(store);
         self
     }
 

@@ -31,6 +31,11 @@ impl Breaker {
         self.0.below(PANICS_MAX, now)
     }
 
+    /// Whether any panic counts.
+    pub fn is_counting(&self, now: Timestamp) -> bool {
+        self.0.count(now) > 0
+    }
+
     /// A person says that it is well again.
     pub fn clear(&mut self) {
         self.0.clear();

@@ -176,6 +176,15 @@ pub struct Puppet {
     stage: Stage,
 }
 
+/// What a script says about the next step.
+struct Whims {
+    panics: bool,
+    wants_rebuild: bool,
+    is_done: bool,
+    reason: String,
+    escalations: Vec<String>,
+}
+
 impl WorkerFactory for Stage {
     type Worker = Puppet;
 
@@ -200,7 +209,7 @@ impl Puppet {
         self.stage.script(&self.path, change)
     }
 
-    fn note(&self, snapshot: &Snapshot<Self>) -> Script {
+    fn note(&self, snapshot: &Snapshot<Self>) -> Whims {
         self.script(|script| {
             script.asked += 1;
             for child in snapshot.children.iter() {
@@ -210,7 +219,13 @@ impl Puppet {
                 }
             }
             script.escalations = snapshot.escalations.iter().map(|known| known.cause.clone()).collect();
-            script.clone()
+            Whims {
+                panics: script.panics,
+                wants_rebuild: std::mem::take(&mut script.wants_rebuild),
+                is_done: script.is_done,
+                reason: script.reason.clone(),
+                escalations: script.escalations.clone(),
+            }
         })
     }
 
@@ -227,17 +242,20 @@ impl Puppet {
     }
 
     fn goes_down(state: PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
-        let is_up = snapshot.observed.as_ref().is_none_or(|seen| seen.up);
-        // A look that fails must not keep it: that its stop ended well is enough for one that leaves.
         let has_stopped = snapshot.action.name == "stop" && snapshot.action.outcome == Outcome::Succeeded;
-        let is_believed = snapshot.goal == Goal::Removed && has_stopped;
+        // One that leaves is asked on whatever was seen last, however old: only its own stop is believed, and that it
+        // never did anything.
+        let is_down = match snapshot.goal {
+            Goal::Removed => has_stopped || snapshot.action.outcome == Outcome::None,
+            Goal::Running | Goal::Stopped => snapshot.observed.as_ref().is_some_and(|seen| !seen.up),
+        };
         match state {
-            PuppetState::Stopped | PuppetState::Failed if snapshot.goal == Goal::Removed => {
-                Next::Remove("it is down".into())
+            PuppetState::Stopped if snapshot.goal == Goal::Removed => Next::Remove("it is down".into()),
+            PuppetState::Stopped => Next::Stay("it should not run".into()),
+            PuppetState::Starting | PuppetState::Running | PuppetState::Failed => {
+                Next::To(PuppetState::Stopping, "it should stop".into())
             }
-            PuppetState::Stopped | PuppetState::Failed => Next::Stay("it should not run".into()),
-            PuppetState::Starting | PuppetState::Running => Next::To(PuppetState::Stopping, "it should stop".into()),
-            PuppetState::Stopping if is_up && !is_believed => Next::Act(PuppetAction::Stop, "it is still up".into()),
+            PuppetState::Stopping if !is_down => Next::Act(PuppetAction::Stop, "it is still up".into()),
             PuppetState::Stopping => Next::To(PuppetState::Stopped, "it is down".into()),
         }
     }
@@ -269,18 +287,16 @@ impl Worker for Puppet {
         let script = self.note(snapshot);
         assert!(!script.panics, "the script says so");
         if script.wants_rebuild {
-            self.script(|script| script.wants_rebuild = false);
             return Next::Restart("it wants to be built anew".into());
         }
         if script.is_done {
             return Next::Remove("it is done".into());
         }
-        if let Some(escalation) = snapshot.escalations.iter().next()
-            && *state == PuppetState::Running
-        {
-            return Next::To(PuppetState::Failed, escalation.cause.clone().into());
-        }
         match snapshot.goal {
+            Goal::Running if *state == PuppetState::Running && !script.escalations.is_empty() => {
+                Next::To(PuppetState::Failed, script.escalations.concat().into())
+            }
+            Goal::Running if *state == PuppetState::Failed => Next::Stay(script.escalations.concat().into()),
             Goal::Running => {
                 let is_up = snapshot.observed.as_ref().is_some_and(|seen| seen.up);
                 Self::goes_up(*state, is_up, script.reason)
@@ -307,22 +323,24 @@ impl Worker for Puppet {
     }
 
     async fn collect(&self, _desired: &Value) -> Result<Facts, CollectError> {
-        let script = self.script(|script| {
+        let (hangs, millis) = self.script(|script| {
             script.looked += 1;
-            script.clone()
+            (script.hangs, script.look_millis)
         });
-        if script.hangs {
+        if hangs {
             std::future::pending::<()>().await;
         }
-        if script.look_millis > 0 {
-            self.stage.clockwork.sleep(script.look_millis).await;
-        }
-        if script.unseen {
-            return Err(CollectError::new("the script says no"));
+        if millis > 0 {
+            self.stage.clockwork.sleep(millis).await;
         }
         // What is true when the look ends, not when it began.
-        let Script { is_up, facts, .. } = self.script(|script| script.clone());
-        Ok(Facts { up: is_up, facts })
+        self.script(|script| match script.unseen {
+            true => Err(CollectError::new("the script says no")),
+            false => Ok(Facts {
+                up: script.is_up,
+                facts: script.facts.clone(),
+            }),
+        })
     }
 
     async fn perform(&self, action: &PuppetAction, cx: ActionContext) -> Result<(), ActionError> {

@@ -246,7 +246,7 @@ impl Tree {
             self.redeclare_child(index, spec, now);
         }
         self.dismiss_omitted(index, declared, now);
-        self.refresh_watches(index);
+        self.refresh_watches(index, now);
     }
 
     fn redeclare_child(&mut self, parent: Index, spec: &ChildSpec, now: Timestamp) {
@@ -298,7 +298,7 @@ impl Tree {
             self.forgive(child, "its spec changed", now);
         }
         if are_rules_new {
-            self.refresh_watches(child);
+            self.refresh_watches(child, now);
         }
         self.mark(child);
     }

@@ -183,6 +183,7 @@ impl Tree {
     /// The worker is gone.
     pub(super) fn reap(&mut self, index: Index, now: Timestamp) {
         self.mark_neighbours(index);
+        let with_supervisor = self.is_shutting_down();
         let Some(node) = self.nodes.remove(index) else {
             return;
         };
@@ -191,7 +192,7 @@ impl Tree {
         }
         let path = node.path();
         self.hands.forget(path);
-        self.keeper.gone(path, &node, now);
+        self.keeper.gone(&node, with_supervisor, now);
         self.seldom.forget(path);
         self.by_path.remove(path);
         for child in node.children.values() {

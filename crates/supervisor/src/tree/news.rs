@@ -21,6 +21,7 @@ impl Tree {
                     };
                     self.seen(&path, seen, now);
                 }
+                News::Stale { path } => drop(self.mark_path(&path)),
                 News::NotSeen { path, error } => self.not_seen(&path, &error),
                 News::Action { path, status, ended } => {
                     let Some(index) = self.mark_path(&path) else {
@@ -45,8 +46,9 @@ impl Tree {
             return;
         };
         node.failing = None;
-        node.seen = Some(seen);
-        self.keeper.observed(node, now);
+        let before = node.seen.replace(seen);
+        self.keeper
+            .observed(node, before.as_ref().map(|seen| &seen.document), now);
         let parent = node.parent.filter(|_| node.watched);
         if let Some(parent) = parent {
             self.mark(parent);

@@ -89,6 +89,10 @@ pub(crate) struct Node {
     pub(crate) view: Children,
     /// Whether the children's view must be made anew.
     pub(crate) view_due: bool,
+    /// When it was last written down what was seen.
+    pub(crate) kept_at: Option<Timestamp>,
+    /// When its windows are written down again, while there is something in them: what is kept are ages.
+    pub(crate) keep_again: Option<Timestamp>,
     /// When a refused action is asked for again.
     pub(crate) retry_at: Option<Timestamp>,
     pub(crate) marked: bool,
@@ -143,6 +147,8 @@ impl Node {
             escalations: Arc::from([]),
             view: Children::default(),
             view_due: true,
+            kept_at: None,
+            keep_again: None,
             retry_at: None,
             marked: false,
             visited: 0,
@@ -188,6 +194,12 @@ impl Node {
             children: self.view.clone(),
             escalations: Arc::clone(&self.escalations),
         })
+    }
+
+    /// Whether something is counted about it that grows old.
+    pub(crate) fn counts_ages(&self, now: Timestamp) -> bool {
+        let counts = |watch: &Watch| watch.machine.holds() || watch.machine.detections(now) > 0;
+        self.breaker.is_counting(now) || self.watches.iter().any(counts)
     }
 
     /// Whether a circuit of its own rules holds its next step back.

@@ -196,7 +196,8 @@ impl Tree {
         tracing::info!(worker = path, by, "started by hand");
         self.forgive(index, by, now);
         if has_failed {
-            self.replace(index, now);
+            // It may have something left to stop, and will not come back by itself.
+            self.begin_restart(index, now);
         }
         self.wished(index, now);
         Ok(())

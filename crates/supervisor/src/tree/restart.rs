@@ -29,6 +29,8 @@ pub(crate) struct Procedure {
     pub(crate) since: Timestamp,
     pub(crate) force_at: Timestamp,
     pub(crate) stage: Stage,
+    /// It was asked to stop, failed before, and stays so: nothing is left to stop.
+    pub(crate) stays_failed: bool,
 }
 
 /// How far it is.
@@ -122,12 +124,12 @@ impl Tree {
         node.derived = Derived::Due;
         node.desired = None;
         node.completed = false;
-        self.refresh_watches(index);
+        self.refresh_watches(index, now);
         self.mark_neighbours(index);
     }
 
     /// The old worker is fenced off and a new one takes its place.
-    pub(super) fn replace(&mut self, index: Index, now: Timestamp) {
+    fn replace(&mut self, index: Index, now: Timestamp) {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
@@ -177,8 +179,10 @@ impl Tree {
             since: now,
             force_at: now.plus(within),
             stage: Stage::Stopping,
+            stays_failed: false,
         });
         node.restarts += 1;
+        self.keeper.status(node, now);
         self.mark(index);
     }
 
@@ -211,7 +215,8 @@ impl Tree {
         };
         let transitions = node.transitions;
         match procedure.stage {
-            // Who failed may not come back by itself: a fresh worker takes its place.
+            // Who failed may not come back by itself: once it has nothing left to stop, a fresh worker takes its place.
+            Stage::Stopping if is_down && node.shown.phase == Phase::Failed && !procedure.stays_failed => {}
             Stage::Stopping if is_down && node.shown.phase == Phase::Failed => {
                 procedure.stage = Stage::Starting {
                     transitions: transitions + 1,

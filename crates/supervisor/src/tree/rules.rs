@@ -33,6 +33,8 @@ pub(crate) struct Watch {
     pub(crate) last: Option<(Check, Timestamp)>,
     /// Why it is not judged at present.
     pub(crate) idle: Option<String>,
+    /// An earlier process was restarting the child: it is begun anew.
+    pub(crate) is_resumed: bool,
 }
 
 /// Why a rule is not judged.
@@ -45,7 +47,7 @@ enum Unready {
 
 impl Tree {
     /// Makes the watches those of the rules that are in force; what a machine knows survives.
-    pub(super) fn refresh_watches(&mut self, index: Index) {
+    pub(super) fn refresh_watches(&mut self, index: Index, now: Timestamp) {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
@@ -60,12 +62,13 @@ impl Tree {
             let place = old.iter().position(|watch| watch.rule == rule);
             let mut watch = match place {
                 Some(place) => old.swap_remove(place),
-                None => self.keeper.watch(node, rule, self.options.restart_jitter),
+                None => self.keeper.watch(node, rule, self.options.restart_jitter, now),
             };
             watch.affected = affected(node, &watch.rule);
             watches.push(watch);
         }
         node.watches = watches;
+        restore_escalations(node);
         let named: BTreeSet<&String> = node.watches.iter().flat_map(|watch| &watch.rule.children).collect();
         let children: Vec<(bool, Index)> = node
             .children
@@ -105,6 +108,7 @@ impl Tree {
         for (rule, event) in &events {
             self.follow(index, rule, event, now);
         }
+        self.resume(index, now);
         if !events.is_empty()
             && let Some(node) = self.nodes.get(index)
         {
@@ -161,6 +165,23 @@ impl Tree {
     fn has_say(&self, node: &Node, rule: &Rule) -> bool {
         let is_owner = node.leaving.is_none() && (node.is_root() || self.wants(node) == Goal::Running);
         is_owner && rule.children.iter().all(|name| self.is_meant_to_run(node, name))
+    }
+
+    /// Begins restarts anew that an earlier process did not end.
+    fn resume(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        let mut children = Vec::new();
+        for watch in node.watches.iter_mut().filter(|watch| watch.is_resumed) {
+            if let Some(child) = node.children.get(watch.rule.restart.as_str()) {
+                watch.is_resumed = false;
+                children.push(*child);
+            }
+        }
+        for child in children {
+            self.begin_restart(child, now);
+        }
     }
 
     /// What the rule sees, when it can and should be judged.
@@ -307,6 +328,25 @@ impl Tree {
     }
 }
 
+/// What was given up in an earlier life still is.
+fn restore_escalations(node: &mut Node) {
+    let mut escalations: Vec<Escalation> = node.escalations.to_vec();
+    for watch in &node.watches {
+        if let Circuit::Escalated { since, cause } = watch.machine.circuit()
+            && !escalations.iter().any(|known| known.child == watch.rule.restart)
+        {
+            escalations.push(Escalation {
+                child: watch.rule.restart.clone(),
+                cause: cause.clone(),
+                since: *since,
+            });
+        }
+    }
+    if escalations.len() != node.escalations.len() {
+        node.escalations = escalations.into();
+    }
+}
+
 /// Whether the child may be restarted.
 fn permit(owner: &Node, child: Option<&Node>, rule: &Rule) -> Permit {
     let Some(child) = child else {
@@ -358,6 +398,7 @@ impl Watch {
             judged: None,
             last: None,
             idle: None,
+            is_resumed: false,
             rule,
         }
     }

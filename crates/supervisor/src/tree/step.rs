@@ -166,12 +166,18 @@ impl Tree {
 
     fn stayed(&mut self, index: Index, reason: Reason, now: Timestamp) {
         self.reason(index, reason, now);
-        let Some(node) = self.nodes.get(index) else {
+        let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let is_down = node.shown.phase.is_down() && !node.action.in_progress();
-        if node.leaving.is_some() && node.goal == Goal::Removed && is_down {
-            self.reap(index, now);
+        if !node.shown.phase.is_down() || node.action.in_progress() {
+            return;
+        }
+        if node.leaving.is_some() && node.goal == Goal::Removed {
+            return self.reap(index, now);
+        }
+        if let Some(procedure) = node.procedure.as_mut().filter(|_| node.goal == Goal::Stopped) {
+            procedure.stays_failed = true;
+            self.mark(index);
         }
     }
 

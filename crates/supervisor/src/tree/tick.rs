@@ -110,6 +110,7 @@ impl Tree {
 
     /// Declares who stands at the root, and the rules across them.
     pub(crate) fn declare(&mut self, declaration: Declaration) {
+        let now = self.clock.now();
         let Declaration {
             children,
             rules,
@@ -125,7 +126,7 @@ impl Tree {
         spec.variables = variables;
         node.variables = Arc::new(spec.variables.clone());
         node.spec = Arc::new(spec);
-        self.refresh_watches(root);
+        self.refresh_watches(root, now);
         self.inherit(root);
         self.mark(root);
     }
@@ -139,6 +140,7 @@ impl Tree {
         self.sweep(now);
         let visited = self.visit_marked(now);
         self.finish_shutdown(now);
+        self.keeper.compact(now);
         self.say_idle();
         self.metrics
             .ticked(self.clock.micros().saturating_sub(began), self.options.tick_millis);

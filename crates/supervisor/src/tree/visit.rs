@@ -9,12 +9,15 @@ use super::node::Node;
 use super::tick::Tree;
 use crate::snapshot::{ChildView, Children};
 
+/// Windows are written down so often while there is something in them, in milliseconds.
+const KEEP_EVERY_MILLIS: u64 = 15_000;
 /// How long a worker that was told to leave is left alone between two questions, in milliseconds.
 pub(super) const LEAVING_ASKED_EVERY_MILLIS: u64 = 1_000;
 
 impl Tree {
     pub(super) fn visit(&mut self, index: Index, now: Timestamp) {
         self.refresh_view(index);
+        self.keep_due(index, now);
         self.build_due(index, now);
         self.derive_due(index, now);
         self.reconcile(index, now);
@@ -23,6 +26,19 @@ impl Tree {
         self.aim_anew(index, now);
         self.decide(index, now);
         self.cut_overdue(index, now);
+    }
+
+    /// Writes windows down again while there is something in them, so that what a new process reads has grown old.
+    fn keep_due(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        if node.keep_again.is_none_or(|at| at <= now) {
+            if node.keep_again.is_some() {
+                self.keeper.status(node, now);
+            }
+            node.keep_again = node.counts_ages(now).then(|| now.plus(KEEP_EVERY_MILLIS));
+        }
     }
 
     /// The goal, and what it waits for. A new goal is news for siblings that wait in turn.
@@ -110,6 +126,7 @@ impl Tree {
             node.procedure.as_ref().map(|procedure| procedure.force_at),
             node.breaker.open_until(now),
             node.retry_at,
+            node.keep_again,
             rules,
         ];
         due.into_iter().flatten().filter(|at| *at > now).min()
