@@ -110,8 +110,10 @@ fn what_did_not_change_is_not_written() {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    // The observation was made before, and written at leisure.
-    assert_eq!(written, ["desired", "observed"]);
+    let count = |part: &str| written.iter().filter(|written| *written == part).count();
+    assert_eq!((count("identity"), count("desired")), (0, 1));
+    // The first observation is written at leisure: before the counting began, or after.
+    assert!(count("observed") <= 1);
 }
 
 // 82.
