@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node run test prove bench lint fmt clippy binary
+.PHONY: help setup tools python node postgres run test prove bench lint fmt clippy binary
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -45,7 +45,7 @@ PRISM := target/tools/prism/5.14.2
 TYPESCRIPT := target/tools/typescript/5.9.3
 PROMETHEUS := target/tools/prometheus/0.26.0
 OPENTELEMETRY := target/tools/opentelemetry/1.45.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT)
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) postgres
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
@@ -66,6 +66,11 @@ python:
 	@python3 -c 'import ensurepip, venv' 2>/dev/null || $(call apt,python3 python3-venv)
 node:
 	@command -v npm >/dev/null || $(call apt,nodejs npm)
+# The server alone: tests make clusters of their own, so Debian's need not run.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { $(call apt,postgresql); }
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 \
+	  || echo "PostgreSQL cannot be installed: the tests that need it are skipped" >&2
 apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
 run: setup
