@@ -23,6 +23,10 @@ endif
 # Tests run a product that can be made to die at any call to its store. Releases hold no such thing.
 FEATURES := --features sprag/failpoints
 
+# Where Debian puts the server, and what of the whole-product tests runs on it once more.
+POSTGRES := /usr/lib/postgresql/*/bin/postgres
+ON_POSTGRES := crash:: webhook:: timers:: once:: external:: failpoints:: streams::
+
 help:
 	@sed -n '2,6p' Makefile
 
@@ -68,8 +72,8 @@ node:
 	@command -v npm >/dev/null || $(call apt,nodejs npm)
 # The server alone: tests make clusters of their own, so Debian's need not run.
 postgres:
-	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { $(call apt,postgresql); }
-	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 \
+	@ls $(POSTGRES) >/dev/null 2>&1 || { $(call apt,postgresql); }
+	@ls $(POSTGRES) >/dev/null 2>&1 \
 	  || echo "PostgreSQL cannot be installed: the tests that need it are skipped" >&2
 apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
@@ -92,6 +96,8 @@ binary:
 
 test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
+	if ls $(POSTGRES) >/dev/null 2>&1; then \
+	  SPRAG_TEST_STORE=postgres $(TEST) -p sprag-tests --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
 
 prove: setup

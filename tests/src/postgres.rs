@@ -30,8 +30,8 @@ while read -r word port; do
     start) "$bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w -s start -o "-p $port $(cat "$folder/options")" ;;
     stop) "$bin/pg_ctl" -D "$folder/data" -w -s -m fast stop ;;
     crash) "$bin/pg_ctl" -D "$folder/data" -w -s -m immediate stop ;;
-    freeze) kill -STOP $(cat "$folder"/data/postmaster.pid | head -1) $(pgrep -P $(head -1 "$folder/data/postmaster.pid")) ;;
-    thaw) kill -CONT $(cat "$folder"/data/postmaster.pid | head -1) $(pgrep -P $(head -1 "$folder/data/postmaster.pid")) ;;
+    demote) touch "$folder/data/standby.signal" ;;
+    promote) "$bin/pg_ctl" -D "$folder/data" -w -s promote ;;
     esac </dev/null >>"$folder/keeper.log" 2>&1 && echo done || echo failed
 done
 "$bin/pg_ctl" -D "$folder/data" -s -m immediate stop >/dev/null 2>&1
@@ -114,14 +114,16 @@ impl Postgres {
         assert!(self.tell("crash"), "the cluster does not end: {}", self.log());
     }
 
-    /// Lets all of its processes stand still, as a machine that hangs would.
-    pub fn freeze(&self) {
-        assert!(self.tell("freeze"), "the cluster cannot be frozen: {}", self.log());
+    /// Makes it a standby, which takes no writes, until it is promoted.
+    pub fn demote(&self) {
+        self.stop();
+        assert!(self.tell("demote"), "the cluster cannot be demoted: {}", self.log());
+        self.restart();
     }
 
-    /// Lets them go on.
-    pub fn thaw(&self) {
-        assert!(self.tell("thaw"), "the cluster cannot be thawed: {}", self.log());
+    /// Makes a standby take writes.
+    pub fn promote(&self) {
+        assert!(self.tell("promote"), "the cluster cannot be promoted: {}", self.log());
     }
 
     /// Where it listens on loopback.

@@ -35,7 +35,7 @@ use crate::timers::{Due, Timers};
 use crate::view::execution_waiting;
 
 /// How long the engine's own work waits after the store refused to write, in milliseconds.
-const STORE_REST_MILLIS: u64 = 500;
+pub(super) const STORE_REST_MILLIS: u64 = 500;
 
 /// The lane cannot go on: the process must stop and recover by reading.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,9 @@ pub struct Lane {
     /// What an earlier process left running and nobody has settled yet. Until then nothing begins.
     pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
-    store_rests_until: Option<Timestamp>,
+    pub(super) store_rests_until: Option<Timestamp>,
+    /// Whether the store went out of reach, so that memory must be derived anew first (see `away.rs`).
+    pub(super) is_away: bool,
     pub(super) started_at: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
@@ -136,6 +138,7 @@ impl Lane {
             pending: Vec::new(),
             lost: VecDeque::new(),
             store_rests_until: None,
+            is_away: false,
             options,
             metrics,
             fence,
@@ -191,10 +194,15 @@ impl Lane {
     }
 
     /// Decides on a batch of commands, commits it, then answers and acts.
-    pub fn tick(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+    pub fn tick(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
         self.now = self.now.max(self.clock.now());
         self.mint = Mint::new(self.now, (self.entropy)());
-        let commands = self.gather_batch(commands)?;
+        if let Err(error) = self.gather_batch(&mut commands) {
+            return self.away(commands, error);
+        }
+        if self.is_away {
+            return Ok(());
+        }
         match self.decide_all(&commands) {
             Ok(replies) => self.commit(commands, replies),
             Err(error) => self.fail(commands, error),
@@ -202,11 +210,12 @@ impl Lane {
     }
 
     /// The commands with the engine's own: what was pending and what is due.
-    fn gather_batch(&mut self, mut commands: Vec<Command>) -> Result<Vec<Command>, Error> {
+    fn gather_batch(&mut self, commands: &mut Vec<Command>) -> Result<(), Error> {
         // Whoever asks, asks the store too; then the engine's own work, which may concern the same executions, goes along.
         if commands.is_empty() && self.store_rests_until.is_some_and(|until| self.now < until) {
-            return Ok(commands);
+            return Ok(());
         }
+        self.reach()?;
         self.timers.refill(self.store.as_mut(), self.fence.shard, self.now)?;
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
@@ -219,9 +228,9 @@ impl Lane {
         let due = self.timers.take_due(self.now, BATCH_MAX);
         let due: Vec<Internal> = due.into_iter().filter_map(|due| self.due(due)).collect();
         commands.extend(due.into_iter().map(|due| Command::own(Request::Internal(due))));
-        self.chores(&mut commands)?;
+        self.chores(commands)?;
         commands.extend(self.job_step(commands.len())?.map(Command::own));
-        Ok(commands)
+        Ok(())
     }
 
     /// What is to be done about something that is due.
@@ -422,7 +431,9 @@ impl Lane {
             detail,
             "the store refused a batch: committing its commands one at a time"
         );
-        self.forget()?;
+        if let Err(error) = self.forget() {
+            return self.away(commands, error);
+        }
         let (lost, others): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| is_lost(&command.request));
         self.lost.extend(lost.into_iter().map(|command| command.request));
         for _ in 0..self.lost.len() {
@@ -444,6 +455,7 @@ impl Lane {
     /// Nothing of the batch was written: memory is read anew, whoever asked is told, the engine's own work waits.
     fn fail(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
         let code = match &error {
+            Error::Away { .. } => return self.away(commands, error),
             Error::Full => Code::StoreFull,
             Error::ReadOnly => Code::StoreReadOnly,
             Error::Refused { .. } => Code::StoreRefused,
@@ -472,8 +484,7 @@ impl Lane {
             return Err(Fatal(error));
         }
         self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
-        self.forget()?;
-        Ok(())
+        self.forget().or_else(|error| self.away(Vec::new(), error))
     }
 
     pub(super) fn shard(&self) -> ShardId {
@@ -499,7 +510,7 @@ impl Lane {
 }
 
 /// Whether a request is about an attempt that an earlier process left running.
-fn is_lost(request: &Request) -> bool {
+pub(super) fn is_lost(request: &Request) -> bool {
     matches!(request, Request::Internal(Internal::Lost(..)))
 }
 

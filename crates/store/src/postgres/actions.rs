@@ -22,7 +22,7 @@ const INSERT: &str = "\
     $8::text[], $9::smallint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::bytea[], $15::text[], \
     $16::bigint[])";
 
-const UPDATE: &str = "\
+pub(super) const UPDATE: &str = "\
     WITH changed AS (UPDATE action AS old SET kind = new.kind, status = new.status, line = new.line, \
     priority = new.priority, run_at = new.run_at, error_kind = new.error_kind, body = new.body, \
     fingerprint = new.fingerprint, died_at = new.died_at \
@@ -48,9 +48,9 @@ macro_rules! select {
     };
 }
 
-const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
+pub(super) const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
 
-const OPEN_OF: &str = select!(
+pub(super) const OPEN_OF: &str = select!(
     " JOIN unnest($1::uuid[], $2::smallint[]) AS wanted (execution, shard) \
      ON action.shard = wanted.shard AND action.execution = wanted.execution \
      WHERE status IN (0, 1, 2, 3) AND status <= 3 ORDER BY action.id"
@@ -58,32 +58,32 @@ const OPEN_OF: &str = select!(
 
 const LIST: &str = select!("");
 
-const READY_AFTER: &str = "\
+pub(super) const READY_AFTER: &str = "\
     SELECT priority, run_at, id, execution FROM action \
     WHERE status = 1 AND shard = $1 AND line = $2 AND priority = $3 AND (run_at, id) > ($4, $5) \
     ORDER BY run_at, id LIMIT $6";
 
-const READY_BELOW: &str = "\
+pub(super) const READY_BELOW: &str = "\
     SELECT priority, run_at, id, execution FROM action \
     WHERE status = 1 AND shard = $1 AND line = $2 AND priority < $3 ORDER BY priority DESC, run_at, id LIMIT $4";
 
 /// Hops from one line to the next, however deep each is.
-const LINES: &str = "\
+pub(super) const LINES: &str = "\
     WITH RECURSIVE hop AS (\
     (SELECT line FROM action WHERE status = 1 AND shard = $1 ORDER BY line LIMIT 1) \
     UNION ALL SELECT (SELECT next.line FROM action AS next WHERE next.status = 1 AND next.shard = $1 \
     AND next.line > hop.line ORDER BY next.line LIMIT 1) FROM hop WHERE hop.line IS NOT NULL) \
     SELECT line FROM hop WHERE line IS NOT NULL ORDER BY line";
 
-const DUE: &str = "\
+pub(super) const DUE: &str = "\
     SELECT id, execution, run_at FROM action \
     WHERE status IN (0, 3) AND shard = $1 AND run_at <= $2 AND (run_at, id) > ($3, $4) ORDER BY run_at, id LIMIT $5";
 
-const RUNNING: &str = "\
+pub(super) const RUNNING: &str = "\
     SELECT id, execution, run_at FROM action \
     WHERE status = 2 AND status <= 3 AND shard = $1 AND id > $2 ORDER BY id LIMIT $3";
 
-const OPEN: &str = "\
+pub(super) const OPEN: &str = "\
     SELECT execution, id FROM action \
     WHERE status = $2 AND status <= 3 AND shard = $1 AND (execution, id) > ($3, $4) ORDER BY execution, id LIMIT $5";
 

@@ -228,3 +228,6 @@ fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<Call<'a>, Error> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

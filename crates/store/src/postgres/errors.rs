@@ -41,6 +41,8 @@ fn classify_said(said: &DbError) -> Error {
         "25006" => Error::ReadOnly,
         // Disk full; a limit that was configured.
         "53100" | "53400" => Error::Full,
+        // Too much at once: a statement that ran out of time or memory, a lock that was not free, a deadlock.
+        "57014" | "53200" | "55P03" | "40001" | "40P01" => Error::Away { detail },
         // Too many connections; a server that ends, starts or recovers; a session that was ended.
         "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Error::Away { detail },
         "XX001" | "XX002" => Error::Corrupt { detail },

@@ -21,7 +21,7 @@ const INSERT: &str = "\
     $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::bytea[], $12::bytea[])";
 
 /// Variables that did not change are not sent, and stay where they are. A value that stays leaves its indexes alone.
-const UPDATE: &str = "\
+pub(super) const UPDATE: &str = "\
     WITH changed AS (UPDATE execution AS old SET version = new.version, status = new.status, \
     sequence = new.sequence, updated_at = new.updated_at, body = new.body, \
     variables = coalesce(new.variables, old.variables) \
@@ -46,11 +46,11 @@ macro_rules! select {
     };
 }
 
-const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
+pub(super) const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
 
 const LIST: &str = select!("");
 
-const HOLDERS: &str = "\
+pub(super) const HOLDERS: &str = "\
     SELECT wanted.machine, wanted.key, execution.id FROM unnest($1::text[], $2::text[]) AS wanted (machine, key) \
     JOIN execution ON execution.machine = wanted.machine AND execution.key = wanted.key \
     AND execution.key IS NOT NULL AND execution.status <= 2";

@@ -10,7 +10,7 @@ use crate::records::HistoryEntry;
 use crate::traits::Error;
 
 /// An entry is added if the one before it is there, or comes with it, or it is the first.
-const APPEND: &str = "\
+pub(super) const APPEND: &str = "\
     WITH added AS (INSERT INTO history (execution, sequence, at, body) \
     SELECT execution, sequence, at, body FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bytea[], $5::boolean[]) \
     AS new (execution, sequence, at, body, follows) \

@@ -18,7 +18,7 @@ const DELETE: &str = "DELETE FROM idempotency WHERE scope = ANY($1::bytea[])";
 
 const GET: &str = "SELECT scope, digest, answer, expires_at FROM idempotency WHERE scope = ANY($1::bytea[])";
 
-const FIRST_TO_EXPIRE: &str =
+pub(super) const FIRST_TO_EXPIRE: &str =
     "SELECT expires_at, scope FROM idempotency WHERE shard = $1 ORDER BY expires_at, scope LIMIT $2";
 
 /// Adds answers, in the place of those that expired.

@@ -21,7 +21,7 @@ const OF: &str = "\
 const LENGTH: &str = "SELECT count(*) FROM inbox WHERE execution = $1";
 
 /// Walks the inboxes that hold something, in the order of their executions, no further than it must.
-const DEFERRED: &str = "\
+pub(super) const DEFERRED: &str = "\
     SELECT waiting.execution FROM \
     (SELECT DISTINCT execution FROM inbox WHERE execution > $2 ORDER BY execution) AS waiting \
     JOIN execution ON execution.id = waiting.execution \

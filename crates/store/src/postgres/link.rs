@@ -224,7 +224,10 @@ async fn prepare(session: &Session, target: &Target, role: Role, before: Option<
         Role::Lane => {
             // After a failover the server may be another than the one that was looked at when the store was opened.
             match server::unsuitable(session, target.allows_unsafe).await? {
-                Some(server::Unsuitable::Standby) => Err(Error::ReadOnly),
+                // It is promoted, or another takes its place.
+                Some(reason @ server::Unsuitable::Standby) => Err(Error::Away {
+                    detail: reason.to_string(),
+                }),
                 Some(reason) => Err(Error::Failed {
                     detail: reason.to_string(),
                 }),
@@ -235,10 +238,10 @@ async fn prepare(session: &Session, target: &Target, role: Role, before: Option<
 }
 
 /// A database that went back in time, as one does that took over without the last commits, must be read anew before
-/// anything is decided.
+/// anything is decided: whoever asks is told once that it was away.
 fn forgot(before: Option<Mark>, now: Option<Mark>) -> Result<(), Error> {
     match (before, now) {
-        (Some(before), Some(now)) if now.number < before.number => Err(Error::Failed {
+        (Some(before), Some(now)) if now.number < before.number => Err(Error::Away {
             detail: format!(
                 "the database lost {} commits that it had confirmed",
                 before.number - now.number

@@ -18,7 +18,7 @@ const GET_NEWEST: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = $1 \
     ORDER BY version DESC LIMIT 1";
 
-const NEWEST: &str = "\
+pub(super) const NEWEST: &str = "\
     SELECT wanted.machine, newest.version FROM unnest($1::text[]) AS wanted (machine) \
     CROSS JOIN LATERAL (SELECT version FROM machine_version WHERE machine_version.machine = wanted.machine \
     ORDER BY version DESC LIMIT 1) AS newest";

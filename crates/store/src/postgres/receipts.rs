@@ -14,7 +14,7 @@ const DELETE: &str = "\
     DELETE FROM receipt USING unnest($1::uuid[], $2::text[]) AS gone (execution, message) \
     WHERE receipt.execution = gone.execution AND receipt.message = gone.message";
 
-const GET: &str = "\
+pub(super) const GET: &str = "\
     SELECT receipt.execution, receipt.message, answer FROM unnest($1::uuid[], $2::text[]) AS wanted (execution, message) \
     JOIN receipt ON receipt.execution = wanted.execution AND receipt.message = wanted.message";
 

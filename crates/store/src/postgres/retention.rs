@@ -9,7 +9,7 @@ use crate::traits::{Aged, AgedPage, Error, first_after};
 /// Walks the ids only as far as they can be old enough. The numbers are those of the statuses: executions from 3 on are
 /// closed, actions up to 3 are open and 5 is dead. Those of other shards are passed over: an index by shard would be one
 /// more for every execution to write, for work that is in no hurry.
-const AGED: &str = "\
+pub(super) const AGED: &str = "\
     SELECT id, sequence, status >= 3 AND updated_at <= $4 AND NOT EXISTS \
     (SELECT 1 FROM action WHERE action.execution = old.id AND (action.status <= 3 OR action.status = 5)) \
     FROM execution AS old WHERE id > $2 AND id < $3 AND shard = $1 ORDER BY id LIMIT $5";

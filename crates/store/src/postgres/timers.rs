@@ -13,15 +13,15 @@ const PUT: &str = "\
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::integer[], $4::smallint[], $5::bigint[], $6::text[]) \
     ON CONFLICT (execution, visit, timer_index) DO UPDATE SET due_at = excluded.due_at, schedule = excluded.schedule";
 
-const DELETE: &str = "\
+pub(super) const DELETE: &str = "\
     DELETE FROM timer USING unnest($1::uuid[], $2::bigint[], $3::integer[]) AS gone (execution, visit, timer_index) \
     WHERE timer.execution = gone.execution AND timer.visit = gone.visit AND timer.timer_index = gone.timer_index";
 
-const OF: &str = "\
+pub(super) const OF: &str = "\
     SELECT execution, visit, timer_index, due_at, schedule FROM timer WHERE execution = ANY($1::uuid[]) \
     ORDER BY execution, visit, timer_index";
 
-const DUE: &str = "\
+pub(super) const DUE: &str = "\
     SELECT execution, visit, timer_index, due_at, schedule FROM timer \
     WHERE shard = $1 AND due_at <= $2 AND (due_at, execution, visit, timer_index) > ($3, $4, $5, $6) \
     ORDER BY due_at, execution, visit, timer_index LIMIT $7";

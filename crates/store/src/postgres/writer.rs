@@ -61,6 +61,12 @@ impl Writer {
                 if newest.number == mark.number {
                     return Ok(());
                 }
+                if newest.number + 1 < mark.number {
+                    // What this was decided on is gone.
+                    return Err(Error::Failed {
+                        detail: "the database lost commits that it had confirmed".to_owned(),
+                    });
+                }
                 mark = newest.next();
                 self.try_commit(fences, mutations, mark)
             });

@@ -19,7 +19,7 @@ mod jobs;
 mod lives;
 mod lock;
 mod machines;
-mod migrations;
+pub(crate) mod migrations;
 mod open;
 mod open_error;
 mod reader;
@@ -32,7 +32,7 @@ mod timers;
 mod writer;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use open::{Options, Store, open};
 pub use open_error::OpenError;
