@@ -41,7 +41,10 @@ fn an_outcome_that_comes_while_the_database_is_away_is_recorded_when_it_is_back(
         sent.store(true, Ordering::SeqCst);
         Reply::json(200, &json!({ "taken": true }))
     });
-    assert_eq!(client.post("/v1/machines", &machine(&site.url("/"))).unwrap().status, 201);
+    assert_eq!(
+        client.post("/v1/machines", &machine(&site.url("/"))).unwrap().status,
+        201
+    );
     let start = json!({ "machine": "call" });
     let started = client.post("/v1/executions", &start).unwrap();
     assert_eq!(started.status, 201, "{started:?}");
@@ -52,7 +55,10 @@ fn an_outcome_that_comes_while_the_database_is_away_is_recorded_when_it_is_back(
     assert_eq!(client.get("/healthz").unwrap().status, 200, "it lives");
     let refused = client.post("/v1/executions", &start).unwrap();
     assert_eq!(refused.status, 503, "{refused:?}");
-    assert!(refused.body["type"].as_str().unwrap().ends_with("store-away"), "{refused:?}");
+    assert!(
+        refused.body["type"].as_str().unwrap().ends_with("store-away"),
+        "{refused:?}"
+    );
     // The answer comes while there is nowhere to put it.
     may_answer.store(true, Ordering::SeqCst);
     wait::until("the answer to be sent", GUARD, || {
@@ -78,7 +84,12 @@ fn a_server_that_starts_on_a_database_ends_the_one_before_it() {
     let url = Postgres::shared().database();
     let first = Product::start_on(&url, &[]).unwrap();
     let mut old = first.client();
-    assert_eq!(old.post("/v1/machines", &machine("http://127.0.0.1:9/")).unwrap().status, 201);
+    assert_eq!(
+        old.post("/v1/machines", &machine("http://127.0.0.1:9/"))
+            .unwrap()
+            .status,
+        201
+    );
     let second = Product::start_on(&url, &[]).unwrap();
     // Whatever the first one still wants to write, it has no right to any more.
     let _ = old.post("/v1/executions", &json!({ "machine": "call" }));
@@ -93,7 +104,9 @@ fn a_database_that_cannot_be_trusted_is_refused_in_one_line() {
     if !Postgres::is_installed() {
         return;
     }
-    let refused = Product::start_on("postgres://sprag@127.0.0.1:1/none", &[]).err().unwrap();
+    let refused = Product::start_on("postgres://sprag@127.0.0.1:1/none", &[])
+        .err()
+        .unwrap();
     assert!(refused.contains("cannot be reached"), "{refused}");
     let cluster = Postgres::start_with("-c synchronous_commit=off");
     let url = cluster.database();

@@ -30,9 +30,9 @@ pub(super) const UPDATE: &str = "\
     $9::text[], $10::smallint[], $11::bigint[], $12::text[], $13::bytea[], $14::text[], $15::bigint[]) \
     AS new (id, execution, machine, action_id, created_at, tags, kind, status, line, priority, run_at, error_kind, body, \
     fingerprint, died_at) \
-    WHERE old.id = new.id AND old.execution = new.execution AND old.machine = new.machine \
-    AND old.action_id = new.action_id AND old.created_at = new.created_at \
-    AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1) \
+    WHERE old.id = new.id AND old.execution IS NOT DISTINCT FROM new.execution \
+    AND old.machine IS NOT DISTINCT FROM new.machine AND old.action_id IS NOT DISTINCT FROM new.action_id \
+    AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1) \
     SELECT CASE WHEN count(*) = $16::bigint THEN 0 \
     ELSE sprag_refuse('SPR01', 'an action that must be there is not') END FROM changed";
 
@@ -41,7 +41,7 @@ const INSERT_TAGS: &str = "INSERT INTO action_tag (tag, action) SELECT DISTINCT 
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT action.id, action.execution, machine, action_id, kind, status, line, priority, run_at, created_at, ",
+            "SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, ",
             "error_kind, tags, body, fingerprint, died_at FROM action",
             $rest
         )
@@ -50,11 +50,14 @@ macro_rules! select {
 
 pub(super) const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
 
-pub(super) const OPEN_OF: &str = select!(
-    " JOIN unnest($1::uuid[], $2::smallint[]) AS wanted (execution, shard) \
-     ON action.shard = wanted.shard AND action.execution = wanted.execution \
-     WHERE status IN (0, 1, 2, 3) AND status <= 3 ORDER BY action.id"
-);
+/// One execution and one status after another, so that each is one place of the index and never a walk along all that is
+/// open.
+pub(super) const OPEN_OF: &str = "\
+    SELECT found.* FROM unnest($1::uuid[], $2::smallint[]) AS wanted (execution, shard) \
+    CROSS JOIN (VALUES (0::smallint), (1), (2), (3)) AS open (status) CROSS JOIN LATERAL \
+    (SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body, \
+    fingerprint, died_at FROM action WHERE action.shard = wanted.shard AND action.execution = wanted.execution \
+    AND action.status = open.status AND action.status <= 3 OFFSET 0) AS found ORDER BY found.id";
 
 const LIST: &str = select!("");
 

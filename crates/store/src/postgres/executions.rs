@@ -20,7 +20,8 @@ const INSERT: &str = "\
     SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::bigint[], $5::text[], $6::smallint[], \
     $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::bytea[], $12::bytea[])";
 
-/// Variables that did not change are not sent, and stay where they are. A value that stays leaves its indexes alone.
+/// Variables that did not change are not sent, and stay where they are. A value that stays leaves its indexes alone. What
+/// must be as it was is compared in a way that tempts the planner to no index but that of the id.
 pub(super) const UPDATE: &str = "\
     WITH changed AS (UPDATE execution AS old SET version = new.version, status = new.status, \
     sequence = new.sequence, updated_at = new.updated_at, body = new.body, \
@@ -28,7 +29,7 @@ pub(super) const UPDATE: &str = "\
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::smallint[], \
     $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[]) \
     AS new (id, machine, key, created_at, tags, version, status, sequence, updated_at, body, variables) \
-    WHERE old.id = new.id AND old.machine = new.machine AND old.key IS NOT DISTINCT FROM new.key \
+    WHERE old.id = new.id AND old.machine IS NOT DISTINCT FROM new.machine AND old.key IS NOT DISTINCT FROM new.key \
     AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1) \
     SELECT CASE WHEN count(*) = $12::bigint THEN 0 \
     ELSE sprag_refuse('SPR01', 'an execution that must be there is not') END FROM changed";

@@ -24,8 +24,8 @@ const LENGTH: &str = "SELECT count(*) FROM inbox WHERE execution = $1";
 pub(super) const DEFERRED: &str = "\
     SELECT waiting.execution FROM \
     (SELECT DISTINCT execution FROM inbox WHERE execution > $2 ORDER BY execution) AS waiting \
-    JOIN execution ON execution.id = waiting.execution \
-    WHERE execution.status = 0 AND execution.shard = $1 ORDER BY waiting.execution LIMIT $3";
+    WHERE (SELECT status = 0 AND shard = $1 FROM execution WHERE execution.id = waiting.execution) \
+    ORDER BY waiting.execution LIMIT $3";
 
 /// Adds inputs.
 pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Call<'a> {

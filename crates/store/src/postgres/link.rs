@@ -35,7 +35,7 @@ const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session
 /// What a lane's session runs with. Its statements look up keys; planned once, while tables are still small, they would
 /// otherwise walk whole tables for as long as nobody analyses them.
 const LANE_SETTINGS: &str = "\
-    -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_hashagg=off \
+    -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_hashagg=off \
     -c plan_cache_mode=force_generic_plan";
 
 /// What a reader's session says first.
@@ -179,10 +179,8 @@ impl Drop for Link {
 }
 
 async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
-    let away = |problem: &tokio_postgres::Error| match problem.as_db_error() {
-        Some(_) => super::errors::classify(problem),
-        None => Error::Away { detail: chain(problem) },
-    };
+    // A server that does not let us in may do so later, when it has recovered or somebody has mended its rights.
+    let away = |problem: &tokio_postgres::Error| Error::Away { detail: chain(problem) };
     let config = configured(&target.config, role);
     // The connection ends when the session is dropped; what it says then, the session's questions say too.
     let client = match &target.tls {

@@ -39,5 +39,6 @@ mod tests;
 pub use address::{Address, AddressError};
 pub use open::{Options, SHARDS, SHARDS_MAX, Store, open};
 pub use open_error::OpenError;
-pub use reader::{Pool, READERS_MAX};
+pub use reader::{Lent, Pool, READERS_MAX};
+pub use server::Unsuitable;
 pub use writer::Writer;

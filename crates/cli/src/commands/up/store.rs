@@ -37,8 +37,7 @@ pub(super) fn open(address: &StoreAddress) -> Result<Opened, Failure> {
 
 fn open_file(path: &Path) -> Result<Opened, Failure> {
     let options = sqlite::Options { path: path.to_owned() };
-    let sqlite::Store { writer, readers } =
-        sqlite::open(&options).map_err(|error| not_opened(&error, error.code()))?;
+    let sqlite::Store { writer, readers } = sqlite::open(&options).map_err(|error| not_opened(&error, error.code()))?;
     opened(writer, Arc::new(readers))
 }
 

@@ -85,7 +85,10 @@ fn a_server_that_may_lose_what_it_confirmed_is_refused_unless_that_is_waived() {
     let cluster = Postgres::shared();
     let url = cluster.database();
     let name = url.rsplit('/').next().unwrap();
-    cluster.sql("postgres", &format!("ALTER DATABASE {name} SET synchronous_commit = off"));
+    cluster.sql(
+        "postgres",
+        &format!("ALTER DATABASE {name} SET synchronous_commit = off"),
+    );
     let refused = open(&options(&url, 1)).err().unwrap();
     assert!(refused.to_string().contains("`synchronous_commit=off`"), "{refused}");
     open(&options(&format!("{url}?unsafe=allow"), 1)).unwrap();
@@ -108,7 +111,10 @@ fn what_cannot_be_reached_or_hold_every_text_is_refused_with_a_remedy() {
     assert!(refused.to_string().contains("ENCODING 'UTF8'"), "{refused}");
     let nobody = cluster.url("postgres").replace("sprag@", "nobody@");
     let refused = open(&options(&nobody, 1)).err().unwrap();
-    assert!(refused.to_string().contains("role \"nobody\" does not exist"), "{refused}");
+    assert!(
+        refused.to_string().contains("role \"nobody\" does not exist"),
+        "{refused}"
+    );
     let none = open(&options(&cluster.url("postgres"), 0)).err().unwrap();
     assert_eq!(none.code(), "shards-invalid");
 }

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use sprag_tests::{Postgres, wait};
@@ -39,7 +39,9 @@ impl Wire {
         let shared = Arc::clone(&mood);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let Ok(server) = TcpStream::connect(server) else { continue };
+                let Ok(server) = TcpStream::connect(server) else {
+                    continue;
+                };
                 let (to, from) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let mood = Arc::clone(&shared);
                 std::thread::spawn(move || requests(from, to, &mood));
@@ -216,9 +218,11 @@ fn commits_that_the_server_lost_are_noticed_before_anything_is_decided() {
     cluster.sql(name, "UPDATE lane SET number = number - 1");
     cluster.stop();
     cluster.restart();
-    wait::until("the loss to be noticed", GUARD, || match opened.store.writer.lines(SHARD) {
-        Err(Error::Away { detail }) => detail.contains("lost 1 commits").then_some(()),
-        result => panic!("it was not noticed: {result:?}"),
+    wait::until("the loss to be noticed", GUARD, || {
+        match opened.store.writer.lines(SHARD) {
+            Err(Error::Away { detail }) => detail.contains("lost 1 commits").then_some(()),
+            result => panic!("it was not noticed: {result:?}"),
+        }
     });
     opened.commit().unwrap();
 }

@@ -10,7 +10,7 @@ use super::super::{actions, executions, history, idempotency, inbox, lanes, mach
 use super::Database;
 use crate::traits::Error;
 
-/// Each statement with the indexes that it must use.
+/// Each statement with the indexes that it must use, and how.
 const STATEMENTS: [(&str, &[&str]); 21] = [
     (lanes::FENCE, &["shard_pkey", "lane_pkey"]),
     (executions::UPDATE, &["execution_pkey"]),
@@ -18,7 +18,14 @@ const STATEMENTS: [(&str, &[&str]); 21] = [
     (executions::HOLDERS, &["execution_key"]),
     (actions::UPDATE, &["action_pkey"]),
     (actions::GET, &["action_pkey"]),
-    (actions::OPEN_OF, &["action_open"]),
+    (
+        actions::OPEN_OF,
+        &[
+            "action_open",
+            "(shard = wanted.shard) AND (status = ",
+            "(execution = wanted.execution)",
+        ],
+    ),
     (actions::READY_AFTER, &["action_ready"]),
     (actions::READY_BELOW, &["action_ready"]),
     (actions::LINES, &["action_ready"]),

@@ -52,7 +52,11 @@ fn each_shard_has_its_own_work_and_all_have_all_of_it() -> Result<(), Error> {
     let fences: Vec<Fence> = (0..SHARDS)
         .map(|shard| lane.acquire(ShardId(shard)))
         .collect::<Result<_, _>>()?;
-    let mutations: Vec<Mutation> = executions.iter().zip(0..).flat_map(|(one, number)| work(one, number)).collect();
+    let mutations: Vec<Mutation> = executions
+        .iter()
+        .zip(0..)
+        .flat_map(|(one, number)| work(one, number))
+        .collect();
     lane.commit(&fences, &mutations)?;
     let mut found = [0; 7];
     for shard in (0..SHARDS).map(ShardId) {
@@ -61,7 +65,11 @@ fn each_shard_has_its_own_work_and_all_have_all_of_it() -> Result<(), Error> {
         }
     }
     assert_eq!(found, [200; 7]);
-    assert_eq!(lane.lines(ShardId(SHARDS))?, Vec::<String>::new(), "beyond the last there is none");
+    assert_eq!(
+        lane.lines(ShardId(SHARDS))?,
+        Vec::<String>::new(),
+        "beyond the last there is none"
+    );
     Ok(())
 }
 
@@ -118,7 +126,9 @@ fn a_shard_that_was_taken_over_is_written_by_its_new_owner_alone() -> Result<(),
     }
     let database = Database::with_shards(4);
     let (mut old, mut new) = (database.store().writer, database.store().writer);
-    let fences: Vec<Fence> = (0..4).map(|shard| old.acquire(ShardId(shard))).collect::<Result<_, _>>()?;
+    let fences: Vec<Fence> = (0..4)
+        .map(|shard| old.acquire(ShardId(shard)))
+        .collect::<Result<_, _>>()?;
     let taken = new.acquire(ShardId(2))?;
     let one = execution(1);
     let insert = [Mutation::InsertExecution(one.clone())];
