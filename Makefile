@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node run test prove bench lint fmt clippy binary
+.PHONY: help setup tools python node postgres run test prove bench lint fmt clippy binary
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -22,6 +22,10 @@ endif
 
 # Tests run a product that can be made to die at any call to its store. Releases hold no such thing.
 FEATURES := --features sprag/failpoints
+
+# Where Debian puts the server, and what of the whole-product tests runs on it once more.
+POSTGRES := /usr/lib/postgresql/*/bin/postgres
+ON_POSTGRES := crash:: webhook:: timers:: once:: external:: failpoints:: streams::
 
 help:
 	@sed -n '2,6p' Makefile
@@ -45,7 +49,7 @@ PRISM := target/tools/prism/5.14.2
 TYPESCRIPT := target/tools/typescript/5.9.3
 PROMETHEUS := target/tools/prometheus/0.26.0
 OPENTELEMETRY := target/tools/opentelemetry/1.45.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT)
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) postgres
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
@@ -66,6 +70,11 @@ python:
 	@python3 -c 'import ensurepip, venv' 2>/dev/null || $(call apt,python3 python3-venv)
 node:
 	@command -v npm >/dev/null || $(call apt,nodejs npm)
+# The server alone: tests make clusters of their own, so Debian's need not run.
+postgres:
+	@ls $(POSTGRES) >/dev/null 2>&1 || { $(call apt,postgresql); }
+	@ls $(POSTGRES) >/dev/null 2>&1 \
+	  || echo "PostgreSQL cannot be installed: the tests that need it are skipped" >&2
 apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
 run: setup
@@ -87,6 +96,8 @@ binary:
 
 test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
+	if ls $(POSTGRES) >/dev/null 2>&1; then \
+	  SPRAG_TEST_STORE=postgres $(TEST) -p sprag-tests --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
 
 prove: setup

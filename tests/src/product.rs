@@ -1,5 +1,6 @@
 //! The product as a child process: started as a user would, killed as an outage would.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
 
 use crate::client::Client;
+use crate::postgres::Postgres;
 use crate::wait;
 
 /// How long a start may take before it counts as hung.
@@ -35,6 +37,20 @@ pub fn binary(name: &str) -> PathBuf {
     program
 }
 
+/// The variable that says on what products run: `postgres`, or files where it is not set.
+const STORE: &str = "SPRAG_TEST_STORE";
+
+/// The store that a path stands for: a file there, or a database that is the path's for as long as this process lives.
+fn store_url(path: &Path) -> String {
+    static DATABASES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    if std::env::var_os(STORE).is_none_or(|store| store != "postgres") {
+        return format!("sqlite:{}", path.display());
+    }
+    let mut databases = DATABASES.lock().unwrap_or_else(PoisonError::into_inner);
+    let database = databases.entry(path.to_owned());
+    database.or_insert_with(|| Postgres::shared().database()).clone()
+}
+
 /// A running server.
 pub struct Product {
     child: Child,
@@ -53,21 +69,25 @@ impl Product {
 
     /// The same, giving what it printed last when it ends instead of starting.
     pub fn try_start(store: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
+        Self::start_on(&store_url(store), environment)
+    }
+
+    /// Starts `sprag up` on the store that a URL names.
+    pub fn start_on(url: &str, environment: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = Command::new(binary("sprag"));
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--store"])
-            .arg(format!("sqlite:{}", store.display()))
+            .args(["up", "--listen", "127.0.0.1:0", "--store", url])
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
             .envs(environment.iter().copied());
         Self::spawn(command)
     }
 
-    /// The same at a certain address: after one that listened there has ended.
+    /// Starts it at a certain address: after one that listened there has ended.
     pub fn start_at(store: &Path, listen: SocketAddr, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(binary("sprag"));
         command
             .args(["up", "--listen", &listen.to_string(), "--store"])
-            .arg(format!("sqlite:{}", store.display()))
+            .arg(store_url(store))
             .envs(environment.iter().copied());
         Self::spawn(command).unwrap_or_else(|line| panic!("the server did not start again: {line}"))
     }
@@ -77,7 +97,7 @@ impl Product {
         let mut command = Command::new(binary("sprag"));
         command
             .args(["up", "--listen", "127.0.0.1:0", "--store"])
-            .arg(format!("sqlite:{}", store.display()))
+            .arg(store_url(store))
             .arg("--config")
             .arg(config)
             .envs(environment.iter().copied());

@@ -19,6 +19,7 @@ mod metrics;
 mod mint;
 mod once;
 mod openapi;
+mod postgres;
 mod seed_defects;
 mod sleeping;
 mod streams;

@@ -464,6 +464,8 @@ codes! {
     StoreFull = "store-full", 503;
     /// The store is read-only.
     StoreReadOnly = "store-read-only", 503;
+    /// The store is out of reach.
+    StoreAway = "store-away", 503;
     /// The store refused a record: a bug.
     StoreRefused = "store-refused", 500;
     /// The store failed.

@@ -445,6 +445,7 @@ impl Handle {
         });
         match task.await {
             Ok(Ok(value)) => Ok(value),
+            Ok(Err(error @ Error::Away { .. })) => Err(Refusal::new(Code::StoreAway, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
             Err(_) => Err(Refusal::new(Code::StoreFailed, "a read did not come back")),
         }

@@ -10,8 +10,10 @@ pub mod conformance;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 pub mod memory;
+pub mod postgres;
 pub mod records;
 mod rows;
+mod search;
 pub mod sqlite;
 pub mod traits;
 

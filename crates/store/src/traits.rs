@@ -176,6 +176,12 @@ pub enum Error {
     /// The store can be read, not written. Nothing of the commit was written.
     #[error("the store is read-only")]
     ReadOnly,
+    /// The database is out of reach. Whether a commit was written shows once it is back; until then nothing can be read.
+    #[error("the database is out of reach: {detail}")]
+    Away {
+        /// What was tried, and what came of it.
+        detail: String,
+    },
     /// A flush failed, so nobody knows what is on disk: the process must stop and recover by reading.
     #[error("the disk failed: {detail}")]
     Disk {

@@ -48,7 +48,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         listen: None,
     };
     let settings = Settings::load(&given, &Environment::process())?;
-    let StoreAddress::Sqlite(path) = &settings.store;
+    let StoreAddress::Sqlite(path) = &settings.store else {
+        let detail = "only a file is restored from a backup; a PostgreSQL database is restored by `pg_restore`";
+        return Err(Failure::invalid(detail).into());
+    };
     let mut restoring = restore(&Restore {
         from: file,
         to: path,

@@ -63,7 +63,10 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_STORE",
         kind: Kind::Text,
         default: Some("\"sqlite:./sprag.db\""),
-        about: &["Where everything is remembered: `sqlite:PATH`, a file on a local disk."],
+        about: &[
+            "Where everything is remembered: `sqlite:PATH`, a file on a local disk,",
+            "or `postgres://USER@HOST/DATABASE`.",
+        ],
     },
     Key {
         section: "outbound",

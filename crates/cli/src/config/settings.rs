@@ -11,6 +11,7 @@ use sprag_runners::exec::{self, Exec};
 use sprag_runners::mint::{self, BlockchainMint};
 use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
+use sprag_store::postgres;
 
 use super::alerts;
 use super::environment::Environment;
@@ -44,6 +45,8 @@ pub(crate) struct Given<'a> {
 pub(crate) enum StoreAddress {
     /// A file.
     Sqlite(PathBuf),
+    /// A database on a server.
+    Postgres(Box<postgres::Address>),
 }
 
 impl StoreAddress {
@@ -51,6 +54,7 @@ impl StoreAddress {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Sqlite(_) => "sqlite",
+            Self::Postgres(_) => "postgres",
         }
     }
 }
@@ -59,6 +63,7 @@ impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(address) => address.fmt(f),
         }
     }
 }
@@ -273,12 +278,12 @@ impl Check<'_> {
 }
 
 fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
-    if ["postgres:", "postgresql:"]
-        .iter()
-        .any(|scheme| text.starts_with(scheme))
-    {
-        let detail = "PostgreSQL is not available yet".to_owned();
-        return Err((detail, "use `sqlite:PATH`, a file on a local disk".to_owned()));
+    if postgres::Address::is_meant(text) {
+        let remedy = || "write `postgres://USER@HOST/DATABASE`; see docs/postgresql.md".to_owned();
+        let address = text.parse::<postgres::Address>();
+        return address
+            .map(|address| StoreAddress::Postgres(Box::new(address)))
+            .map_err(|error| (error.to_string(), remedy()));
     }
     match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         Some(path) => Ok(StoreAddress::Sqlite(PathBuf::from(
@@ -286,7 +291,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
         ))),
         None => Err((
             format!("`{text}` is no store"),
-            "write `sqlite:PATH`, as in `sqlite:./sprag.db`".to_owned(),
+            "write `sqlite:PATH`, as in `sqlite:./sprag.db`, or `postgres://USER@HOST/DATABASE`".to_owned(),
         )),
     }
 }

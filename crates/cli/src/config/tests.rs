@@ -125,13 +125,17 @@ fn a_wrong_value_names_the_layer_it_came_from() {
 }
 
 #[test]
-fn postgres_is_refused_in_plain_words() {
-    let given = Given {
-        store: Some("postgres://localhost/sprag"),
+fn a_database_is_named_by_its_url_and_shown_without_its_password() {
+    let given = |store| Given {
+        store: Some(store),
         ..Given::default()
     };
-    let problems = refused("", &[], given);
-    assert!(problems[0].detail.contains("not available yet"), "{problems:?}");
+    let settings = settings("", &[], given("postgres://sprag:hidden@db.example/sprag")).unwrap();
+    assert_eq!(settings.store.kind(), "postgres");
+    assert_eq!(settings.store.to_string(), "postgres://sprag@db.example/sprag");
+    let problems = refused("", &[], given("postgres://db.example/sprag?sslmode=maybe"));
+    assert!(problems[0].detail.contains("`maybe`"), "{problems:?}");
+    assert!(problems[0].remedy.contains("docs/postgresql.md"), "{problems:?}");
 }
 
 #[test]

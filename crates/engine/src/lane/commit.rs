@@ -71,7 +71,7 @@ impl Lane {
         self.unlearn(&batch);
         match self.landing()? {
             Landed::Durable => self.fail(commands, error),
-            Landed::Undone => self.decide_and_write(commands),
+            Landed::Undone => self.again(commands),
         }
     }
 
@@ -89,9 +89,17 @@ impl Lane {
             }
             result => match self.end(*before, result)? {
                 Landed::Durable => self.write(decided, mutations),
-                Landed::Undone => self.decide_and_write(decided.commands),
+                Landed::Undone => self.again(decided.commands),
             },
         }
+    }
+
+    /// Decides commands once more, from what is stored, if that can be known.
+    fn again(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+        if self.is_away {
+            return self.still_away(commands);
+        }
+        self.decide_and_write(commands)
     }
 
     /// The open batch as mutations, and what follows from it as of now.
@@ -202,6 +210,7 @@ impl Lane {
     /// The store, to read from while nothing has been decided: after all that is under way.
     pub(super) fn rested(&mut self) -> Result<&mut dyn LaneStore, Error> {
         self.come_to_rest().map_err(|fatal| fatal.0)?;
+        self.reach()?;
         self.store.get()
     }
 
@@ -267,7 +276,9 @@ impl Lane {
             "the store refused a batch: committing its commands one at a time"
         );
         self.unlearn(&refused.batch);
-        self.forget()?;
+        if let Err(error) = self.forget() {
+            return self.away(refused.commands, error);
+        }
         let commands = refused.commands.into_iter();
         let (lost, others): (Vec<_>, Vec<_>) = commands.partition(|command| is_lost(&command.request));
         self.lost.extend(lost.into_iter().map(|command| command.request));
@@ -288,6 +299,7 @@ impl Lane {
     /// Nothing of the batch was written: memory is read anew, whoever asked is told, the engine's own work waits.
     fn fail(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
         let code = match &error {
+            Error::Away { .. } => return self.away(commands, error),
             Error::Full => Code::StoreFull,
             Error::ReadOnly => Code::StoreReadOnly,
             Error::Refused { .. } => Code::StoreRefused,
@@ -316,8 +328,7 @@ impl Lane {
             return Err(Fatal(error));
         }
         self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
-        self.forget()?;
-        Ok(())
+        self.forget().or_else(|error| self.away(Vec::new(), error))
     }
 }
 
@@ -341,7 +352,7 @@ fn is_everyday(request: &Request) -> bool {
 }
 
 /// Whether a request is about an attempt that an earlier process left running.
-fn is_lost(request: &Request) -> bool {
+pub(super) fn is_lost(request: &Request) -> bool {
     matches!(request, Request::Internal(Internal::Lost(..)))
 }
 

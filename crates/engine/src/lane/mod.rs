@@ -1,6 +1,7 @@
 //! The lane: one writer that decides, remembers, and hands due work on. The heart of the engine.
 
 mod alerts;
+mod away;
 mod batch;
 mod cache;
 mod chores;

@@ -65,16 +65,25 @@ impl Lane {
         self.cache.clear();
         self.timers = Timers::new();
         self.dispatcher.forget();
+        self.pending.retain(is_kept);
         let held = self.dispatcher.leases.take();
+        let derived = self.derive(&held);
+        if derived.is_err() {
+            // The store cannot be read now; what programs hold is known from here alone until it can.
+            held.into_values().for_each(|held| self.dispatcher.leases.hold(held));
+        }
+        derived
+    }
+
+    /// What is stored of switches, attempts under way and lines.
+    fn derive(&mut self, held: &BTreeMap<AttemptId, Held>) -> Result<(), Error> {
         self.read_control()?;
-        let kept: Vec<Request> = self.pending.drain(..).filter(is_kept).collect();
         for found in self.all_running()? {
-            self.readopt(found.action, &held)?;
+            self.readopt(found.action, held)?;
         }
         for line in self.store.get()?.lines(self.fence.shard)? {
             self.dispatcher.know(&line);
         }
-        self.pending = kept;
         Ok(())
     }
 

@@ -102,6 +102,8 @@ pub struct Lane {
     pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
     pub(super) store_rests_until: Option<Timestamp>,
+    /// Whether the store went out of reach, so that memory must be derived anew first (see `away.rs`).
+    pub(super) is_away: bool,
     pub(super) started_at: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
@@ -150,6 +152,7 @@ impl Lane {
             pending: Vec::new(),
             lost: VecDeque::new(),
             store_rests_until: None,
+            is_away: false,
             options,
             metrics,
             fence,
@@ -204,7 +207,7 @@ impl Lane {
 
     /// Decides on commands, together with what is due. They are written at once, unless a batch is being written still: then
     /// they are the beginning of the next one.
-    pub fn tick(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+    pub fn tick(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
         if !may_overlap(&commands) {
             self.come_to_rest()?;
         }
@@ -213,21 +216,27 @@ impl Lane {
         }
         self.now = self.now.max(self.clock.now());
         self.mint = Mint::new(self.now, (self.entropy)());
-        let commands = self.gather_batch(commands)?;
+        if let Err(error) = self.gather_batch(&mut commands) {
+            return self.away(commands, error);
+        }
         if !may_overlap(&commands) {
             self.come_to_rest()?;
+        }
+        if self.is_away {
+            return self.still_away(commands);
         }
         self.decide_and_write(commands)
     }
 
     /// The commands with the engine's own: what was pending and what is due.
-    fn gather_batch(&mut self, mut commands: Vec<Command>) -> Result<Vec<Command>, Error> {
+    fn gather_batch(&mut self, commands: &mut Vec<Command>) -> Result<(), Error> {
         // Whoever asks, asks the store too; then the engine's own work, which may concern the same executions, goes along.
         if commands.is_empty() && self.store_rests_until.is_some_and(|until| self.now < until) {
-            return Ok(commands);
+            return Ok(());
         }
+        self.reach()?;
         if self.timers.is_hungry(self.now) {
-            self.come_to_rest().map_err(|fatal| fatal.0)?;
+            self.rested()?;
             self.timers.refill(self.store.get()?, self.fence.shard, self.now)?;
         }
         for line in self.dispatcher.hungry() {
@@ -241,9 +250,9 @@ impl Lane {
         let due = self.timers.take_due(self.now, BATCH_MAX);
         let due: Vec<Internal> = due.into_iter().filter_map(|due| self.due(due)).collect();
         commands.extend(due.into_iter().map(|due| Command::own(Request::Internal(due))));
-        self.chores(&mut commands)?;
+        self.chores(commands)?;
         commands.extend(self.job_step(commands.len())?.map(Command::own));
-        Ok(commands)
+        Ok(())
     }
 
     /// What is to be done about something that is due.

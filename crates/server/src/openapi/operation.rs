@@ -331,6 +331,7 @@ impl Operation {
         self.refuses([
             command::Code::Overloaded,
             command::Code::ShuttingDown,
+            command::Code::StoreAway,
             command::Code::StoreFailed,
         ])
     }

@@ -61,6 +61,7 @@ pages! {
     "signature-invalid"
     "simulation-too-large"
     "status-conflict"
+    "store-away"
     "store-failed"
     "store-full"
     "store-read-only"

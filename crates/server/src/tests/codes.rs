@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 30] = [
+const ELSEWHERE: [(&str, &str); 31] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -32,6 +32,7 @@ const ELSEWHERE: [(&str, &str); 30] = [
     ("shutting-down", "edges"),
     ("signature-invalid", "hooks"),
     ("simulation-too-large", "tools"),
+    ("store-away", "faulty"),
     ("store-failed", "faulty"),
     ("store-full", "faulty"),
     ("store-read-only", "faulty"),

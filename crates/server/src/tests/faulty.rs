@@ -26,6 +26,7 @@ enum Mood {
     Refusing,
     Stalled,
     Unreadable,
+    Away,
 }
 
 /// A store in memory that fails when it is told to.
@@ -41,6 +42,10 @@ impl Faulty {
         self.mood.1.notify_all();
     }
 
+    fn reaches(&self) -> Result<(), Error> {
+        if self.mood() == Mood::Away { Err(away()) } else { Ok(()) }
+    }
+
     fn mood(&self) -> Mood {
         *self.mood.0.lock().unwrap()
     }
@@ -53,6 +58,7 @@ impl Faulty {
         match self.mood() {
             Mood::Full => Err(Error::Full),
             Mood::ReadOnly => Err(Error::ReadOnly),
+            Mood::Away => Err(away()),
             Mood::Refusing if is_start => Err(Error::Refused {
                 detail: "no".to_owned(),
             }),
@@ -66,8 +72,15 @@ impl Faulty {
     }
 }
 
+fn away() -> Error {
+    Error::Away {
+        detail: "nobody answers".to_owned(),
+    }
+}
+
 impl LaneStore for Faulty {
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        self.reaches()?;
         self.inner.load(wanted)
     }
 
@@ -124,6 +137,7 @@ impl LaneStore for Faulty {
     }
 
     fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        self.reaches()?;
         self.inner.facts(kind)
     }
 
@@ -164,6 +178,7 @@ impl Readers for Faulty {
             Mood::Unreadable => Err(Error::Failed {
                 detail: "no".to_owned(),
             }),
+            Mood::Away => Err(away()),
             _ => Ok(Box::new(self.inner.clone())),
         }
     }
@@ -200,6 +215,28 @@ async fn a_store_that_cannot_write_refuses_and_recovers() {
         );
     }
     world.post("/v1/executions", &start).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_store_out_of_reach_is_told_at_once_and_all_goes_on_when_it_is_back() {
+    let store = Faulty::default();
+    let world = world(&store).await;
+    let start = json!({"machine": "order", "key": "A", "variables": {"amount": 1}});
+    world.post("/v1/executions", &start).await.expect(201);
+    store.is_now(Mood::Away);
+    for _ in 0..2 {
+        let refused = world.post("/v1/executions", &start).await;
+        refused.problem("store-away");
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+    world.get("/v1/executions").await.problem("store-away");
+    world.get("/readyz").await.problem("not-ready");
+    world.get("/healthz").await.expect(200);
+    store.is_now(Mood::Well);
+    world.get("/readyz").await.expect(200);
+    world.post("/v1/executions", &start).await.problem("key-in-use");
+    let other = json!({"machine": "order", "key": "B", "variables": {"amount": 1}});
+    world.post("/v1/executions", &other).await.expect(201);
 }
 
 #[tokio::test]

@@ -133,6 +133,12 @@ fn claim(connection: &Connection, path: &Path, schema: &Schema) -> Result<(), Op
     connection.execute_batch(CREATE).map_err(sqlite)
 }
 
+/// The numbers and names of all steps.
+#[cfg(test)]
+pub(crate) fn known() -> Vec<(u32, &'static str)> {
+    MIGRATIONS.iter().map(|known| (known.version, known.name)).collect()
+}
+
 fn recorded(connection: &Connection) -> rusqlite::Result<Vec<(u32, String)>> {
     connection
         .prepare(RECORDED)?

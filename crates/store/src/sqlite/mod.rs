@@ -21,7 +21,7 @@ mod jobs;
 mod lives;
 mod lock;
 mod machines;
-mod migrations;
+pub(crate) mod migrations;
 mod open;
 mod open_error;
 mod own;
@@ -35,7 +35,7 @@ mod timers;
 mod writer;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use migrations::{Migration, Schema};
 pub use open::{Options, Store, open};

@@ -14,10 +14,11 @@ use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use self::render::Sql;
-pub(super) use self::walk::{Bounds, Table, Walk, walks};
+pub(super) use self::walk::{Walk, walks};
 use super::columns::limit;
 use super::{actions, executions};
 use crate::records::{Action, Execution};
+pub(super) use crate::search::{Bounds, Table};
 use crate::traits::{Counted, Found, Search};
 
 /// Rows that a page looks at where an index leads to them: they may lie anywhere in the file, one in each of its pages,
@@ -149,10 +150,15 @@ fn narrowest<I>(connection: &Connection, table: Table, search: &Search<I>, bound
     Ok(best.1)
 }
 
+/// The parameters of a range of ids.
+fn range(bounds: &Bounds) -> [Value; 2] {
+    bounds.ids().map(|id| Value::Blob(id.to_vec()))
+}
+
 /// How many entries a walk has, counted up to a bound.
 pub(super) fn probe(walk: &Walk, bounds: &Bounds, most: usize) -> (String, Vec<Value>) {
     let mut values = walk.values.clone();
-    values.extend(bounds.values());
+    values.extend(range(bounds));
     values.push(Value::Integer(limit(most)));
     let Walk { index, place, id, .. } = walk;
     let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {place} AND {id} >= ? AND {id} <= ? LIMIT ?)");
@@ -172,7 +178,7 @@ pub(super) fn statement(
         mut values,
     } = Sql::of(table, condition);
     values.extend(walk.values.iter().cloned());
-    values.extend(bounds.values());
+    values.extend(range(bounds));
     values.push(Value::Integer(limit(scan)));
     let Walk { from, place, id, .. } = walk;
     let sql = format!(

@@ -16,12 +16,12 @@ use crate::Memory;
 use crate::conformance::{self, Subject};
 use crate::traits::{Error, LaneStore, Reader};
 
-struct File {
+pub(crate) struct File {
     directory: TempDir,
 }
 
 impl File {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
         }

@@ -31,7 +31,7 @@ pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
     } = parts;
     let requirements = Requirements {
         store: store.lane,
-        readers: Arc::new(store.readers),
+        readers: store.readers,
         clock,
         entropy: Box::new(entropy),
         secrets: Arc::new(Asked(secrets)),

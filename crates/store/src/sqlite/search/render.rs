@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
 
-use super::walk::Table;
+use crate::search::Table;
 
 /// A piece of a statement with the values of its parameters, in order.
 pub(super) struct Sql {

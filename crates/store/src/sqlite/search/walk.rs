@@ -2,12 +2,11 @@
 
 use rusqlite::types::Value;
 use sprag_core::action::Status;
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
-use sprag_core::ids::{ActionId, Slot};
-use sprag_core::time::Timestamp;
+use sprag_core::filter::{Condition, Field, Relation, Test};
 
 use super::render::value;
 use crate::records::ExecutionStatus;
+use crate::search::{Table, statuses};
 
 /// The greatest number of an open execution's status.
 const EXECUTION_OPEN_MAX: i64 = ExecutionStatus::Failed as i64;
@@ -17,48 +16,6 @@ const DEAD: i64 = Status::Dead as i64;
 /// The least number of what ended and neither succeeded nor waits for a person.
 const OVER_MIN: i64 = Status::Cancelled as i64;
 const CANCELLED: i64 = ExecutionStatus::Cancelled as i64;
-/// The greatest instant that an id can hold.
-const ID_MILLIS_MAX: i64 = (1 << 48) - 1;
-
-/// What is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sqlite) enum Table {
-    Execution,
-    Action,
-}
-
-impl Table {
-    /// The column that holds a field.
-    pub(super) fn column(self, field: Field) -> Option<&'static str> {
-        match (self, field) {
-            (Self::Execution, Field::Id) => Some("execution.id"),
-            (Self::Action, Field::Id) => Some("action.id"),
-            (_, Field::Machine) => Some("machine"),
-            (_, Field::Status) => Some("status"),
-            (_, Field::CreatedAt) => Some("created_at"),
-            (Self::Execution, Field::Version) => Some("version"),
-            (Self::Execution, Field::Key) => Some("key"),
-            (Self::Execution, Field::UpdatedAt) => Some("updated_at"),
-            (Self::Action, Field::ActionId) => Some("action_id"),
-            (Self::Action, Field::Type) => Some("kind"),
-            (Self::Action, Field::ExecutionId) => Some("action.execution"),
-            (Self::Action, Field::ErrorType) => Some("error_kind"),
-            (Self::Action, Field::Priority) => Some("priority"),
-            (Self::Action, Field::RunAt) => Some("run_at"),
-            (Self::Action, Field::Fingerprint) => Some("fingerprint"),
-            (Self::Action, Field::DiedAt) => Some("died_at"),
-            _ => None,
-        }
-    }
-
-    /// The column that holds the tags.
-    pub(super) fn tags(self) -> &'static str {
-        match self {
-            Self::Execution => "execution.tags",
-            Self::Action => "action.tags",
-        }
-    }
-}
 
 /// A part of an index.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,75 +168,4 @@ fn open(from: &'static str, id: &'static str, statuses: Option<&[i64]>, most: i6
         several => format!("status IN ({}) AND status <= {most}", several.join(", ")),
     };
     Some(Walk::new(from, &place, id, &[]))
-}
-
-/// The statuses that a test leaves.
-fn statuses(test: &Test) -> Option<Vec<i64>> {
-    let is_meant = test.field == Field::Status && matches!(test.relation, Relation::Equal | Relation::In);
-    let number = |constant: &Constant| match constant {
-        Constant::Number(number) => Some(*number),
-        Constant::Text(_) | Constant::Id(_) => None,
-    };
-    let mut numbers: Vec<i64> = test.constants.iter().map(number).collect::<Option<_>>()?;
-    numbers.sort_unstable();
-    numbers.dedup();
-    is_meant.then_some(numbers)
-}
-
-/// The ids in question, first and last. They follow from instants too, because an id bears that of its creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sqlite) struct Bounds {
-    first: u128,
-    last: u128,
-}
-
-impl Bounds {
-    /// The ids that a condition allows, before `before`; none when that leaves nothing.
-    pub(in crate::sqlite) fn of(condition: &Condition, before: Option<[u8; 16]>) -> Option<Self> {
-        let last = match before {
-            Some(before) => u128::from_be_bytes(before).checked_sub(1)?,
-            None => u128::MAX,
-        };
-        let mut bounds = Self { first: 0, last };
-        for test in condition.required() {
-            match test.field {
-                Field::CreatedAt => bounds.created(test),
-                Field::Id => bounds.id(test),
-                _ => {}
-            }
-        }
-        (bounds.first <= bounds.last).then_some(bounds)
-    }
-
-    fn created(&mut self, test: &Test) {
-        let Some((first, last)) = test.instants() else { return };
-        let id = |at: Timestamp, slot, entropy| {
-            let at = Timestamp::from_millis(at.as_millis().clamp(0, ID_MILLIS_MAX));
-            u128::from_be_bytes(ActionId::compose(at, slot, entropy).to_bytes())
-        };
-        self.narrow(id(first, Slot(0), 0), id(last, Slot(u16::MAX), u64::MAX));
-    }
-
-    fn id(&mut self, test: &Test) {
-        let [Constant::Id(id)] = test.constants.as_slice() else {
-            return;
-        };
-        let id = u128::from_be_bytes(*id);
-        match test.relation {
-            Relation::Equal | Relation::In => self.narrow(id, id),
-            Relation::Less | Relation::LessOrEqual => self.narrow(0, id),
-            Relation::Greater | Relation::GreaterOrEqual => self.narrow(id, u128::MAX),
-            Relation::NotEqual => {}
-        }
-    }
-
-    fn narrow(&mut self, first: u128, last: u128) {
-        self.first = self.first.max(first);
-        self.last = self.last.min(last);
-    }
-
-    /// As the parameters of a range.
-    pub(super) fn values(&self) -> [Value; 2] {
-        [self.first, self.last].map(|id| Value::Blob(id.to_be_bytes().to_vec()))
-    }
 }

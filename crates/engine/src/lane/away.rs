@@ -1,0 +1,57 @@
+//! While the store is out of reach, as a database on the network may be.
+//!
+//! Whoever asks is told at once. Attempts that are under way go on, and their outcomes wait here: nothing else can bring
+//! them back. Nothing new begins. Once the store answers again, memory is derived anew before anything is decided, because
+//! nobody knows whether the last commit landed.
+
+use sprag_store::Error;
+
+use super::commit::{is_kept, is_lost};
+use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
+use crate::command::{Code, Command, Refusal};
+
+impl Lane {
+    /// Derives memory anew, if the store was out of reach.
+    pub(super) fn reach(&mut self) -> Result<(), Error> {
+        if self.is_away {
+            self.forget()?;
+            self.is_away = false;
+            tracing::info!("the store is back: going on from what it holds");
+        }
+        Ok(())
+    }
+
+    /// The store went out of reach while these commands were on their way to be decided.
+    pub(super) fn still_away(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let detail = "the batch before met it so".to_owned();
+        self.away(commands, Error::Away { detail })
+    }
+
+    /// A batch that met a store out of reach; any other failure of a read is the end.
+    pub(super) fn away(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
+        if !matches!(error, Error::Away { .. }) {
+            return Err(Fatal(error));
+        }
+        if !self.is_away {
+            tracing::error!(%error, "nothing can be decided until the store is back");
+            self.metrics.commits_failed.add(1);
+        }
+        self.is_away = true;
+        self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
+        for Command { request, reply, .. } in commands {
+            match reply {
+                Some(sender) => {
+                    // Whoever asked may have gone.
+                    let _ = sender.send(Err(Refusal::new(Code::StoreAway, error.to_string())));
+                }
+                None if is_lost(&request) => self.lost.push_back(request),
+                None if is_kept(&request) => self.pending.push(request),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! Actions: the table is the queue.
+//!
+//! Execution, machine, action id, tags and time of creation never change: an update that names others finds no row, and is
+//! refused. The numbers in the statements are those of `sprag_core::action::Status`; they are written out, because only
+//! then does the planner see that a partial index holds them.
+
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::columns::{Id, action_id, as_wanted, column, execution_id, instant, limit, number, read_tags, shard, tags};
+use super::search::Filter;
+use super::session::{Call, Session, count, list};
+use crate::records::Action;
+use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef, Window};
+
+const INSERT: &str = "\
+    INSERT INTO action (id, execution, shard, machine, action_id, kind, status, line, priority, run_at, created_at, \
+    error_kind, tags, body, fingerprint, died_at) \
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::text[], $6::text[], $7::smallint[], \
+    $8::text[], $9::smallint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::bytea[], $15::text[], \
+    $16::bigint[])";
+
+pub(super) const UPDATE: &str = "\
+    WITH changed AS (UPDATE action AS old SET kind = new.kind, status = new.status, line = new.line, \
+    priority = new.priority, run_at = new.run_at, error_kind = new.error_kind, body = new.body, \
+    fingerprint = new.fingerprint, died_at = new.died_at \
+    FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::smallint[], \
+    $9::text[], $10::smallint[], $11::bigint[], $12::text[], $13::bytea[], $14::text[], $15::bigint[]) \
+    AS new (id, execution, machine, action_id, created_at, tags, kind, status, line, priority, run_at, error_kind, body, \
+    fingerprint, died_at) \
+    WHERE old.id = new.id AND old.execution IS NOT DISTINCT FROM new.execution \
+    AND old.machine IS NOT DISTINCT FROM new.machine AND old.action_id IS NOT DISTINCT FROM new.action_id \
+    AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1) \
+    SELECT CASE WHEN count(*) = $16::bigint THEN 0 \
+    ELSE sprag_refuse('SPR01', 'an action that must be there is not') END FROM changed";
+
+const INSERT_TAGS: &str = "INSERT INTO action_tag (tag, action) SELECT DISTINCT * FROM unnest($1::text[], $2::uuid[])";
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, ",
+            "error_kind, tags, body, fingerprint, died_at FROM action",
+            $rest
+        )
+    };
+}
+
+pub(super) const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
+
+/// One execution and one status after another, so that each is one place of the index and never a walk along all that is
+/// open.
+pub(super) const OPEN_OF: &str = "\
+    SELECT found.* FROM unnest($1::uuid[], $2::smallint[]) AS wanted (execution, shard) \
+    CROSS JOIN (VALUES (0::smallint), (1), (2), (3)) AS open (status) CROSS JOIN LATERAL \
+    (SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body, \
+    fingerprint, died_at FROM action WHERE action.shard = wanted.shard AND action.execution = wanted.execution \
+    AND action.status = open.status AND action.status <= 3 OFFSET 0) AS found ORDER BY found.id";
+
+const LIST: &str = select!("");
+
+pub(super) const READY_AFTER: &str = "\
+    SELECT priority, run_at, id, execution FROM action \
+    WHERE status = 1 AND shard = $1 AND line = $2 AND priority = $3 AND (run_at, id) > ($4, $5) \
+    ORDER BY run_at, id LIMIT $6";
+
+pub(super) const READY_BELOW: &str = "\
+    SELECT priority, run_at, id, execution FROM action \
+    WHERE status = 1 AND shard = $1 AND line = $2 AND priority < $3 ORDER BY priority DESC, run_at, id LIMIT $4";
+
+/// Hops from one line to the next, however deep each is.
+pub(super) const LINES: &str = "\
+    WITH RECURSIVE hop AS (\
+    (SELECT line FROM action WHERE status = 1 AND shard = $1 ORDER BY line LIMIT 1) \
+    UNION ALL SELECT (SELECT next.line FROM action AS next WHERE next.status = 1 AND next.shard = $1 \
+    AND next.line > hop.line ORDER BY next.line LIMIT 1) FROM hop WHERE hop.line IS NOT NULL) \
+    SELECT line FROM hop WHERE line IS NOT NULL ORDER BY line";
+
+pub(super) const DUE: &str = "\
+    SELECT id, execution, run_at FROM action \
+    WHERE status IN (0, 3) AND shard = $1 AND run_at <= $2 AND (run_at, id) > ($3, $4) ORDER BY run_at, id LIMIT $5";
+
+pub(super) const RUNNING: &str = "\
+    SELECT id, execution, run_at FROM action \
+    WHERE status = 2 AND status <= 3 AND shard = $1 AND id > $2 ORDER BY id LIMIT $3";
+
+pub(super) const OPEN: &str = "\
+    SELECT execution, id FROM action \
+    WHERE status = $2 AND status <= 3 AND shard = $1 AND (execution, id) > ($3, $4) ORDER BY execution, id LIMIT $5";
+
+/// Adds actions.
+pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> Call<'a> {
+    Call::new(
+        INSERT,
+        vec![
+            list(records, |record| Id::from(record.id)),
+            list(records, |record| Id::from(record.execution)),
+            list(records, |record| shard(record.execution.slot(), shards)),
+            list(records, |record| record.machine.as_str()),
+            list(records, |record| record.action_id.as_str()),
+            list(records, |record| record.kind.as_str()),
+            list(records, |record| i16::from(record.status)),
+            list(records, |record| record.line.as_str()),
+            list(records, |record| i16::from(record.priority)),
+            list(records, |record| record.run_at.as_millis()),
+            list(records, |record| record.created_at.as_millis()),
+            list(records, |record| record.error_kind.as_deref()),
+            list(records, |record| tags(&record.tags)),
+            list(records, |record| record.body.as_slice()),
+            list(records, |record| record.fingerprint.as_deref()),
+            list(records, |record| record.died_at.map(Timestamp::as_millis)),
+        ],
+    )
+}
+
+/// The tags of new actions, where there are any.
+pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<Call<'a>> {
+    let tags: Vec<(&'a str, Id)> = records
+        .iter()
+        .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
+        .collect();
+    (!tags.is_empty()).then(|| Call::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+}
+
+/// Writes actions as they are now.
+pub(super) fn update<'a>(records: &[&'a Action]) -> Call<'a> {
+    Call::new(
+        UPDATE,
+        vec![
+            list(records, |record| Id::from(record.id)),
+            list(records, |record| Id::from(record.execution)),
+            list(records, |record| record.machine.as_str()),
+            list(records, |record| record.action_id.as_str()),
+            list(records, |record| record.created_at.as_millis()),
+            list(records, |record| tags(&record.tags)),
+            list(records, |record| record.kind.as_str()),
+            list(records, |record| i16::from(record.status)),
+            list(records, |record| record.line.as_str()),
+            list(records, |record| i16::from(record.priority)),
+            list(records, |record| record.run_at.as_millis()),
+            list(records, |record| record.error_kind.as_deref()),
+            list(records, |record| record.body.as_slice()),
+            list(records, |record| record.fingerprint.as_deref()),
+            list(records, |record| record.died_at.map(Timestamp::as_millis)),
+            count(records),
+        ],
+    )
+}
+
+/// Actions, in the order in which they are wanted.
+pub(super) async fn get(session: &Session, ids: &[ActionId]) -> Result<Vec<Action>, Error> {
+    let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
+    let found = session.all(GET, &[&wanted], read).await?;
+    Ok(as_wanted(ids, found, |action| &action.id))
+}
+
+/// The open actions of executions, by id.
+pub(super) async fn open_of(session: &Session, executions: &[ExecutionId], shards: u32) -> Result<Vec<Action>, Error> {
+    let wanted: Vec<Id> = executions.iter().copied().map(Id::from).collect();
+    let homes: Vec<i16> = executions.iter().map(|id| shard(id.slot(), shards)).collect();
+    session.all(OPEN_OF, &[&wanted, &homes], read).await
+}
+
+/// Queued actions of a line in the order they are served. Two ranges of the index: what is left of the priority that
+/// the last page ended in, then all lower ones.
+pub(super) async fn ready(
+    session: &Session,
+    shard: i16,
+    line: &str,
+    after: Option<&ReadyKey>,
+    max: usize,
+) -> Result<Vec<ReadyRef>, Error> {
+    let Some(ReadyKey {
+        priority,
+        run_at,
+        action,
+    }) = after
+    else {
+        return ready_below(session, shard, line, i16::from(u8::MAX) + 1, max).await;
+    };
+    let priority = i16::from(*priority);
+    let mut found = session
+        .all(
+            READY_AFTER,
+            &[
+                &shard,
+                &line,
+                &priority,
+                &run_at.as_millis(),
+                &Id::from(*action),
+                &limit(max),
+            ],
+            read_ready,
+        )
+        .await?;
+    if found.len() < max {
+        let left = max - found.len();
+        found.extend(ready_below(session, shard, line, priority, left).await?);
+    }
+    Ok(found)
+}
+
+async fn ready_below(
+    session: &Session,
+    shard: i16,
+    line: &str,
+    priority: i16,
+    max: usize,
+) -> Result<Vec<ReadyRef>, Error> {
+    session
+        .all(READY_BELOW, &[&shard, &line, &priority, &limit(max)], read_ready)
+        .await
+}
+
+/// The lines that hold queued actions.
+pub(super) async fn lines(session: &Session, shard: i16) -> Result<Vec<String>, Error> {
+    session.all(LINES, &[&shard], |row| column(row, 0)).await
+}
+
+/// Scheduled and retrying actions that are due, earliest first.
+pub(super) async fn due(session: &Session, shard: i16, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
+    let Window {
+        until,
+        after,
+        limit: max,
+    } = window;
+    let (at, id) = after.map_or((i64::MIN, Id::FIRST), |(at, id)| (at.as_millis(), id.into()));
+    session
+        .all(DUE, &[&shard, &until.as_millis(), &at, &id, &limit(*max)], read_due)
+        .await
+}
+
+/// Actions whose attempt was under way, by id.
+pub(super) async fn running(
+    session: &Session,
+    shard: i16,
+    after: Option<ActionId>,
+    max: usize,
+) -> Result<Vec<DueAction>, Error> {
+    let after = after.map_or(Id::FIRST, Id::from);
+    session.all(RUNNING, &[&shard, &after, &limit(max)], read_due).await
+}
+
+/// Actions in an open status, by execution and id.
+pub(super) async fn open(
+    session: &Session,
+    shard: i16,
+    status: u8,
+    after: Option<OpenAction>,
+    max: usize,
+) -> Result<Vec<OpenAction>, Error> {
+    let (execution, action) = after.map_or((Id::FIRST, Id::FIRST), |after| {
+        (after.execution.into(), after.action.into())
+    });
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+        [&shard, &i16::from(status), &execution, &action, &limit(max)];
+    session
+        .all(OPEN, &values, |row| {
+            Ok(OpenAction {
+                execution: execution_id(row, 0)?,
+                action: action_id(row, 1)?,
+            })
+        })
+        .await
+}
+
+/// Actions, newest first.
+pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+    let ActionQuery {
+        execution,
+        machine,
+        action_id,
+        kind,
+        status,
+        error_kind,
+        before,
+        limit,
+    } = query;
+    let mut filter = Filter::new(LIST);
+    filter.given("execution = ", execution.map(Id::from), &Type::UUID);
+    filter.given("machine = ", machine.as_deref(), &Type::TEXT);
+    filter.given("action_id = ", action_id.as_deref(), &Type::TEXT);
+    filter.given("kind = ", kind.as_deref(), &Type::TEXT);
+    filter.given("error_kind = ", error_kind.as_deref(), &Type::TEXT);
+    filter.given("id < ", before.map(Id::from), &Type::UUID);
+    if let Some(status) = status {
+        filter.condition(&format!("status = {status}"));
+    }
+    let found = filter.newest(session, *limit).await?;
+    found.iter().map(read).collect()
+}
+
+fn read(row: &Row) -> Result<Action, Error> {
+    Ok(Action {
+        id: action_id(row, 0)?,
+        execution: execution_id(row, 1)?,
+        machine: column(row, 2)?,
+        action_id: column(row, 3)?,
+        kind: column(row, 4)?,
+        status: number::<i16, _>(row, 5)?,
+        line: column(row, 6)?,
+        priority: number::<i16, _>(row, 7)?,
+        run_at: instant(row, 8)?,
+        created_at: instant(row, 9)?,
+        error_kind: column(row, 10)?,
+        tags: read_tags(row, 11)?,
+        body: column(row, 12)?,
+        fingerprint: column(row, 13)?,
+        died_at: column::<Option<i64>>(row, 14)?.map(Timestamp::from_millis),
+    })
+}
+
+fn read_ready(row: &Row) -> Result<ReadyRef, Error> {
+    let key = ReadyKey {
+        priority: number::<i16, _>(row, 0)?,
+        run_at: instant(row, 1)?,
+        action: action_id(row, 2)?,
+    };
+    Ok(ReadyRef {
+        key,
+        execution: execution_id(row, 3)?,
+    })
+}
+
+fn read_due(row: &Row) -> Result<DueAction, Error> {
+    Ok(DueAction {
+        action: action_id(row, 0)?,
+        execution: execution_id(row, 1)?,
+        run_at: instant(row, 2)?,
+    })
+}

@@ -1,0 +1,173 @@
+//! How values of records become columns and come back.
+//!
+//! What cannot be read back is an error of its column, which surfaces as a damaged database: nothing is guessed.
+
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::hash::Hash;
+
+use bytes::{BufMut, BytesMut};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::time::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use crate::records::{ExecutionStatus, JobResult, JobStatus};
+use crate::traits::{Error, shard_of};
+
+type Failure = Box<dyn StdError + Sync + Send>;
+
+/// The 16 bytes of an id, in a `uuid`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id(pub(super) [u8; 16]);
+
+impl Id {
+    /// Before every id.
+    pub(super) const FIRST: Self = Self([0; 16]);
+    /// After every id.
+    pub(super) const LAST: Self = Self([u8::MAX; 16]);
+}
+
+impl From<ExecutionId> for Id {
+    fn from(id: ExecutionId) -> Self {
+        Self(id.to_bytes())
+    }
+}
+
+impl From<ActionId> for Id {
+    fn from(id: ActionId) -> Self {
+        Self(id.to_bytes())
+    }
+}
+
+impl From<JobId> for Id {
+    fn from(id: JobId) -> Self {
+        Self(id.to_bytes())
+    }
+}
+
+impl ToSql for Id {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Failure> {
+        out.put_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::UUID
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Id {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Failure> {
+        Ok(Self(raw.try_into()?))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::UUID
+    }
+}
+
+/// A column of a row, by its position.
+pub(super) fn column<'r, T: FromSql<'r>>(row: &'r Row, position: usize) -> Result<T, Error> {
+    row.try_get(position).map_err(|problem| damaged(&problem.to_string()))
+}
+
+/// An instant.
+pub(super) fn instant(row: &Row, position: usize) -> Result<Timestamp, Error> {
+    column(row, position).map(Timestamp::from_millis)
+}
+
+/// The id of an execution.
+pub(super) fn execution_id(row: &Row, position: usize) -> Result<ExecutionId, Error> {
+    column(row, position).map(|Id(bytes)| ExecutionId::from_bytes(bytes))
+}
+
+/// The id of an action.
+pub(super) fn action_id(row: &Row, position: usize) -> Result<ActionId, Error> {
+    column(row, position).map(|Id(bytes)| ActionId::from_bytes(bytes))
+}
+
+/// The id of a job.
+pub(super) fn job_id(row: &Row, position: usize) -> Result<JobId, Error> {
+    column(row, position).map(|Id(bytes)| JobId::from_bytes(bytes))
+}
+
+/// A number that is stored as a greater or a signed one.
+pub(super) fn number<'r, S: FromSql<'r>, T: TryFrom<S>>(row: &'r Row, position: usize) -> Result<T, Error> {
+    let stored: S = column(row, position)?;
+    T::try_from(stored).map_err(|_| damaged("a number is out of range"))
+}
+
+/// 32 bytes.
+pub(super) fn digest(row: &Row, position: usize) -> Result<[u8; 32], Error> {
+    let bytes: &[u8] = column(row, position)?;
+    bytes.try_into().map_err(|_| damaged("a digest has not 32 bytes"))
+}
+
+/// Where an execution stands.
+pub(super) fn execution_status(row: &Row, position: usize) -> Result<ExecutionStatus, Error> {
+    numbered(row, position, &ExecutionStatus::ALL)
+}
+
+/// Where a job stands.
+pub(super) fn job_status(row: &Row, position: usize) -> Result<JobStatus, Error> {
+    numbered(row, position, &JobStatus::ALL)
+}
+
+/// What became of an item.
+pub(super) fn job_result(row: &Row, position: usize) -> Result<JobResult, Error> {
+    numbered(row, position, &JobResult::ALL)
+}
+
+/// The one of `all` that is stored by its number.
+fn numbered<T: Copy>(row: &Row, position: usize, all: &[T]) -> Result<T, Error> {
+    let index: usize = number::<i16, _>(row, position)?;
+    all.get(index)
+        .copied()
+        .ok_or_else(|| damaged(&format!("`{index}` is the number of nothing")))
+}
+
+/// Tags as a JSON array. None is null, so that rows without tags, which are most, do not pay for them.
+pub(super) fn tags(tags: &[String]) -> Option<String> {
+    // A list of texts is always JSON.
+    (!tags.is_empty()).then(|| serde_json::to_string(tags).unwrap_or_default())
+}
+
+/// Tags as they were.
+pub(super) fn read_tags(row: &Row, position: usize) -> Result<Vec<String>, Error> {
+    match column::<Option<&str>>(row, position)? {
+        None => Ok(Vec::new()),
+        Some(text) => serde_json::from_str(text).map_err(|problem| damaged(&problem.to_string())),
+    }
+}
+
+/// A number in its column. What is too great was refused before; see `checks`.
+pub(super) fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A bound on the number of rows. A greater one than can be counted bounds nothing anyway.
+pub(super) fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// The shard of a slot in its column.
+pub(super) fn shard(slot: Slot, shards: u32) -> i16 {
+    i16::try_from(shard_of(slot, shards).0).unwrap_or(i16::MAX)
+}
+
+/// What was written by this code can be read by it: anything else came from outside.
+fn damaged(detail: &str) -> Error {
+    Error::Corrupt {
+        detail: detail.to_owned(),
+    }
+}
+
+/// What was found, in the order in which it was wanted: a statement that looks up many gives them in any.
+pub(super) fn as_wanted<K: Eq + Hash, T: Clone>(wanted: &[K], found: Vec<T>, key: impl Fn(&T) -> &K) -> Vec<T> {
+    let by_key: HashMap<&K, &T> = found.iter().map(|one| (key(one), one)).collect();
+    let ordered = wanted.iter().filter_map(|key| by_key.get(key).copied().cloned());
+    ordered.collect()
+}

@@ -1,0 +1,69 @@
+//! What `PostgreSQL`'s errors mean to a caller.
+
+use tokio_postgres::error::{DbError, SqlState};
+
+use crate::traits::{Error, ShardId};
+
+/// A statement did not find what it must.
+pub(super) const REFUSED: &str = "SPR01";
+/// Another owner has the shard, whose number is the message.
+pub(super) const FENCE_BROKEN: &str = "SPR02";
+/// A newer connection of the lane took over, so this one writes nothing any more.
+pub(super) const SUPERSEDED: &str = "SPR03";
+
+/// The kind of a failure, by what the caller must do about it.
+pub(super) fn classify(problem: &tokio_postgres::Error) -> Error {
+    match problem.as_db_error() {
+        Some(said) => classify_said(said),
+        // The server said nothing: the connection was lost, refused or never made.
+        None => Error::Away { detail: chain(problem) },
+    }
+}
+
+/// Whether a statement failed only because one before it did.
+pub(super) fn is_aftermath(problem: &tokio_postgres::Error) -> bool {
+    problem.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+}
+
+fn classify_said(said: &DbError) -> Error {
+    let detail = match said.detail() {
+        Some(more) => format!("{} ({more})", said.message()),
+        None => said.message().to_owned(),
+    };
+    match said.code().code() {
+        REFUSED => Error::Refused { detail },
+        FENCE_BROKEN => match said.message().parse() {
+            Ok(number) => Error::FenceBroken { shard: ShardId(number) },
+            Err(_) => Error::Failed { detail },
+        },
+        SUPERSEDED => Error::Away { detail },
+        // Read-only transactions, standbys.
+        "25006" => Error::ReadOnly,
+        // Disk full; a limit that was configured.
+        "53100" | "53400" => Error::Full,
+        // Too much at once: a statement that ran out of time or memory, a lock that was not free, a deadlock.
+        "57014" | "53200" | "55P03" | "40001" | "40P01" => Error::Away { detail },
+        // Too many connections; a server that ends, starts or recovers; a session that was ended.
+        "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Error::Away { detail },
+        "XX001" | "XX002" => Error::Corrupt { detail },
+        // Connections; constraints and values.
+        code if code.starts_with("08") => Error::Away { detail },
+        code if code.starts_with("23") || code.starts_with("22") => Error::Refused { detail },
+        _ => Error::Failed { detail },
+    }
+}
+
+/// A failure with all of its causes: the library's own text is only the first of them.
+pub(super) fn chain(problem: &dyn std::error::Error) -> String {
+    let mut text = problem.to_string();
+    let mut cause = problem.source();
+    while let Some(next) = cause {
+        let said = next.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = next.source();
+    }
+    text
+}

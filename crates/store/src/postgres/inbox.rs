@@ -1,0 +1,86 @@
+//! Inboxes: input that waits until its execution takes it.
+
+use sprag_core::ids::ExecutionId;
+use tokio_postgres::Row;
+
+use super::columns::{Id, bound, column, execution_id, limit, number};
+use super::session::{Call, Session, list};
+use crate::records::InboxEntry;
+use crate::traits::Error;
+
+const INSERT: &str = "\
+    INSERT INTO inbox (execution, position, body) SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bytea[])";
+
+const DELETE: &str = "\
+    DELETE FROM inbox USING unnest($1::uuid[], $2::bigint[]) AS gone (execution, position) \
+    WHERE inbox.execution = gone.execution AND inbox.position = gone.position";
+
+const OF: &str = "\
+    SELECT execution, position, body FROM inbox WHERE execution = ANY($1::uuid[]) ORDER BY execution, position";
+
+const LENGTH: &str = "SELECT count(*) FROM inbox WHERE execution = $1";
+
+/// Walks the inboxes that hold something, in the order of their executions, no further than it must.
+pub(super) const DEFERRED: &str = "\
+    SELECT waiting.execution FROM \
+    (SELECT DISTINCT execution FROM inbox WHERE execution > $2 ORDER BY execution) AS waiting \
+    WHERE (SELECT status = 0 AND shard = $1 FROM execution WHERE execution.id = waiting.execution) \
+    ORDER BY waiting.execution LIMIT $3";
+
+/// Adds inputs.
+pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Call<'a> {
+    Call::new(
+        INSERT,
+        vec![
+            list(records, |record| Id::from(record.execution)),
+            list(records, |record| bound(record.position)),
+            list(records, |record| record.body.as_slice()),
+        ],
+    )
+}
+
+/// Deletes inputs, as far as they are still there.
+pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> Call<'a> {
+    Call::new(
+        DELETE,
+        vec![
+            list(places, |(execution, _)| Id::from(*execution)),
+            list(places, |(_, position)| bound(*position)),
+        ],
+    )
+}
+
+/// The inboxes of executions, by position.
+pub(super) async fn of(session: &Session, executions: &[ExecutionId]) -> Result<Vec<InboxEntry>, Error> {
+    let wanted: Vec<Id> = executions.iter().copied().map(Id::from).collect();
+    session.all(OF, &[&wanted], read).await
+}
+
+/// How many inputs wait for an execution.
+pub(super) async fn length(session: &Session, execution: ExecutionId) -> Result<u64, Error> {
+    let found = session
+        .first(LENGTH, &[&Id::from(execution)], |row| number::<i64, _>(row, 0))
+        .await?;
+    Ok(found.unwrap_or(0))
+}
+
+/// Running executions with input in their inbox, by id.
+pub(super) async fn deferred(
+    session: &Session,
+    shard: i16,
+    after: Option<ExecutionId>,
+    max: usize,
+) -> Result<Vec<ExecutionId>, Error> {
+    let after = after.map_or(Id::FIRST, Id::from);
+    session
+        .all(DEFERRED, &[&shard, &after, &limit(max)], |row| execution_id(row, 0))
+        .await
+}
+
+fn read(row: &Row) -> Result<InboxEntry, Error> {
+    Ok(InboxEntry {
+        execution: execution_id(row, 0)?,
+        position: number::<i64, _>(row, 1)?,
+        body: column(row, 2)?,
+    })
+}

@@ -1,0 +1,133 @@
+//! Bulk jobs and their items.
+
+use sprag_core::ids::JobId;
+use tokio_postgres::Row;
+
+use super::columns::{Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number};
+use super::session::{Call, Session, Value, list};
+use crate::records::{Job, JobItem};
+use crate::traits::Error;
+
+const PUT: &str = "\
+    INSERT INTO job (id, kind, status, created_at, updated_at, body) \
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[]) \
+    ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, status = excluded.status, created_at = excluded.created_at, \
+    updated_at = excluded.updated_at, body = excluded.body";
+
+const DELETE: &str = "DELETE FROM job WHERE id = ANY($1::uuid[])";
+
+const INSERT_ITEMS: &str = "\
+    INSERT INTO job_item (job, number, action, result, detail) \
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::smallint[], $5::text[])";
+
+const DELETE_ITEMS: &str = "\
+    DELETE FROM job_item USING unnest($1::uuid[], $2::bigint[]) AS gone (job, up_to) \
+    WHERE job_item.job = gone.job AND job_item.number <= gone.up_to";
+
+const ITEMS: &str = "\
+    SELECT job, number, action, result, detail FROM job_item WHERE job = $1 AND number > $2 ORDER BY number LIMIT $3";
+
+const GET: &str = "SELECT id, kind, status, created_at, updated_at, body FROM job WHERE id = $1";
+
+/// There are few jobs, so the open ones are found by looking at all.
+const OPEN: &str = "SELECT id, kind, status, created_at, updated_at, body FROM job WHERE status <= 1 ORDER BY id";
+
+const BEYOND: &str = "\
+    SELECT id, kind, status, created_at, updated_at, body FROM job WHERE status > 1 ORDER BY id DESC LIMIT 1 OFFSET $1";
+
+const LIST: &str = "\
+    SELECT id, kind, status, created_at, updated_at, body FROM job WHERE id < $1 ORDER BY id DESC LIMIT $2";
+
+/// Writes jobs as they are now.
+pub(super) fn put<'a>(records: &[&'a Job]) -> Call<'a> {
+    Call::new(
+        PUT,
+        vec![
+            list(records, |record| Id::from(record.id)),
+            list(records, |record| record.kind.as_str()),
+            list(records, |record| record.status as i16),
+            list(records, |record| record.created_at.as_millis()),
+            list(records, |record| record.updated_at.as_millis()),
+            list(records, |record| record.body.as_slice()),
+        ],
+    )
+}
+
+/// Adds items.
+pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Call<'a> {
+    Call::new(
+        INSERT_ITEMS,
+        vec![
+            list(records, |record| Id::from(record.job)),
+            list(records, |record| bound(record.number)),
+            list(records, |record| Id::from(record.action)),
+            list(records, |record| record.result as i16),
+            list(records, |record| record.detail.as_deref()),
+        ],
+    )
+}
+
+/// Forgets items up to a number.
+pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Call<'a> {
+    Call::new(
+        DELETE_ITEMS,
+        vec![
+            list(gone, |(job, _)| Id::from(*job)),
+            list(gone, |(_, up_to)| bound(*up_to)),
+        ],
+    )
+}
+
+/// Forgets jobs.
+pub(super) fn delete<'a>(ids: &[JobId]) -> Call<'a> {
+    Call::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
+}
+
+/// One job.
+pub(super) async fn get(session: &Session, id: JobId) -> Result<Option<Job>, Error> {
+    session.first(GET, &[&Id::from(id)], read).await
+}
+
+/// The jobs that are not over, oldest first.
+pub(super) async fn open(session: &Session) -> Result<Vec<Job>, Error> {
+    session.all(OPEN, &[], read).await
+}
+
+/// The newest of those over that has `kept` newer ones.
+pub(super) async fn beyond(session: &Session, kept: usize) -> Result<Option<Job>, Error> {
+    session.first(BEYOND, &[&limit(kept)], read).await
+}
+
+/// Jobs, newest first.
+pub(super) async fn newest(session: &Session, before: Option<JobId>, max: usize) -> Result<Vec<Job>, Error> {
+    let before = before.map_or(Id::LAST, Id::from);
+    session.all(LIST, &[&before, &limit(max)], read).await
+}
+
+/// Items of a job by number.
+pub(super) async fn items(session: &Session, job: JobId, after: u64, max: usize) -> Result<Vec<JobItem>, Error> {
+    session
+        .all(ITEMS, &[&Id::from(job), &bound(after), &limit(max)], read_item)
+        .await
+}
+
+fn read(row: &Row) -> Result<Job, Error> {
+    Ok(Job {
+        id: job_id(row, 0)?,
+        kind: column(row, 1)?,
+        status: job_status(row, 2)?,
+        created_at: instant(row, 3)?,
+        updated_at: instant(row, 4)?,
+        body: column(row, 5)?,
+    })
+}
+
+fn read_item(row: &Row) -> Result<JobItem, Error> {
+    Ok(JobItem {
+        job: job_id(row, 0)?,
+        number: number::<i64, _>(row, 1)?,
+        action: action_id(row, 2)?,
+        result: job_result(row, 3)?,
+        detail: column(row, 4)?,
+    })
+}

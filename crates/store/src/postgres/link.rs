@@ -1,0 +1,293 @@
+//! A connection that is made anew when it is lost, and the thread's way to it.
+//!
+//! Whoever asks has a thread of its own and waits for the answer, so each link has a runtime of its own that runs only while
+//! somebody asks: an answer wakes no other thread. Connections that fail are tried less and less often; in between, whoever
+//! asks is told at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::clock::System;
+use sprag_core::time::Timestamp;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::errors::chain;
+use super::lanes::{self, Mark};
+use super::server;
+use super::session::Session;
+use crate::traits::Error;
+
+/// How long an answer may take: longer than the server lets any statement run.
+const ANSWER_MAX: Duration = Duration::from_secs(12);
+
+/// How long after a connection that failed the next may be tried, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// How long connecting may take in all, with all that a new connection says first.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// What every session runs with: nothing runs for long, nobody sits on a transaction, nothing is compiled for one use.
+const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=2000 -c jit=off";
+
+/// What a lane's session runs with. Its statements look up keys; planned once, while tables are still small, they would
+/// otherwise walk whole tables for as long as nobody analyses them.
+const LANE_SETTINGS: &str = "\
+    -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_hashagg=off \
+    -c plan_cache_mode=force_generic_plan";
+
+/// What a reader's session says first.
+const READ_ONLY: &str = "SET default_transaction_read_only = on";
+
+/// Where links lead to.
+pub(super) struct Target {
+    pub(super) config: Config,
+    pub(super) tls: Option<MakeRustlsConnect>,
+    pub(super) allows_unsafe: bool,
+}
+
+/// What a link is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The writer of a lane.
+    Lane,
+    /// Questions.
+    Reader,
+    /// A look at the server, and its schema.
+    Opening,
+}
+
+/// A link to the database.
+pub(super) struct Link {
+    target: Arc<Target>,
+    role: Role,
+    /// None only while the link is being dropped.
+    runtime: Option<Runtime>,
+    session: Option<Session>,
+    /// The lane's newest commit that is known to have landed.
+    mark: Option<Mark>,
+    pause: Pause,
+}
+
+impl Link {
+    /// A link that is not connected yet.
+    pub(super) fn new(target: Arc<Target>, role: Role) -> Result<Self, Error> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|problem| Error::Failed {
+            detail: format!("no runtime for a connection: {problem}"),
+        })?;
+        Ok(Self {
+            target,
+            role,
+            runtime: Some(runtime),
+            session: None,
+            mark: None,
+            pause: Pause::new(),
+        })
+    }
+
+    /// Asks the database, on a new connection if there is none, and once more if the one at hand turns out to be lost.
+    pub(super) fn ask<T>(&mut self, question: impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+        self.connect()?;
+        match self.ask_once(&question) {
+            Err(Error::Away { .. }) => {
+                self.connect()?;
+                self.ask_once(&question)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Asks on the connection at hand. One that is lost is let go.
+    pub(super) fn ask_once<T>(&mut self, question: impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+        let (Some(runtime), Some(session)) = (&self.runtime, &self.session) else {
+            return Err(self.pause.away());
+        };
+        let answer = runtime.block_on(async { tokio::time::timeout(ANSWER_MAX, question(session)).await });
+        let answer = answer.unwrap_or_else(|_| {
+            Err(Error::Away {
+                detail: format!("no answer within {ANSWER_MAX:?}"),
+            })
+        });
+        if matches!(answer, Err(Error::Away { .. })) || session.is_over() {
+            self.session = None;
+        }
+        answer
+    }
+
+    /// The lane's newest commit that is known to have landed.
+    pub(super) fn mark(&self) -> Result<Mark, Error> {
+        self.mark.ok_or_else(|| self.pause.away())
+    }
+
+    /// A commit landed.
+    pub(super) fn landed(&mut self, mark: Mark) {
+        self.mark = Some(mark);
+    }
+
+    /// Monotonic time.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.pause.clock.elapsed()
+    }
+
+    /// Waits until a connection may be tried again.
+    pub(super) fn rest(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.block_on(async { tokio::time::sleep(self.pause.left()).await });
+        }
+    }
+
+    /// Connects, unless there is a connection, or one failed just now.
+    pub(super) fn connect(&mut self) -> Result<(), Error> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        let Some(runtime) = self.runtime.as_ref().filter(|_| self.pause.left().is_zero()) else {
+            return Err(self.pause.away());
+        };
+        let (target, role, before) = (&self.target, self.role, self.mark);
+        let connected = runtime.block_on(async {
+            let connecting = async {
+                let session = connected(target, role).await?;
+                let mark = prepare(&session, target, role, before).await?;
+                Ok((session, mark))
+            };
+            tokio::time::timeout(CONNECT_MAX, connecting).await.unwrap_or_else(|_| {
+                Err(Error::Away {
+                    detail: format!("no connection within {CONNECT_MAX:?}"),
+                })
+            })
+        });
+        let (session, mark) = connected.inspect_err(|problem| self.pause.failed(problem))?;
+        self.pause.worked();
+        self.session = Some(session);
+        self.mark = mark;
+        forgot(before, mark)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The server is told; nobody waits for its answer, which a thread of another runtime must not do.
+        self.session = None;
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
+    // A server that does not let us in may do so later, when it has recovered or somebody has mended its rights.
+    let away = |problem: &tokio_postgres::Error| Error::Away { detail: chain(problem) };
+    let config = configured(&target.config, role);
+    // The connection ends when the session is dropped; what it says then, the session's questions say too.
+    let client = match &target.tls {
+        Some(tls) => {
+            let (client, connection) = config.connect(tls.clone()).await.map_err(|problem| away(&problem))?;
+            drop(tokio::spawn(connection));
+            client
+        }
+        None => {
+            let (client, connection) = config.connect(NoTls).await.map_err(|problem| away(&problem))?;
+            drop(tokio::spawn(connection));
+            client
+        }
+    };
+    Ok(Session::new(client))
+}
+
+/// The settings come after those of the URL, so they hold.
+fn configured(config: &Config, role: Role) -> Config {
+    let mut config = config.clone();
+    let given = config.get_options().unwrap_or_default();
+    let of_lane = match role {
+        Role::Lane => LANE_SETTINGS,
+        Role::Reader | Role::Opening => "",
+    };
+    let options = format!("{given} {SETTINGS} {of_lane}");
+    config.options(options.trim());
+    config
+}
+
+/// What a new connection says first. A lane takes its row, so that nothing of an older connection can still land.
+async fn prepare(session: &Session, target: &Target, role: Role, before: Option<Mark>) -> Result<Option<Mark>, Error> {
+    match role {
+        Role::Opening => Ok(None),
+        Role::Reader => {
+            session.run(READ_ONLY).await?;
+            Ok(None)
+        }
+        Role::Lane => {
+            // After a failover the server may be another than the one that was looked at when the store was opened.
+            match server::unsuitable(session, target.allows_unsafe).await? {
+                // It is promoted, or another takes its place.
+                Some(reason @ server::Unsuitable::Standby) => Err(Error::Away {
+                    detail: reason.to_string(),
+                }),
+                Some(reason) => Err(Error::Failed {
+                    detail: reason.to_string(),
+                }),
+                None => lanes::claim(session, before).await.map(Some),
+            }
+        }
+    }
+}
+
+/// A database that went back in time, as one does that took over without the last commits, must be read anew before
+/// anything is decided: whoever asks is told once that it was away.
+fn forgot(before: Option<Mark>, now: Option<Mark>) -> Result<(), Error> {
+    match (before, now) {
+        (Some(before), Some(now)) if now.number < before.number => Err(Error::Away {
+            detail: format!(
+                "the database lost {} commits that it had confirmed",
+                before.number - now.number
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// When a connection may be tried again, after some that failed.
+struct Pause {
+    clock: System,
+    until: Duration,
+    next: Duration,
+    reason: String,
+}
+
+impl Pause {
+    fn new() -> Self {
+        Self {
+            clock: System::start(Timestamp::from_millis(0)),
+            until: Duration::ZERO,
+            next: PAUSE_MIN,
+            reason: String::new(),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.until.saturating_sub(self.clock.elapsed())
+    }
+
+    fn worked(&mut self) {
+        (self.until, self.next) = (Duration::ZERO, PAUSE_MIN);
+    }
+
+    fn failed(&mut self, problem: &Error) {
+        self.until = self.clock.elapsed() + self.next;
+        self.next = (self.next * 2).min(PAUSE_MAX);
+        self.reason = match problem {
+            Error::Away { detail } => detail.clone(),
+            other => other.to_string(),
+        };
+    }
+
+    /// What is said to whoever asks meanwhile.
+    fn away(&self) -> Error {
+        Error::Away {
+            detail: self.reason.clone(),
+        }
+    }
+}

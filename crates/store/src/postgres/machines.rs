@@ -1,0 +1,77 @@
+//! Machine versions.
+
+use tokio_postgres::Row;
+
+use super::columns::{column, digest, instant, number};
+use super::session::{Call, Session, list};
+use crate::records::MachineVersion;
+use crate::traits::Error;
+
+const INSERT: &str = "\
+    INSERT INTO machine_version (machine, version, digest, definition, created_at) \
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])";
+
+const GET: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = $1 AND version = $2";
+
+const GET_NEWEST: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = $1 \
+    ORDER BY version DESC LIMIT 1";
+
+pub(super) const NEWEST: &str = "\
+    SELECT wanted.machine, newest.version FROM unnest($1::text[]) AS wanted (machine) \
+    CROSS JOIN LATERAL (SELECT version FROM machine_version WHERE machine_version.machine = wanted.machine \
+    ORDER BY version DESC LIMIT 1) AS newest";
+
+const LIST: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
+    WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
+
+/// Adds versions.
+pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Call<'a> {
+    Call::new(
+        INSERT,
+        vec![
+            list(records, |record| record.machine.as_str()),
+            list(records, |record| i64::from(record.version)),
+            list(records, |record| record.digest.as_slice()),
+            list(records, |record| record.definition.as_slice()),
+            list(records, |record| record.created_at.as_millis()),
+        ],
+    )
+}
+
+/// One version.
+pub(super) async fn get(session: &Session, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+    session.first(GET, &[&machine, &i64::from(version)], read).await
+}
+
+/// The newest version.
+pub(super) async fn get_newest(session: &Session, machine: &str) -> Result<Option<MachineVersion>, Error> {
+    session.first(GET_NEWEST, &[&machine], read).await
+}
+
+/// The numbers of the newest versions, of those machines that there are.
+pub(super) async fn newest(session: &Session, machines: &[String]) -> Result<Vec<(String, u32)>, Error> {
+    let found = session
+        .all(NEWEST, &[&machines], |row| {
+            Ok((column(row, 0)?, number::<i64, _>(row, 1)?))
+        })
+        .await?;
+    Ok(super::columns::as_wanted(machines, found, |(machine, _)| machine))
+}
+
+/// The newest version of every machine, by name.
+pub(super) async fn all(session: &Session) -> Result<Vec<MachineVersion>, Error> {
+    session.all(LIST, &[], read).await
+}
+
+fn read(row: &Row) -> Result<MachineVersion, Error> {
+    Ok(MachineVersion {
+        machine: column(row, 0)?,
+        version: number::<i64, _>(row, 1)?,
+        digest: digest(row, 2)?,
+        definition: column(row, 3)?,
+        created_at: instant(row, 4)?,
+    })
+}

@@ -1,0 +1,97 @@
+//! Why a database could not be opened, and what to do about it.
+
+use super::server::Unsuitable;
+use crate::traits::Error;
+
+/// Why a database could not be opened. Every text names the database and the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Nobody answers there, or not us.
+    #[error("`{address}` cannot be reached: {detail}; see that the server runs there and lets this user in")]
+    Unreachable {
+        /// The database, without its password.
+        address: String,
+        /// What was tried, and what came of it.
+        detail: String,
+    },
+    /// The server must not be trusted with what it is given, or cannot keep it.
+    #[error("`{address}` is not used: {reason}")]
+    Unsuitable {
+        /// The database.
+        address: String,
+        /// Why, and what to do.
+        reason: Unsuitable,
+    },
+    /// A newer program wrote the database.
+    #[error(
+        "`{address}` has schema {found}, this program knows {known}; run the newer program, or restore a dump taken before it"
+    )]
+    NewerDatabase {
+        /// The database.
+        address: String,
+        /// The schema of the database.
+        found: u32,
+        /// The newest schema this program knows.
+        known: u32,
+    },
+    /// A database of something else.
+    #[error(
+        "`{address}` holds tables of another program; name an empty database, or another schema by `options=-csearch_path=NAME`"
+    )]
+    ForeignDatabase {
+        /// The database.
+        address: String,
+    },
+    /// The authorities cannot be read.
+    #[error("the file of authorities cannot be used: {detail}")]
+    Authorities {
+        /// Which file, and why.
+        detail: String,
+    },
+    /// A number of shards that no database has.
+    #[error("{shards} shards are not possible; choose 1 to {most}")]
+    Shards {
+        /// How many were wanted.
+        shards: u32,
+        /// How many there may be.
+        most: u32,
+    },
+    /// Something else.
+    #[error("`{address}` could not be opened; see the cause")]
+    Failed {
+        /// The database.
+        address: String,
+        /// What was said.
+        #[source]
+        source: Error,
+    },
+}
+
+impl OpenError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "database-unreachable",
+            Self::Unsuitable { reason, .. } => match reason {
+                Unsuitable::Old { .. } | Unsuitable::Encoding { .. } => "database-unsuitable",
+                Unsuitable::Standby => "database-standby",
+                Unsuitable::Unsafe { .. } => "database-unsafe",
+            },
+            Self::NewerDatabase { .. } => "newer-database",
+            Self::ForeignDatabase { .. } => "foreign-database",
+            Self::Authorities { .. } => "authorities-unreadable",
+            Self::Shards { .. } => "shards-invalid",
+            Self::Failed { .. } => "open-failed",
+        }
+    }
+
+    /// What the database said while it was being opened.
+    pub(super) fn from_store(address: &str, source: Error) -> Self {
+        let address = address.to_owned();
+        match source {
+            Error::Away { detail } => Self::Unreachable { address, detail },
+            source => Self::Failed { address, source },
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Readers: a few connections that see committed state and never wait for a writer.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use sprag_core::filter::Condition;
+use sprag_core::ids::{ActionId, ExecutionId, JobId};
+
+use super::link::{Link, Role, Target};
+use super::session::Session;
+use super::{actions, control, counts, executions, history, inbox, jobs, machines, search, timers};
+use crate::records::{
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
+};
+use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
+
+/// How many questions are answered at once; more wait.
+pub const READERS_MAX: usize = 4;
+
+/// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
+#[derive(Clone)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    idle: Mutex<Vec<Link>>,
+    returned: Condvar,
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pool {
+    pub(super) fn new(target: Arc<Target>) -> Result<Self, Error> {
+        let links = (0..READERS_MAX).map(|_| Link::new(Arc::clone(&target), Role::Reader));
+        Ok(Self {
+            shared: Arc::new(Shared {
+                idle: Mutex::new(links.collect::<Result<_, _>>()?),
+                returned: Condvar::new(),
+            }),
+        })
+    }
+
+    /// A reader; waits until one is free.
+    pub fn get(&self) -> Lent {
+        let mut idle = self.shared.idle();
+        loop {
+            if let Some(link) = idle.pop() {
+                return Lent {
+                    link: RefCell::new(Some(link)),
+                    shared: Arc::clone(&self.shared),
+                };
+            }
+            idle = self.shared.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Readers for Pool {
+    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
+        Ok(Box::new(self.get()))
+    }
+
+    fn snapshot(&self, _: &Fact) -> Result<File, Error> {
+        Err(Error::Failed {
+            detail: "a PostgreSQL database is backed up by its own tools; use `pg_dump` or a base backup".to_owned(),
+        })
+    }
+}
+
+/// A reader on loan; goes back when dropped.
+pub struct Lent {
+    /// Taken only by `drop`.
+    link: RefCell<Option<Link>>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.shared.idle().extend(self.link.take());
+        self.shared.returned.notify_one();
+    }
+}
+
+impl Lent {
+    fn ask<T>(&self, question: impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+        match self.link.borrow_mut().as_mut() {
+            Some(link) => link.ask(question),
+            None => Err(Error::Failed {
+                detail: "the reader was given back".to_owned(),
+            }),
+        }
+    }
+}
+
+impl Reader for Lent {
+    fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
+        self.ask(async |session| machines::all(session).await)
+    }
+
+    fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
+        self.ask(async |session| match version {
+            Some(version) => machines::get(session, machine, version).await,
+            None => machines::get_newest(session, machine).await,
+        })
+    }
+
+    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error> {
+        let found = self.ask(async |session| executions::get(session, &[id]).await)?;
+        Ok(found.into_iter().next())
+    }
+
+    fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
+        let wanted = [(machine.to_owned(), key.to_owned())];
+        let found = self.ask(async |session| executions::holders(session, &wanted).await)?;
+        Ok(found.into_iter().map(|(_, id)| id).next())
+    }
+
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+        self.ask(async |session| executions::newest(session, query).await)
+    }
+
+    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
+        self.ask(async |session| history::page(session, id, after, limit).await)
+    }
+
+    fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
+        self.ask(async |session| timers::of(session, &[id]).await)
+    }
+
+    fn inbox_length(&self, id: ExecutionId) -> Result<u64, Error> {
+        self.ask(async |session| inbox::length(session, id).await)
+    }
+
+    fn action(&self, id: ActionId) -> Result<Option<Action>, Error> {
+        let found = self.ask(async |session| actions::get(session, &[id]).await)?;
+        Ok(found.into_iter().next())
+    }
+
+    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+        self.ask(async |session| actions::newest(session, query).await)
+    }
+
+    fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
+        self.ask(async |session| control::fact(session, kind, key).await)
+    }
+
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+        self.ask(async |session| search::find_executions(session, search).await)
+    }
+
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.ask(async |session| search::find_actions(session, search).await)
+    }
+
+    fn count_actions(&self, condition: &Condition, scan: usize) -> Result<Counted, Error> {
+        self.ask(async |session| search::count_actions(session, condition, scan).await)
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, Error> {
+        self.ask(async |session| jobs::get(session, id).await)
+    }
+
+    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
+        self.ask(async |session| jobs::newest(session, before, limit).await)
+    }
+
+    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
+        self.ask(async |session| jobs::items(session, job, after, limit).await)
+    }
+
+    fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
+        self.ask(async |session| counts::open_executions(session).await)
+    }
+
+    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.ask(async |session| counts::queued_actions(session).await)
+    }
+
+    fn dead_letters(&self) -> Result<u64, Error> {
+        self.ask(async |session| counts::dead_letters(session).await)
+    }
+
+    fn file_bytes(&self) -> Result<FileBytes, Error> {
+        self.ask(async |session| counts::file_bytes(session).await)
+    }
+}

@@ -1,0 +1,158 @@
+//! One connection: its statements, prepared once each, and transactions sent whole.
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
+
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, Statement};
+
+use super::errors::{classify, is_aftermath};
+use crate::traits::Error;
+
+/// A parameter of a statement.
+pub(super) type Value<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+
+/// A statement of a transaction with its parameters.
+pub(super) struct Call<'a> {
+    pub(super) sql: &'static str,
+    pub(super) values: Vec<Value<'a>>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(sql: &'static str, values: Vec<Value<'a>>) -> Self {
+        Self { sql, values }
+    }
+}
+
+/// A list of values, one a row, for `unnest`.
+pub(super) fn list<'a, R: 'a, T: ToSql + Sync + Send + 'a>(rows: &[R], value: impl Fn(&R) -> T) -> Value<'a> {
+    Box::new(rows.iter().map(value).collect::<Vec<T>>())
+}
+
+/// How many rows a statement must find, in its parameter.
+pub(super) fn count<'a, R>(rows: &[R]) -> Value<'a> {
+    Box::new(super::columns::limit(rows.len()))
+}
+
+/// An open connection.
+pub(super) struct Session {
+    client: Client,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+}
+
+impl Session {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            statements: Mutex::default(),
+        }
+    }
+
+    /// Whether the connection is known to be over.
+    pub(super) fn is_over(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// The rows of a statement.
+    pub(super) async fn rows(&self, sql: &'static str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
+        let statement = self.prepared(sql).await?;
+        let found = self.client.query(&statement, values).await;
+        found.map_err(|problem| classify(&problem))
+    }
+
+    /// The rows of a statement, each as `read` reads it.
+    pub(super) async fn all<T>(
+        &self,
+        sql: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        self.rows(sql, values).await?.iter().map(read).collect()
+    }
+
+    /// The first row of a statement, if there is one.
+    pub(super) async fn first<T>(
+        &self,
+        sql: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.rows(sql, values).await?.first().map(read).transpose()
+    }
+
+    /// The rows of a statement that is not kept among the prepared ones: each search is another text. One round trip.
+    pub(super) async fn once(&self, sql: &str, values: &[(Value<'_>, Type)]) -> Result<Vec<Row>, Error> {
+        let values: Vec<(&(dyn ToSql + Sync), Type)> = values
+            .iter()
+            .map(|(value, kind)| (value.as_ref() as &(dyn ToSql + Sync), kind.clone()))
+            .collect();
+        let found = self.client.query_typed(sql, &values).await;
+        found.map_err(|problem| classify(&problem))
+    }
+
+    /// Statements without parameters, in one go.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), Error> {
+        self.client
+            .batch_execute(sql)
+            .await
+            .map_err(|problem| classify(&problem))
+    }
+
+    async fn prepared(&self, sql: &'static str) -> Result<Statement, Error> {
+        let known = self.statements().get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let prepared = self.client.prepare(sql).await;
+        let statement = prepared.map_err(|problem| classify(&problem))?;
+        self.statements().insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    fn statements(&self) -> std::sync::MutexGuard<'_, HashMap<&'static str, Statement>> {
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the statements as one transaction, from BEGIN to COMMIT in one flush. All results are looked at before the
+    /// commit counts: after a failure the server takes the COMMIT for a ROLLBACK.
+    pub(super) async fn transaction(&self, calls: Vec<Call<'_>>) -> Result<(), Error> {
+        let begin = Call::new("BEGIN", Vec::new());
+        let commit = Call::new("COMMIT", Vec::new());
+        let mut prepared = Vec::with_capacity(calls.len() + 2);
+        for call in [begin].into_iter().chain(calls).chain([commit]) {
+            prepared.push((self.prepared(call.sql).await?, call.values));
+        }
+        let statements = prepared.iter().map(|(statement, values)| {
+            let values = values.iter().map(|value| value.as_ref() as &(dyn ToSql + Sync));
+            self.client.execute_raw(statement, values)
+        });
+        let results = in_order(statements.map(|statement| Box::pin(statement) as Pin<Box<_>>).collect()).await;
+        let first = results
+            .into_iter()
+            .filter_map(Result::err)
+            .find(|problem| !is_aftermath(problem));
+        first.map_or(Ok(()), |problem| Err(classify(&problem)))
+    }
+}
+
+/// Runs all of them at once. Each sends its statement when it is first polled, so they are polled in their order.
+async fn in_order<F: Future>(mut futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut left = false;
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(ready) => *output = Some(ready),
+                    Poll::Pending => left = true,
+                }
+            }
+        }
+        if left { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}

@@ -1,0 +1,91 @@
+//! The `PostgreSQL` backend against the suite, on a real server, and what only a server can do.
+
+mod opening;
+mod outages;
+mod plans;
+mod shards;
+
+use sprag_tests::Postgres;
+
+use super::{Address, Options, Store, open};
+use crate::Memory;
+use crate::conformance::{self, Check, Subject};
+use crate::sqlite::tests::File;
+use crate::traits::{Error, LaneStore, Reader};
+
+/// A database of its own on the cluster of this process. One shard, as the suite wants it.
+struct Database {
+    options: Options,
+}
+
+impl Database {
+    fn new() -> Self {
+        Self::with_shards(1)
+    }
+
+    fn with_shards(shards: u32) -> Self {
+        Self {
+            options: options(&Postgres::shared().database(), shards),
+        }
+    }
+
+    fn store(&self) -> Store {
+        open(&self.options).unwrap()
+    }
+}
+
+fn options(url: &str, shards: u32) -> Options {
+    Options {
+        address: url.parse::<Address>().unwrap(),
+        shards,
+    }
+}
+
+impl Subject for Database {
+    fn open(&self) -> (Box<dyn LaneStore>, Box<dyn Reader>) {
+        let Store { writer, readers, .. } = self.store();
+        (Box::new(writer), Box::new(readers.get()))
+    }
+}
+
+#[test]
+fn it_passes_the_suite() -> Result<(), Error> {
+    if !Postgres::is_installed() {
+        return Ok(());
+    }
+    let groups: [&[Check]; 8] = [
+        conformance::LANE,
+        conformance::VALUES,
+        conformance::JOBS,
+        conformance::IDEMPOTENCY,
+        conformance::QUEUES,
+        conformance::CONTROL,
+        conformance::DEAD_LETTERS,
+        conformance::READER,
+    ];
+    for group in groups {
+        conformance::run(group, Database::new)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn it_answers_like_a_file_and_like_memory() -> Result<(), Error> {
+    if !Postgres::is_installed() {
+        return Ok(());
+    }
+    let commits = 120;
+    for seed in 1..=4 {
+        let answers = conformance::differential(seed, commits, &File::new(), &Database::new())?;
+        assert_eq!(
+            answers,
+            conformance::differential(seed, commits, &Memory::default(), &Database::new())?,
+            "seed {seed}"
+        );
+        assert!(
+            answers.written > commits / 3 && answers.refused > commits / 20,
+            "seed {seed}: {answers:?}"
+        );
+    }
+    Ok(())
+}

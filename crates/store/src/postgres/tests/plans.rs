@@ -1,0 +1,92 @@
+//! What a lane asks, it finds by index: also right after the tables were made, when nobody has analysed them.
+
+use std::sync::Arc;
+
+use sprag_tests::Postgres;
+
+use super::super::link::{Link, Role, Target};
+use super::super::session::Session;
+use super::super::{actions, executions, history, idempotency, inbox, lanes, machines, receipts, retention, timers};
+use super::Database;
+use crate::traits::Error;
+
+/// Each statement with the indexes that it must use, and how.
+const STATEMENTS: [(&str, &[&str]); 21] = [
+    (lanes::FENCE, &["shard_pkey", "lane_pkey"]),
+    (executions::UPDATE, &["execution_pkey"]),
+    (executions::GET, &["execution_pkey"]),
+    (executions::HOLDERS, &["execution_key"]),
+    (actions::UPDATE, &["action_pkey"]),
+    (actions::GET, &["action_pkey"]),
+    (
+        actions::OPEN_OF,
+        &[
+            "action_open",
+            "(shard = wanted.shard) AND (status = ",
+            "(execution = wanted.execution)",
+        ],
+    ),
+    (actions::READY_AFTER, &["action_ready"]),
+    (actions::READY_BELOW, &["action_ready"]),
+    (actions::LINES, &["action_ready"]),
+    (actions::DUE, &["action_due"]),
+    (actions::RUNNING, &["action_open"]),
+    (actions::OPEN, &["action_open"]),
+    (history::APPEND, &["history_pkey"]),
+    (timers::DELETE, &["timer_pkey"]),
+    (timers::OF, &["timer_pkey"]),
+    (timers::DUE, &["timer_due"]),
+    (inbox::DEFERRED, &["inbox_pkey", "execution_pkey"]),
+    (receipts::GET, &["receipt_pkey"]),
+    (idempotency::FIRST_TO_EXPIRE, &["idempotency_expiry"]),
+    (machines::NEWEST, &["machine_version_pkey"]),
+];
+
+/// Those that keep the order of their index need no sorting, however long it is.
+const IN_ORDER: [&str; 6] = [
+    actions::READY_AFTER,
+    actions::READY_BELOW,
+    actions::DUE,
+    timers::DUE,
+    idempotency::FIRST_TO_EXPIRE,
+    retention::AGED,
+];
+
+#[test]
+fn every_question_of_a_lane_is_answered_by_an_index() {
+    if !Postgres::is_installed() {
+        return;
+    }
+    let database = Database::new();
+    drop(database.store());
+    let target = Target {
+        config: database.options.address.config.clone(),
+        tls: None,
+        allows_unsafe: false,
+    };
+    let mut link = Link::new(Arc::new(target), Role::Lane).unwrap();
+    for (sql, indexes) in STATEMENTS {
+        let plan = link.ask(async |session| plan(session, sql).await).unwrap();
+        assert!(!plan.contains("Seq Scan on"), "{sql}\n{plan}");
+        for index in indexes {
+            assert!(plan.contains(index), "{index}: {sql}\n{plan}");
+        }
+    }
+    for sql in IN_ORDER {
+        let plan = link.ask(async |session| plan(session, sql).await).unwrap();
+        assert!(!plan.contains("Sort"), "{sql}\n{plan}");
+    }
+}
+
+/// How the server would run a statement that was prepared for any parameters.
+async fn plan(session: &Session, sql: &str) -> Result<String, Error> {
+    let values = (1..).take_while(|number| sql.contains(&format!("${number}"))).count();
+    let nulls = vec!["NULL"; values].join(", ");
+    session.run(&format!("PREPARE looked_at AS {sql}")).await?;
+    let rows = session
+        .once(&format!("EXPLAIN (COSTS OFF) EXECUTE looked_at({nulls})"), &[])
+        .await?;
+    session.run("DEALLOCATE looked_at").await?;
+    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    Ok(lines.join("\n"))
+}

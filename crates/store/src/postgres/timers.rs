@@ -1,0 +1,105 @@
+//! Timers. A row is there as long as its timer may still fire.
+
+use sprag_core::ids::ExecutionId;
+use tokio_postgres::Row;
+
+use super::columns::{Id, bound, column, execution_id, instant, limit, number, shard};
+use super::session::{Call, Session, list};
+use crate::records::{Timer, TimerKey};
+use crate::traits::{Error, Window};
+
+const PUT: &str = "\
+    INSERT INTO timer (execution, visit, timer_index, shard, due_at, schedule) \
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::integer[], $4::smallint[], $5::bigint[], $6::text[]) \
+    ON CONFLICT (execution, visit, timer_index) DO UPDATE SET due_at = excluded.due_at, schedule = excluded.schedule";
+
+pub(super) const DELETE: &str = "\
+    DELETE FROM timer USING unnest($1::uuid[], $2::bigint[], $3::integer[]) AS gone (execution, visit, timer_index) \
+    WHERE timer.execution = gone.execution AND timer.visit = gone.visit AND timer.timer_index = gone.timer_index";
+
+pub(super) const OF: &str = "\
+    SELECT execution, visit, timer_index, due_at, schedule FROM timer WHERE execution = ANY($1::uuid[]) \
+    ORDER BY execution, visit, timer_index";
+
+pub(super) const DUE: &str = "\
+    SELECT execution, visit, timer_index, due_at, schedule FROM timer \
+    WHERE shard = $1 AND due_at <= $2 AND (due_at, execution, visit, timer_index) > ($3, $4, $5, $6) \
+    ORDER BY due_at, execution, visit, timer_index LIMIT $7";
+
+/// Adds or moves timers.
+pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Call<'a> {
+    Call::new(
+        PUT,
+        vec![
+            list(records, |record| Id::from(record.key.execution)),
+            list(records, |record| bound(record.key.visit)),
+            list(records, |record| i32::from(record.key.index)),
+            list(records, |record| shard(record.key.execution.slot(), shards)),
+            list(records, |record| record.due_at.as_millis()),
+            list(records, |record| record.schedule.as_deref()),
+        ],
+    )
+}
+
+/// Deletes timers, as far as they are still there.
+pub(super) fn delete<'a>(keys: &[TimerKey]) -> Call<'a> {
+    Call::new(
+        DELETE,
+        vec![
+            list(keys, |key| Id::from(key.execution)),
+            list(keys, |key| bound(key.visit)),
+            list(keys, |key| i32::from(key.index)),
+        ],
+    )
+}
+
+/// The timers of executions, by key.
+pub(super) async fn of(session: &Session, executions: &[ExecutionId]) -> Result<Vec<Timer>, Error> {
+    let wanted: Vec<Id> = executions.iter().copied().map(Id::from).collect();
+    session.all(OF, &[&wanted], read).await
+}
+
+/// Timers that are due, earliest first.
+pub(super) async fn due(session: &Session, shard: i16, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
+    let Window {
+        until,
+        after,
+        limit: max,
+    } = window;
+    let (at, execution, visit, index) = after.map_or((i64::MIN, Id::FIRST, 0, 0), |(at, key)| {
+        let TimerKey {
+            execution,
+            visit,
+            index,
+        } = key;
+        (at.as_millis(), execution.into(), bound(visit), i32::from(index))
+    });
+    session
+        .all(
+            DUE,
+            &[
+                &shard,
+                &until.as_millis(),
+                &at,
+                &execution,
+                &visit,
+                &index,
+                &limit(*max),
+            ],
+            read,
+        )
+        .await
+}
+
+fn read(row: &Row) -> Result<Timer, Error> {
+    let key = TimerKey {
+        execution: execution_id(row, 0)?,
+        visit: number::<i64, _>(row, 1)?,
+        index: number::<i32, _>(row, 2)?,
+    };
+    Ok(Timer {
+        key,
+        due_at: instant(row, 3)?,
+        schedule: column(row, 4)?,
+    })
+}

@@ -1,0 +1,279 @@
+//! The writer of a lane.
+//!
+//! Flow of a commit: from BEGIN to COMMIT in one flush, the fences first. A failure anywhere writes nothing. A connection
+//! that is lost meanwhile leaves open whether it landed: then the writer connects anew, reads its mark back, and commits
+//! once more if it must; only when the database stays away is the caller told so.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::time::Timestamp;
+
+use super::lanes::{self, Mark};
+use super::link::Link;
+use super::session::Session;
+use super::{
+    actions, commit, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards,
+    timers,
+};
+use crate::checks;
+use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use crate::traits::{
+    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
+    ReadyRef, Search, ShardId, Wanted, Window,
+};
+
+/// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
+const SETTLE_MAX: Duration = Duration::from_secs(4);
+
+/// A lane's way to the database.
+pub struct Writer {
+    link: Link,
+    shards: u32,
+}
+
+impl Writer {
+    /// The writer on a link, to a database with so many shards.
+    pub(super) fn new(link: Link, shards: u32) -> Self {
+        Self { link, shards }
+    }
+
+    /// Commits on the connection at hand.
+    fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: Mark) -> Result<(), Error> {
+        let shards = self.shards;
+        self.link.ask_once(async |session| {
+            let mut calls = vec![lanes::fence(fences, mark)?];
+            calls.extend(commit::calls(mutations, shards)?);
+            session.transaction(calls).await
+        })?;
+        self.link.landed(mark);
+        Ok(())
+    }
+
+    /// Finds out whether a commit landed whose connection was lost, and commits again if it did not.
+    fn settle(&mut self, fences: &[Fence], mutations: &[Mutation], mut mark: Mark) -> Result<(), Error> {
+        let until = self.link.elapsed() + SETTLE_MAX;
+        loop {
+            let result = self.link.connect().and_then(|()| {
+                let newest = self.link.mark()?;
+                if newest.number == mark.number {
+                    return Ok(());
+                }
+                if newest.number + 1 < mark.number {
+                    // What this was decided on is gone.
+                    return Err(Error::Failed {
+                        detail: "the database lost commits that it had confirmed".to_owned(),
+                    });
+                }
+                mark = newest.next();
+                self.try_commit(fences, mutations, mark)
+            });
+            match result {
+                Err(Error::Away { .. }) if self.link.elapsed() < until => self.link.rest(),
+                result => return result,
+            }
+        }
+    }
+
+    /// Asks about one shard. One that cannot be is empty.
+    fn ask_shard<T>(
+        &mut self,
+        shard: ShardId,
+        question: impl AsyncFn(&Session, i16) -> Result<Vec<T>, Error>,
+    ) -> Result<Vec<T>, Error> {
+        match i16::try_from(shard.0) {
+            Ok(shard) => self.link.ask(async |session| question(session, shard).await),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl LaneStore for Writer {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        let shards = self.shards;
+        self.link.ask(async |session| load(session, wanted, shards).await)
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.link
+            .ask(async |session| machines::get(session, machine, version).await)
+    }
+
+    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        mutations.iter().try_for_each(checks::check)?;
+        self.link.connect()?;
+        let mark = self.link.mark()?.next();
+        match self.try_commit(fences, mutations, mark) {
+            Err(Error::Away { .. }) => self.settle(fences, mutations, mark),
+            result => result,
+        }
+    }
+
+    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
+        self.link.ask(async |session| shards::acquire(session, shard).await)
+    }
+
+    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+        self.link.ask(async |session| control::last_life(session).await)
+    }
+
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        line: &str,
+        after: Option<&ReadyKey>,
+        limit: usize,
+    ) -> Result<Vec<ReadyRef>, Error> {
+        self.ask_shard(shard, async |session, shard| {
+            actions::ready(session, shard, line, after, limit).await
+        })
+    }
+
+    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.ask_shard(shard, async |session, shard| actions::lines(session, shard).await)
+    }
+
+    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
+        self.ask_shard(shard, async |session, shard| timers::due(session, shard, window).await)
+    }
+
+    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
+        self.ask_shard(shard, async |session, shard| actions::due(session, shard, window).await)
+    }
+
+    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
+        self.ask_shard(shard, async |session, shard| {
+            actions::running(session, shard, after, limit).await
+        })
+    }
+
+    fn deferred(
+        &mut self,
+        shard: ShardId,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        self.ask_shard(shard, async |session, shard| {
+            inbox::deferred(session, shard, after, limit).await
+        })
+    }
+
+    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
+        self.link.ask(async |session| control::facts(session, kind).await)
+    }
+
+    fn open(
+        &mut self,
+        shard: ShardId,
+        status: u8,
+        after: Option<OpenAction>,
+        limit: usize,
+    ) -> Result<Vec<OpenAction>, Error> {
+        self.ask_shard(shard, async |session, shard| {
+            actions::open(session, shard, status, after, limit).await
+        })
+    }
+
+    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+        self.ask_shard(shard, async |session, shard| {
+            retention::aged(session, shard, page).await
+        })
+    }
+
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+        self.link
+            .ask(async |session| search::find_actions(session, search).await)
+    }
+
+    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
+        if shard == shards::CONTROL {
+            self.link.ask(async |session| jobs::open(session).await)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
+        if shard == shards::CONTROL {
+            self.link.ask(async |session| jobs::beyond(session, kept).await)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
+        self.ask_shard(shard, async |session, shard| {
+            idempotency::first_to_expire(session, shard, limit).await
+        })
+    }
+}
+
+/// Reads all that is wanted, each kind by one statement, none of which waits for another's answer. What is not wanted is
+/// not asked for.
+async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded, Error> {
+    let Wanted {
+        executions,
+        keys,
+        actions,
+        receipts,
+        newest,
+        idempotency,
+    } = wanted;
+    let (executions, keys, actions, receipts, newest, idempotency) = tokio::try_join!(
+        load_executions(session, executions, shards),
+        some(keys, async |keys| executions::holders(session, keys).await),
+        some(actions, async |ids| actions::get(session, ids).await),
+        some(receipts, async |keys| receipts::get(session, keys).await),
+        some(newest, async |machines| machines::newest(session, machines).await),
+        some(idempotency, async |scopes| idempotency::get(session, scopes).await),
+    )?;
+    Ok(Loaded {
+        executions,
+        keys,
+        actions,
+        receipts,
+        newest,
+        idempotency,
+    })
+}
+
+/// Asks for something, unless nothing is wanted.
+async fn some<K, T>(wanted: &[K], ask: impl AsyncFn(&[K]) -> Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(wanted).await
+}
+
+async fn load_executions(session: &Session, ids: &[ExecutionId], shards: u32) -> Result<Vec<LoadedExecution>, Error> {
+    let (executions, actions, timers, inbox) = tokio::try_join!(
+        some(ids, async |ids| executions::get(session, ids).await),
+        some(ids, async |ids| actions::open_of(session, ids, shards).await),
+        some(ids, async |ids| timers::of(session, ids).await),
+        some(ids, async |ids| inbox::of(session, ids).await),
+    )?;
+    let mut actions = by(actions, |action| action.execution);
+    let mut timers = by(timers, |timer| timer.key.execution);
+    let mut inbox = by(inbox, |entry| entry.execution);
+    let loaded = executions.into_iter().map(|execution| {
+        let id = execution.id;
+        LoadedExecution {
+            execution,
+            actions: actions.remove(&id).unwrap_or_default(),
+            timers: timers.remove(&id).unwrap_or_default(),
+            inbox: inbox.remove(&id).unwrap_or_default(),
+        }
+    });
+    Ok(loaded.collect())
+}
+
+/// Rows by what they belong to, each in the order in which they came.
+fn by<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
+    let mut found: HashMap<K, Vec<T>> = HashMap::new();
+    for row in rows {
+        found.entry(key(&row)).or_default().push(row);
+    }
+    found
+}
