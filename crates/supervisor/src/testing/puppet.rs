@@ -17,6 +17,10 @@ use crate::worker::{CollectError, Goal, Next, Phase, SpecError, State, Worker};
 
 /// How one puppet behaves, and what was asked of it.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one way to misbehave, alone or with others"
+)]
 pub struct Script {
     /// How long starts take, in milliseconds; the last one repeats.
     pub starts: VecDeque<u64>,
@@ -194,13 +198,13 @@ impl WorkerFactory for Stage {
             script.built += u64::from(!script.unbuildable);
             script.unbuildable
         });
-        match unbuildable {
-            true => Err(BuildError("the script says no".to_owned())),
-            false => Ok(Puppet {
-                path,
-                stage: self.clone(),
-            }),
+        if unbuildable {
+            return Err(BuildError("the script says no".to_owned()));
         }
+        Ok(Puppet {
+            path,
+            stage: self.clone(),
+        })
     }
 }
 
@@ -242,17 +246,20 @@ impl Puppet {
     }
 
     fn goes_down(state: PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
-        let is_up = snapshot.observed.as_ref().is_none_or(|seen| seen.up);
-        // A look that fails must not keep it: that its stop ended well is enough for one that leaves.
         let has_stopped = snapshot.action.name == "stop" && snapshot.action.outcome == Outcome::Succeeded;
-        let is_believed = snapshot.goal == Goal::Removed && has_stopped;
+        // One that leaves is asked on whatever was seen last, however old: only its own stop is believed, and that it
+        // never did anything.
+        let is_down = match snapshot.goal {
+            Goal::Removed => has_stopped || snapshot.action.outcome == Outcome::None,
+            Goal::Running | Goal::Stopped => snapshot.observed.as_ref().is_some_and(|seen| !seen.up),
+        };
         match state {
             PuppetState::Stopped if snapshot.goal == Goal::Removed => Next::Remove("it is down".into()),
             PuppetState::Stopped => Next::Stay("it should not run".into()),
             PuppetState::Starting | PuppetState::Running | PuppetState::Failed => {
                 Next::To(PuppetState::Stopping, "it should stop".into())
             }
-            PuppetState::Stopping if is_up && !is_believed => Next::Act(PuppetAction::Stop, "it is still up".into()),
+            PuppetState::Stopping if !is_down => Next::Act(PuppetAction::Stop, "it is still up".into()),
             PuppetState::Stopping => Next::To(PuppetState::Stopped, "it is down".into()),
         }
     }
@@ -274,10 +281,10 @@ impl Worker for Puppet {
             script.derived += 1;
             script.underivable
         });
-        match underivable || spec.get("invalid").is_some() {
-            true => Err(SpecError::new("the script says no")),
-            false => Ok(spec.clone()),
+        if underivable || spec.get("invalid").is_some() {
+            return Err(SpecError::new("the script says no"));
         }
+        Ok(spec.clone())
     }
 
     fn next(&self, state: &PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
@@ -331,12 +338,14 @@ impl Worker for Puppet {
             self.stage.clockwork.sleep(millis).await;
         }
         // What is true when the look ends, not when it began.
-        self.script(|script| match script.unseen {
-            true => Err(CollectError::new("the script says no")),
-            false => Ok(Facts {
+        self.script(|script| {
+            if script.unseen {
+                return Err(CollectError::new("the script says no"));
+            }
+            Ok(Facts {
                 up: script.is_up,
                 facts: script.facts.clone(),
-            }),
+            })
         })
     }
 

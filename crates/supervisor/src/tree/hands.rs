@@ -24,6 +24,8 @@ pub(crate) enum News {
         collected: Collected,
         at: Timestamp,
     },
+    /// What was seen of it is too old now.
+    Stale { path: Arc<str> },
     /// A look at it failed.
     NotSeen { path: Arc<str>, error: Arc<str> },
     /// Its action moved on, or ended.
@@ -178,6 +180,7 @@ impl Hands {
             CollectorEvent::Stale { worker } => {
                 self.metrics.stale();
                 tracing::warn!(worker = %worker, "what was seen is too old to decide on");
+                news.push(News::Stale { path: worker });
             }
             CollectorEvent::Restarted { worker, restarts } => {
                 tracing::warn!(worker = %worker, restarts, "collection starts anew");

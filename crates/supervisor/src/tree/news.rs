@@ -21,6 +21,7 @@ impl Tree {
                     };
                     self.seen(&path, seen, now);
                 }
+                News::Stale { path } => drop(self.mark_path(&path)),
                 News::NotSeen { path, error } => self.not_seen(&path, &error),
                 News::Action { path, status, ended } => {
                     let Some(index) = self.mark_path(&path) else {

@@ -182,6 +182,7 @@ impl Tree {
             stays_failed: false,
         });
         node.restarts += 1;
+        self.keeper.status(node, now);
         self.mark(index);
     }
 
