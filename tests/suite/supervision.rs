@@ -169,7 +169,7 @@ rules:
     );
     wait::until("the circuit to open", GUARD, || {
         let circuit = supervised.service("odd")["circuit"].clone();
-        (circuit != "closed").then_some(())
+        (circuit != "closed" && circuit != "grace").then_some(())
     });
     let took = shutdown(&mut supervised);
     assert!(took < SHUTDOWN, "{took:?}");

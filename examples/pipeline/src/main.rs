@@ -79,10 +79,11 @@ impl Output {
     /// Adds an entry to the stream, and reads that it was taken.
     fn write(&mut self) -> anyhow::Result<()> {
         let words = ["XADD", "ticks", "MAXLEN", "~", ENTRIES_MAX, "*", "from", "pipeline"];
-        let mut request = format!("*{}\r\n", words.len());
-        for word in words {
-            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-        }
+        let bodies: Vec<String> = words
+            .iter()
+            .map(|word| format!("${}\r\n{word}\r\n", word.len()))
+            .collect();
+        let request = format!("*{}\r\n{}", words.len(), bodies.concat());
         self.stream.get_mut().write_all(request.as_bytes())?;
         let head = self.line()?;
         if head.starts_with('$') {

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Serialize};
 use sprag_core::action::retry::Policy;
 use sprag_supervisor::{
-    Action, ActionContext, ActionError, ActionOptions, CollectError, Goal, Next, Phase, Snapshot, SpecError, State, Worker,
+    Action, ActionContext, ActionError, ActionOptions, CollectError, Goal, Next, Phase, Snapshot, SpecError, State,
+    Worker,
 };
 
 /// What is written down about a bridge.
@@ -84,7 +85,7 @@ impl Action for Step {
 
     /// The executor retries, with growing pauses; no state has to count.
     fn options(&self) -> ActionOptions {
-        let Self::Connect(spec) | Self::Disconnect(spec) = self;
+        let (Self::Connect(spec) | Self::Disconnect(spec)) = self;
         let retry = Policy {
             max_attempts: spec.attempts,
             base_delay: 200,
@@ -138,7 +139,10 @@ impl Worker for BridgeWorker {
             Bridge::TryingToStart if snapshot.action.failed() => {
                 let (tries, error) = (snapshot.action.attempt, snapshot.action.error.clone());
                 let error = error.unwrap_or_default();
-                Next::To(Bridge::Failed, format!("given up after {tries} attempts: {error}").into())
+                Next::To(
+                    Bridge::Failed,
+                    format!("given up after {tries} attempts: {error}").into(),
+                )
             }
             Bridge::TryingToStart => Next::Act(Step::Connect(spec()), "the device is not reached yet".into()),
             Bridge::Running if !is_up => Next::To(Bridge::TryingToStart, "the device was lost".into()),

@@ -41,7 +41,7 @@ impl At<'_> {
             return self.failed();
         }
         if let Some(escalation) = self.snapshot.escalations.first() {
-            return self.to(ServiceState::Failed, escalation.cause.clone());
+            return to(ServiceState::Failed, escalation.cause.clone());
         }
         if !self.snapshot.desired.service.has_process() {
             return self.as_children();
@@ -49,7 +49,7 @@ impl At<'_> {
         match &self.seen.process {
             None => self.without_process(),
             Some(process) if process.digest != self.snapshot.desired.digest => {
-                self.to(ServiceState::Stopping, "its configuration changed".to_owned())
+                to(ServiceState::Stopping, "its configuration changed".to_owned())
             }
             Some(process) => self.with_process(process),
         }
@@ -61,7 +61,7 @@ impl At<'_> {
         let pid = process.pid;
         if self.state == ServiceState::Stopped {
             let how = if process.adopted { "was found running" } else { "runs" };
-            return self.to(ServiceState::Starting, format!("process {pid} {how}"));
+            return to(ServiceState::Starting, format!("process {pid} {how}"));
         }
         if found.startup.verdict == Verdict::Bad {
             let why = detail(found.startup.error.as_deref());
@@ -89,7 +89,7 @@ impl At<'_> {
         }
         match self.child_that_is_not_up() {
             Some(waits) => Next::Stay(waits.into()),
-            None => self.to(ServiceState::Running, format!("process {pid} runs")),
+            None => to(ServiceState::Running, format!("process {pid} runs")),
         }
     }
 
@@ -97,13 +97,13 @@ impl At<'_> {
         let found = &self.seen.found;
         if found.ready.verdict == Verdict::Bad {
             let why = detail(found.ready.error.as_deref());
-            return self.to(ServiceState::Degraded, format!("its ready probe does not pass{why}"));
+            return to(ServiceState::Degraded, format!("its ready probe does not pass{why}"));
         }
         if found.healthy == Some(false) {
             let why = "what it tells about itself is not healthy".to_owned();
-            return self.to(ServiceState::Degraded, why);
+            return to(ServiceState::Degraded, why);
         }
-        self.to(ServiceState::Running, format!("process {pid} runs"))
+        to(ServiceState::Running, format!("process {pid} runs"))
     }
 
     /// It has no process and should have one.
@@ -111,34 +111,29 @@ impl At<'_> {
         let desired = &self.snapshot.desired;
         let seen = self.seen;
         if seen.is_done(desired.digest) {
-            return self.to(ServiceState::Stopped, "completed: it exited with code 0".to_owned());
+            return to(ServiceState::Stopped, "completed: it exited with code 0".to_owned());
         }
         if let Some(gave_up) = seen.gave_up.as_ref().filter(|gave_up| gave_up.digest == desired.digest) {
-            return self.to(ServiceState::Failed, gave_up.cause.clone());
+            return to(ServiceState::Failed, gave_up.cause.clone());
         }
         let lasting = seen.problem.as_ref().filter(|problem| problem.lasting);
         if let Some(problem) = lasting.filter(|problem| problem.digest == desired.digest) {
-            return self.to(ServiceState::Failed, problem.text.clone());
+            return to(ServiceState::Failed, problem.text.clone());
         }
         if seen.gave_up.is_some() {
             return Next::Act(ServiceAction::Forget, "its configuration changed".into());
         }
         if self.state != ServiceState::Starting {
-            return self.to(ServiceState::Starting, self.last_end());
+            return to(ServiceState::Starting, self.last_end());
         }
         let due = budget::due(&seen.failures, seen.streak);
-        match due.filter(|due| *due > self.snapshot.now) {
-            Some(due) => {
-                let (end, number) = (self.last_end(), seen.failures.len());
-                let wait = until(self.snapshot.now, due);
-                let last = DETECTIONS_MAX - 1;
-                Next::Stay(format!("{end}; restart {number} of {last} in {wait}").into())
-            }
-            None => {
-                let start = ServiceAction::Start(desired.clone());
-                Next::Act(start, self.last_end().into())
-            }
+        if let Some(due) = due.filter(|due| *due > self.snapshot.now) {
+            let (end, number) = (self.last_end(), seen.failures.len());
+            let wait = until(self.snapshot.now, due);
+            let last = DETECTIONS_MAX - 1;
+            return Next::Stay(format!("{end}; restart {number} of {last} in {wait}").into());
         }
+        Next::Act(ServiceAction::Start(desired.clone()), self.last_end().into())
     }
 
     /// What its last process, or the last try to start one, came to.
@@ -156,11 +151,11 @@ impl At<'_> {
     fn as_children(&self) -> Step {
         let failed = self.snapshot.children.iter().find(|child| child.phase == Phase::Failed);
         if let Some(child) = failed {
-            return self.to(ServiceState::Failed, format!("child `{}` is failed", child.name));
+            return to(ServiceState::Failed, format!("child `{}` is failed", child.name));
         }
         match self.child_that_is_not_up() {
-            Some(waits) => self.to(ServiceState::Starting, waits),
-            None => self.to(ServiceState::Running, "its children run".to_owned()),
+            Some(waits) => to(ServiceState::Starting, waits),
+            None => to(ServiceState::Running, "its children run".to_owned()),
         }
     }
 
@@ -186,7 +181,7 @@ impl At<'_> {
             return self.as_children();
         }
         if self.seen.process.is_some() {
-            return self.to(ServiceState::Starting, "what failed is over".to_owned());
+            return to(ServiceState::Starting, "what failed is over".to_owned());
         }
         let gave_up = self
             .seen
@@ -201,7 +196,7 @@ impl At<'_> {
         match gave_up.or(problem) {
             Some((cause, digest)) if digest == desired.digest => Next::Stay(cause.clone().into()),
             Some(_) => Next::Act(ServiceAction::Forget, "its configuration changed".into()),
-            None => self.to(ServiceState::Starting, "to be started".to_owned()),
+            None => to(ServiceState::Starting, "to be started".to_owned()),
         }
     }
 
@@ -211,7 +206,7 @@ impl At<'_> {
             return self.leave();
         }
         if !self.is_empty() {
-            return self.to(ServiceState::Stopping, "asked to stop".to_owned());
+            return to(ServiceState::Stopping, "asked to stop".to_owned());
         }
         if self.snapshot.goal == Goal::Removed {
             return self.remove();
@@ -219,7 +214,7 @@ impl At<'_> {
         let gave_up = self.seen.gave_up.as_ref().map(|gave_up| gave_up.cause.clone());
         match (self.state, gave_up) {
             (ServiceState::Failed, Some(cause)) => Next::Stay(cause.into()),
-            _ => self.to(ServiceState::Stopped, "not to run".to_owned()),
+            _ => to(ServiceState::Stopped, "not to run".to_owned()),
         }
     }
 
@@ -251,7 +246,7 @@ impl At<'_> {
         if self.seen.process.is_some() {
             return self.stop(Blame::Nobody, "asked to stop".to_owned());
         }
-        self.to(ServiceState::Stopped, "nothing of it runs".to_owned())
+        to(ServiceState::Stopped, "nothing of it runs".to_owned())
     }
 
     fn is_empty(&self) -> bool {
@@ -261,10 +256,10 @@ impl At<'_> {
     fn stop(&self, blame: Blame, why: String) -> Step {
         Next::Act(ServiceAction::Stop(self.snapshot.desired.clone(), blame), why.into())
     }
+}
 
-    fn to(&self, state: ServiceState, why: String) -> Step {
-        Next::To(state, Reason::from(why))
-    }
+fn to(state: ServiceState, why: String) -> Step {
+    Next::To(state, Reason::from(why))
 }
 
 /// `: connection refused`

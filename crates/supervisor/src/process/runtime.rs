@@ -102,7 +102,7 @@ impl Runtime {
             let handle = tokio::runtime::Handle::current();
             let looked = tokio::task::spawn_blocking(move || {
                 let _entered = handle.enter();
-                runtime.look(&service)
+                runtime.look(&service);
             });
             looked.await.map_err(|_| "the look at the process failed".to_owned())?;
         }

@@ -98,9 +98,13 @@ impl Tree {
             if members.is_empty() {
                 break;
             }
-            members.iter().for_each(|member| member.signal(Signal::STOP));
+            for member in &members {
+                member.signal(Signal::STOP);
+            }
         }
-        stopped.iter().for_each(|member| member.signal(Signal::KILL));
+        for member in &stopped {
+            member.signal(Signal::KILL);
+        }
         if let Some(cgroup) = &self.cgroup {
             cgroup::kill(cgroup);
         }
@@ -120,10 +124,9 @@ impl Tree {
             let status = table.iter().find(|status| status.identity == **member);
             status.is_some_and(|status| Some(status.group) == group)
         };
-        members
-            .iter()
-            .filter(|member| !in_group(member))
-            .for_each(|member| member.signal(signal));
+        for member in members.iter().filter(|member| !in_group(member)) {
+            member.signal(signal);
+        }
         members.len()
     }
 
@@ -158,7 +161,7 @@ impl Tree {
 
     /// Every process of the tree that has not ended. They are remembered; those that ended are laid to rest.
     fn watch(&mut self) -> Vec<Identity> {
-        let table = self.candidates();
+        let table = candidates();
         let members = self.members(&table);
         for status in table.iter().filter(|status| members.contains(&status.identity)) {
             self.known.insert(status.identity);
@@ -182,14 +185,6 @@ impl Tree {
         if let Some(pid) = Pid::from_raw(status.identity.pid) {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
-    }
-
-    /// What can be a member: never this process, nor the first of all.
-    fn candidates(&self) -> Vec<Status> {
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let mut table = table::table();
-        table.retain(|status| ![own, 1].contains(&status.identity.pid));
-        table
     }
 
     fn members(&self, table: &[Status]) -> BTreeSet<Identity> {
@@ -220,6 +215,14 @@ impl Tree {
             .any(|status| status.group == root.pid && is_known(&status.identity))
             .then_some(root.pid)
     }
+}
+
+/// What can be a member: never this process, nor the first of all.
+fn candidates() -> Vec<Status> {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let mut table = table::table();
+    table.retain(|status| ![own, 1].contains(&status.identity.pid));
+    table
 }
 
 fn add_descendants(members: &mut BTreeSet<i32>, table: &[Status]) {

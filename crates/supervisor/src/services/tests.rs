@@ -51,11 +51,12 @@ fn refused(text: &str, expected: &[&str], says: &[&str]) {
     let loaded = read(text);
     assert!(loaded.file.is_none(), "it was accepted");
     assert_eq!(errors(text), expected, "{:#?}", loaded.findings);
-    let all: String = loaded
+    let all: Vec<String> = loaded
         .findings
         .iter()
-        .map(|finding| format!("{}; {}\n", finding.detail, finding.remedy))
+        .map(|finding| format!("{}; {}", finding.detail, finding.remedy))
         .collect();
+    let all = all.join("\n");
     for text in says {
         assert!(all.contains(text), "`{text}` is not in {all}");
     }

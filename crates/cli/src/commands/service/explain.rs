@@ -1,5 +1,7 @@
 //! `sprag service explain`.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::Supervisor;
@@ -85,10 +87,10 @@ fn of_hold(hold: &Value) -> String {
         field(hold, "next")
     );
     if let Some(at) = hold["at"].as_str() {
-        text.push_str(&format!(" at {at}"));
+        let _ = write!(text, " at {at}");
     }
     if let Some(gives_up) = hold["givesUp"].as_str() {
-        text.push_str(&format!("; given up at {gives_up}"));
+        let _ = write!(text, "; given up at {gives_up}");
     }
     text
 }
@@ -103,10 +105,10 @@ fn of_rule(rule: &Value) -> String {
         rule["lastCheck"].as_str().unwrap_or("none yet"),
     );
     if let Some(reason) = rule["reason"].as_str() {
-        text.push_str(&format!(" ({reason})"));
+        let _ = write!(text, " ({reason})");
     }
     if let Some(next) = rule["nextAt"].as_str() {
-        text.push_str(&format!("; next at {next}"));
+        let _ = write!(text, "; next at {next}");
     }
     text
 }

@@ -51,7 +51,7 @@ impl Command {
 /// Which supervisor a command speaks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Supervisor {
-    /// Its address [default: http://127.0.0.1:7401 where somebody answers, else http://127.0.0.1:7400]
+    /// Its address [default: port 7401 of this machine where somebody answers, else 7400]
     #[arg(long, env = "SPRAG_SERVER", value_name = "URL")]
     server: Option<String>,
     /// The token to show it

@@ -95,7 +95,7 @@ async fn serve(arguments: &Arguments, file: &ServicesFile, output: Output) -> an
             tracing::info!(signal, "asked to stop: services stop, children before their parents");
             None
         }
-        served = &mut serving => Some(served),
+        end = &mut serving => Some(end),
     };
     tokio::spawn(async move {
         let signal = signals.next().await;
@@ -113,17 +113,17 @@ async fn serve(arguments: &Arguments, file: &ServicesFile, output: Output) -> an
         Some(_) => Err(Failure::new("the server stopped by itself").into()),
         None => {
             let _ = serving.await;
-            finish(&outcome)
+            Ok(finish(&outcome))
         }
     }
 }
 
 /// How the process ends.
-fn finish(outcome: &ShutdownOutcome) -> anyhow::Result<Exit> {
+fn finish(outcome: &ShutdownOutcome) -> Exit {
     match outcome {
         ShutdownOutcome::Clean => {
             tracing::info!("stopped");
-            Ok(Exit::Done)
+            Exit::Done
         }
         ShutdownOutcome::Unclean { cuts } => {
             for cut in cuts {
@@ -134,7 +134,7 @@ fn finish(outcome: &ShutdownOutcome) -> anyhow::Result<Exit> {
                 };
                 output::note(&format!("{name} did not stop in its time: {:?}", cut.why));
             }
-            Ok(Exit::Unclean)
+            Exit::Unclean
         }
     }
 }

@@ -202,10 +202,8 @@ async fn serve(
     };
     banner::show(server.address(), &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server.run(async {
-        // Dropping the sender means the same.
-        let _ = stopped.await;
-    }));
+    // Dropping the sender means the same.
+    let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
     let mut running = Running {
         engine,
         serving,
