@@ -104,7 +104,7 @@ struct Ground<'a> {
 
 /// The children that can be, in their order, and what is wrong with the others.
 fn validated<'a>(declared: &'a [ChildSpec], ground: &Ground<'_>) -> (Vec<&'a ChildSpec>, Vec<ChildError>) {
-    let names: BTreeSet<&str> = declared.iter().map(|spec| spec.name.as_str()).collect();
+    let names: BTreeMap<&str, &ChildSpec> = declared.iter().map(|spec| (spec.name.as_str(), spec)).collect();
     let (mut good, mut errors, mut met) = (Vec::new(), Vec::new(), BTreeSet::new());
     for spec in declared {
         let problem = if !met.insert(spec.name.as_str()) {
@@ -116,7 +116,7 @@ fn validated<'a>(declared: &'a [ChildSpec], ground: &Ground<'_>) -> (Vec<&'a Chi
                 name: spec.name.clone(),
             })
         } else {
-            problem(spec, &names, ground).or_else(|| cycle(spec, declared))
+            problem(spec, &names, ground).or_else(|| cycle(spec, &names))
         };
         match problem {
             Some(problem) => errors.push(problem),
@@ -126,7 +126,7 @@ fn validated<'a>(declared: &'a [ChildSpec], ground: &Ground<'_>) -> (Vec<&'a Chi
     (good, errors)
 }
 
-fn problem(spec: &ChildSpec, names: &BTreeSet<&str>, ground: &Ground<'_>) -> Option<ChildError> {
+fn problem(spec: &ChildSpec, names: &BTreeMap<&str, &ChildSpec>, ground: &Ground<'_>) -> Option<ChildError> {
     let name = spec.name.clone();
     if name.is_empty() || name.contains('/') {
         return Some(ChildError::Name { name });
@@ -141,7 +141,7 @@ fn problem(spec: &ChildSpec, names: &BTreeSet<&str>, ground: &Ground<'_>) -> Opt
     let stranger = spec
         .depends_on
         .iter()
-        .find(|dependency| !names.contains(dependency.on.as_str()));
+        .find(|dependency| !names.contains_key(dependency.on.as_str()));
     if let Some(stranger) = stranger {
         let on = stranger.on.clone();
         return Some(ChildError::Dependency { name, on });
@@ -161,7 +161,7 @@ fn problem(spec: &ChildSpec, names: &BTreeSet<&str>, ground: &Ground<'_>) -> Opt
 }
 
 /// Whether the child depends on itself.
-fn cycle(spec: &ChildSpec, declared: &[ChildSpec]) -> Option<ChildError> {
+fn cycle(spec: &ChildSpec, names: &BTreeMap<&str, &ChildSpec>) -> Option<ChildError> {
     if spec.depends_on.is_empty() {
         return None;
     }
@@ -175,7 +175,7 @@ fn cycle(spec: &ChildSpec, declared: &[ChildSpec]) -> Option<ChildError> {
                 });
             }
             if met.insert(dependency.on.as_str()) {
-                open.extend(declared.iter().find(|other| other.name == dependency.on));
+                open.extend(names.get(dependency.on.as_str()));
             }
         }
     }
@@ -204,17 +204,25 @@ impl Tree {
             (Some(inner), Some(facts)) => caught(|| inner.children(&facts)),
             _ => Ok(None),
         };
+        let has_opinion = matches!(opinion, Ok(Some(_)));
         let declared: Arc<[ChildSpec]> = match opinion {
             Ok(Some(declared)) if declared.as_slice() != &*node.declared => declared.into(),
             Ok(Some(_)) => Arc::clone(&node.declared),
             Ok(None) if node.spec.children.is_empty() && !node.is_root() => Arc::clone(&node.declared),
-            Ok(None) if node.spec.children.as_slice() == &*node.declared => Arc::clone(&node.declared),
+            // The declaration that was followed last: compared by identity, for there may be very many.
+            Ok(None) if node.followed.as_ref().is_some_and(|spec| Arc::ptr_eq(spec, &node.spec)) => {
+                Arc::clone(&node.declared)
+            }
             Ok(None) => node.spec.children.as_slice().into(),
             Err(panic) => return self.panicked(index, "children", &panic, now),
         };
         // Nobody came, changed or is missing: by far the most visits end here.
         if Arc::ptr_eq(&declared, &node.declared) && node.is_settled {
             return;
+        }
+        let followed = (!has_opinion).then(|| Arc::clone(&node.spec));
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.followed = followed;
         }
         self.redeclare(index, &declared, now);
     }

@@ -76,6 +76,8 @@ pub(crate) struct Node {
     pub(crate) children: BTreeMap<Arc<str>, Index>,
     /// What was declared last.
     pub(crate) declared: Arc<[ChildSpec]>,
+    /// The declaration of its own that this came from, unless it was the worker's opinion.
+    pub(crate) followed: Option<Arc<ChildSpec>>,
     /// Whether the children are those.
     pub(crate) is_settled: bool,
     /// Which of the children depend on a child.
@@ -139,6 +141,7 @@ impl Node {
             restarts: 0,
             children: BTreeMap::new(),
             declared: Arc::from([]),
+            followed: None,
             is_settled: false,
             dependents: BTreeMap::new(),
             finished: BTreeMap::new(),
