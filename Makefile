@@ -15,7 +15,7 @@ NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
 ifeq ($(NEXTEST),yes)
 TEST := cargo nextest run
 # nextest leaves the examples in the documentation alone.
-DOCTEST = cargo test --doc -p sprag-core -p sprag-engine
+DOCTEST = cargo test --doc -p sprag-core -p sprag-engine -p sprag-supervisor
 else
 TEST := cargo test
 endif

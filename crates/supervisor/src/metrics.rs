@@ -115,6 +115,7 @@ pub struct Metrics {
     leaked: AtomicU64,
     stuck: AtomicU64,
     late: AtomicU64,
+    passes: AtomicU64,
     opened: AtomicU64,
 }
 
@@ -167,6 +168,7 @@ impl Metrics {
 
     pub(crate) fn hands(&self, executor: Counts, collector: CollectorCounts) {
         self.leaked.store(executor.leaked, Ordering::Relaxed);
+        self.passes.store(collector.passes, Ordering::Relaxed);
         self.stuck.store(executor.stuck, Ordering::Relaxed);
         self.late.store(executor.late + collector.late, Ordering::Relaxed);
     }
@@ -248,6 +250,11 @@ impl Metrics {
         self.transitions.load(Ordering::Relaxed)
     }
 
+    /// Looks at workers.
+    pub fn passes(&self) -> u64 {
+        self.passes.load(Ordering::Relaxed)
+    }
+
     /// Results that came after nobody waited for them any more.
     pub fn late_results(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
@@ -280,6 +287,7 @@ impl Metrics {
             ("leaked_actions", &self.leaked),
             ("stuck_actions", &self.stuck),
             ("late_results", &self.late),
+            ("passes", &self.passes),
             ("circuit_opens", &self.opened),
         ];
         for (name, figure) in plain {

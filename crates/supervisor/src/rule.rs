@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_rule_as_data_names_its_children_and_judges_them() {
         let rule = output_connected();
-        assert_eq!(Vec::from_iter(&rule.children), ["broker", "pipeline"]);
+        assert_eq!(rule.children.iter().collect::<Vec<_>>(), ["broker", "pipeline"]);
         let seen = |connections| {
             View::default().with("broker", "running", &json!({})).with(
                 "pipeline",

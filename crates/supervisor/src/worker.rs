@@ -18,6 +18,9 @@ use crate::snapshot::Snapshot;
 
 /// Something supervised.
 ///
+/// Whoever is told to leave is asked on whatever was seen last, however old: a worker that stops something should then
+/// believe its own stop, not an old look.
+///
 /// A step that changes the state and acts at once cannot be written:
 ///
 /// ```compile_fail
@@ -60,7 +63,8 @@ pub trait Worker: Send + Sync + Sized + 'static {
     /// ([`Goal::Removed`]): then it is called whatever the observation and the action are.
     fn next(&self, state: &Self::State, snapshot: &Snapshot<Self>) -> Next<Self>;
 
-    /// The children that should exist. `None`: no opinion, what exists stays; an empty list: none.
+    /// The children that should exist. `None`: no opinion, so those of the declaration, or else what exists; an empty
+    /// list: none. Asked on every visit, also before anything was seen.
     fn children(&self, snapshot: &Snapshot<Self>) -> Option<Vec<ChildSpec>> {
         let _ = snapshot;
         None

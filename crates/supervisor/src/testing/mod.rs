@@ -9,6 +9,6 @@ mod puppet;
 mod world;
 
 pub use clockwork::Clockwork;
-pub use load::{Crowd, crowd};
+pub use load::{Crowd, Nothing, Pulse, Steady, SteadyState, beside, crowd, steady};
 pub use puppet::{Facts, Puppet, PuppetAction, PuppetState, Script, Stage};
 pub use world::World;

@@ -17,6 +17,10 @@ use crate::worker::{CollectError, Goal, Next, Phase, SpecError, State, Worker};
 
 /// How one puppet behaves, and what was asked of it.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one way to misbehave, alone or with others"
+)]
 pub struct Script {
     /// How long starts take, in milliseconds; the last one repeats.
     pub starts: VecDeque<u64>,
@@ -194,13 +198,13 @@ impl WorkerFactory for Stage {
             script.built += u64::from(!script.unbuildable);
             script.unbuildable
         });
-        match unbuildable {
-            true => Err(BuildError("the script says no".to_owned())),
-            false => Ok(Puppet {
-                path,
-                stage: self.clone(),
-            }),
+        if unbuildable {
+            return Err(BuildError("the script says no".to_owned()));
         }
+        Ok(Puppet {
+            path,
+            stage: self.clone(),
+        })
     }
 }
 
@@ -277,10 +281,10 @@ impl Worker for Puppet {
             script.derived += 1;
             script.underivable
         });
-        match underivable || spec.get("invalid").is_some() {
-            true => Err(SpecError::new("the script says no")),
-            false => Ok(spec.clone()),
+        if underivable || spec.get("invalid").is_some() {
+            return Err(SpecError::new("the script says no"));
         }
+        Ok(spec.clone())
     }
 
     fn next(&self, state: &PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
@@ -334,12 +338,14 @@ impl Worker for Puppet {
             self.stage.clockwork.sleep(millis).await;
         }
         // What is true when the look ends, not when it began.
-        self.script(|script| match script.unseen {
-            true => Err(CollectError::new("the script says no")),
-            false => Ok(Facts {
+        self.script(|script| {
+            if script.unseen {
+                return Err(CollectError::new("the script says no"));
+            }
+            Ok(Facts {
                 up: script.is_up,
                 facts: script.facts.clone(),
-            }),
+            })
         })
     }
 

@@ -109,6 +109,6 @@ mod tests {
         assert_eq!((arena.get(first), arena.get(second)), (None, Some(&"second")));
         assert_eq!(arena.remove(first), None);
         assert_eq!(arena.len(), 1);
-        assert_eq!(Vec::from_iter(arena.indices()), [second]);
+        assert_eq!(arena.indices().collect::<Vec<_>>(), [second]);
     }
 }

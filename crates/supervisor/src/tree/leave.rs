@@ -253,9 +253,10 @@ impl Tree {
             let path = String::new();
             cuts.push(CutAt { path, why });
         }
-        self.outcome = Some(match cuts.is_empty() {
-            true => ShutdownOutcome::Clean,
-            false => ShutdownOutcome::Unclean { cuts },
+        self.outcome = Some(if cuts.is_empty() {
+            ShutdownOutcome::Clean
+        } else {
+            ShutdownOutcome::Unclean { cuts }
         });
     }
 }

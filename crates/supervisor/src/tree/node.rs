@@ -39,6 +39,7 @@ pub(crate) enum Derived {
 }
 
 /// A worker in the tree; the root has none.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub(crate) struct Node {
     pub(crate) identity: Arc<Identity>,
     pub(crate) parent: Option<Index>,

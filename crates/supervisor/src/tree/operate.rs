@@ -130,7 +130,7 @@ impl Tree {
             transitions: node.transitions,
             circuit: self.circuit(node, now),
             observation: node.observation(now, self.options.collector.stale_millis),
-            waiting: self.waits_for(node),
+            waiting: waits_for(node),
             observed: node.seen.as_ref().map(|seen| Arc::clone(&seen.document)),
         }
     }
@@ -148,11 +148,6 @@ impl Tree {
             .map(super::rules::Watch::stands)
             .find(|stands| *stands != "closed");
         stands.unwrap_or("closed")
-    }
-
-    fn waits_for(&self, node: &Node) -> Option<String> {
-        let gate = || node.gate.map(|(gate, _)| gate.waits_for().to_owned());
-        node.waiting.clone().or_else(gate)
     }
 
     /// Everything about one worker that a person may want to know.
@@ -238,4 +233,10 @@ impl Tree {
         self.mark(index);
         self.mark_neighbours(index);
     }
+}
+
+/// What the worker waits for, in words.
+fn waits_for(node: &Node) -> Option<String> {
+    let gate = || node.gate.map(|(gate, _)| gate.waits_for().to_owned());
+    node.waiting.clone().or_else(gate)
 }

@@ -1,6 +1,8 @@
 //! The acceptance criteria of supervision, through the whole tree on a paused clock. A number in a comment is the
 //! criterion's; `D` and a number is a defect of the first designs that must not come back.
 
+#![cfg(test)]
+
 mod children;
 mod circuit;
 mod crowd;

@@ -141,6 +141,30 @@ fn who_is_gone_leaves_a_last_observation_and_then_nothing() {
     assert_eq!(snapshot.observed.unwrap().state, "stopped");
 }
 
+// 70.
+#[test]
+fn a_worker_that_cannot_be_written_keeps_no_other_from_being() {
+    let store = memory();
+    let mut theatre = reborn(&store, None);
+    theatre.declare(vec![puppet("a"), puppet("b")]);
+    theatre.up();
+    // Somebody took `a` out of the store: it cannot be written any more.
+    store.retire("a", theatre.world.now());
+    theatre.world.stop("a").unwrap();
+    theatre.world.stop("b").unwrap();
+    theatre.world.run_for(5_000);
+    let state = |worker: &str| {
+        store
+            .snapshot(worker)
+            .ok()
+            .and_then(|snapshot| snapshot.observed)
+            .map(|seen| seen.state)
+    };
+    assert_eq!(state("b").as_deref(), Some("stopped"));
+    assert_ne!(state("a").as_deref(), Some("stopped"));
+    assert_eq!(theatre.world.state("a"), "stopped", "nor is it kept from stopping");
+}
+
 // 77.
 #[test]
 fn looks_that_show_nothing_new_are_not_written() {
