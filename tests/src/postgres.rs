@@ -177,6 +177,8 @@ impl Keeper {
             .args(["-c", KEEPER, "keeper"])
             .args([programs, folder])
             .current_dir("/")
+            // Whoever ends a test by its group leaves the keeper to clean up.
+            .process_group(0)
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

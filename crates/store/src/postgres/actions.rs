@@ -153,7 +153,7 @@ pub(super) fn update<'a>(records: &[&'a Action]) -> Call<'a> {
 pub(super) async fn get(session: &Session, ids: &[ActionId]) -> Result<Vec<Action>, Error> {
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
     let found = session.all(GET, &[&wanted], read).await?;
-    Ok(as_wanted(ids, found, |action| &action.id))
+    Ok(as_wanted(ids, &found, |action| &action.id))
 }
 
 /// The open actions of executions, by id.

@@ -166,7 +166,7 @@ fn damaged(detail: &str) -> Error {
 }
 
 /// What was found, in the order in which it was wanted: a statement that looks up many gives them in any.
-pub(super) fn as_wanted<K: Eq + Hash, T: Clone>(wanted: &[K], found: Vec<T>, key: impl Fn(&T) -> &K) -> Vec<T> {
+pub(super) fn as_wanted<K: Eq + Hash, T: Clone>(wanted: &[K], found: &[T], key: impl Fn(&T) -> &K) -> Vec<T> {
     let by_key: HashMap<&K, &T> = found.iter().map(|one| (key(one), one)).collect();
     let ordered = wanted.iter().filter_map(|key| by_key.get(key).copied().cloned());
     ordered.collect()

@@ -36,19 +36,24 @@ fn classify_said(said: &DbError) -> Error {
             Ok(number) => Error::FenceBroken { shard: ShardId(number) },
             Err(_) => Error::Failed { detail },
         },
-        SUPERSEDED => Error::Away { detail },
         // Read-only transactions, standbys.
         "25006" => Error::ReadOnly,
         // Disk full; a limit that was configured.
         "53100" | "53400" => Error::Full,
-        // Too much at once: a statement that ran out of time or memory, a lock that was not free, a deadlock.
-        "57014" | "53200" | "55P03" | "40001" | "40P01" => Error::Away { detail },
-        // Too many connections; a server that ends, starts or recovers; a session that was ended.
-        "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Error::Away { detail },
+        // Too much at once: a statement that ran out of time or memory, a lock that was not free, a deadlock. Too many
+        // connections; a server that ends, starts or recovers; a session that was ended.
+        SUPERSEDED | "57014" | "53200" | "55P03" | "40001" | "40P01" | "53300" | "57P01" | "57P02" | "57P03"
+        | "57P05" | "25P03" => Error::Away { detail },
         "XX001" | "XX002" => Error::Corrupt { detail },
-        // Connections; constraints and values.
-        code if code.starts_with("08") => Error::Away { detail },
-        code if code.starts_with("23") || code.starts_with("22") => Error::Refused { detail },
+        code => classify_class(code, detail),
+    }
+}
+
+/// The rest, by what codes begin with: connections; values and constraints.
+fn classify_class(code: &str, detail: String) -> Error {
+    match code.get(..2) {
+        Some("08") => Error::Away { detail },
+        Some("22" | "23") => Error::Refused { detail },
         _ => Error::Failed { detail },
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn update<'a>(records: &[(&'a Execution, Variables)]) -> Call<'a> {
 pub(super) async fn get(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Execution>, Error> {
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
     let found = session.all(GET, &[&wanted], read).await?;
-    Ok(as_wanted(ids, found, |execution| &execution.id))
+    Ok(as_wanted(ids, &found, |execution| &execution.id))
 }
 
 /// The open executions that hold keys.
@@ -128,7 +128,7 @@ pub(super) async fn holders(
             Ok(((column(row, 0)?, column(row, 1)?), execution_id(row, 2)?))
         })
         .await?;
-    Ok(as_wanted(keys, found, |(key, _)| key))
+    Ok(as_wanted(keys, &found, |(key, _)| key))
 }
 
 /// Executions, newest first.

@@ -45,7 +45,7 @@ pub(super) fn delete<'a>(scopes: &[Scope]) -> Call<'a> {
 pub(super) async fn get(session: &Session, scopes: &[Scope]) -> Result<Vec<Idempotency>, Error> {
     let wanted: Vec<&[u8]> = scopes.iter().map(|scope| scope.0.as_slice()).collect();
     let found = session.all(GET, &[&wanted], read).await?;
-    Ok(as_wanted(scopes, found, |record| &record.scope))
+    Ok(as_wanted(scopes, &found, |record| &record.scope))
 }
 
 /// The answers that expire first, earliest first.

@@ -89,19 +89,19 @@ impl Link {
     }
 
     /// Asks the database, on a new connection if there is none, and once more if the one at hand turns out to be lost.
-    pub(super) fn ask<T>(&mut self, question: impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn ask<T>(&mut self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
         self.connect()?;
-        match self.ask_once(&question) {
+        match self.ask_once(question) {
             Err(Error::Away { .. }) => {
                 self.connect()?;
-                self.ask_once(&question)
+                self.ask_once(question)
             }
             answer => answer,
         }
     }
 
     /// Asks on the connection at hand. One that is lost is let go.
-    pub(super) fn ask_once<T>(&mut self, question: impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn ask_once<T>(&mut self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
         let (Some(runtime), Some(session)) = (&self.runtime, &self.session) else {
             return Err(self.pause.away());
         };
@@ -183,17 +183,14 @@ async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
     let away = |problem: &tokio_postgres::Error| Error::Away { detail: chain(problem) };
     let config = configured(&target.config, role);
     // The connection ends when the session is dropped; what it says then, the session's questions say too.
-    let client = match &target.tls {
-        Some(tls) => {
-            let (client, connection) = config.connect(tls.clone()).await.map_err(|problem| away(&problem))?;
-            drop(tokio::spawn(connection));
-            client
-        }
-        None => {
-            let (client, connection) = config.connect(NoTls).await.map_err(|problem| away(&problem))?;
-            drop(tokio::spawn(connection));
-            client
-        }
+    let client = if let Some(tls) = &target.tls {
+        let (client, connection) = config.connect(tls.clone()).await.map_err(|problem| away(&problem))?;
+        drop(tokio::spawn(connection));
+        client
+    } else {
+        let (client, connection) = config.connect(NoTls).await.map_err(|problem| away(&problem))?;
+        drop(tokio::spawn(connection));
+        client
     };
     Ok(Session::new(client))
 }

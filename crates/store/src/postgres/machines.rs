@@ -58,7 +58,7 @@ pub(super) async fn newest(session: &Session, machines: &[String]) -> Result<Vec
             Ok((column(row, 0)?, number::<i64, _>(row, 1)?))
         })
         .await?;
-    Ok(super::columns::as_wanted(machines, found, |(machine, _)| machine))
+    Ok(super::columns::as_wanted(machines, &found, |(machine, _)| machine))
 }
 
 /// The newest version of every machine, by name.

@@ -62,19 +62,19 @@ fn open_here(options: &Options) -> Result<Store, OpenError> {
     // Not a lane yet: without a schema there is no row to take.
     let mut link = Link::new(Arc::clone(&target), Role::Opening).map_err(failed)?;
     let reason = link
-        .ask(async |session| server::unsuitable(session, address.allows_unsafe).await)
+        .ask(&async |session| server::unsuitable(session, address.allows_unsafe).await)
         .map_err(failed)?;
     if let Some(reason) = reason {
         return Err(OpenError::Unsuitable { address: shown, reason });
     }
     let shards = link
-        .ask(async |session| Ok(migrations::migrate(session, &shown, *shards).await))
+        .ask(&async |session| Ok(migrations::migrate(session, &shown, *shards).await))
         .map_err(failed)??;
     let mut lane = Link::new(Arc::clone(&target), Role::Lane).map_err(failed)?;
     lane.connect().map_err(failed)?;
     Ok(Store {
         writer: Writer::new(lane, shards),
-        readers: Pool::new(target).map_err(failed)?,
+        readers: Pool::new(&target).map_err(failed)?,
         shards,
     })
 }

@@ -36,8 +36,8 @@ impl Shared {
 }
 
 impl Pool {
-    pub(super) fn new(target: Arc<Target>) -> Result<Self, Error> {
-        let links = (0..READERS_MAX).map(|_| Link::new(Arc::clone(&target), Role::Reader));
+    pub(super) fn new(target: &Arc<Target>) -> Result<Self, Error> {
+        let links = (0..READERS_MAX).map(|_| Link::new(Arc::clone(target), Role::Reader));
         Ok(Self {
             shared: Arc::new(Shared {
                 idle: Mutex::new(links.collect::<Result<_, _>>()?),
@@ -88,7 +88,7 @@ impl Drop for Lent {
 }
 
 impl Lent {
-    fn ask<T>(&self, question: impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+    fn ask<T>(&self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
         match self.link.borrow_mut().as_mut() {
             Some(link) => link.ask(question),
             None => Err(Error::Failed {
@@ -100,93 +100,93 @@ impl Lent {
 
 impl Reader for Lent {
     fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
-        self.ask(async |session| machines::all(session).await)
+        self.ask(&async |session| machines::all(session).await)
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
-        self.ask(async |session| match version {
+        self.ask(&async |session| match version {
             Some(version) => machines::get(session, machine, version).await,
             None => machines::get_newest(session, machine).await,
         })
     }
 
     fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error> {
-        let found = self.ask(async |session| executions::get(session, &[id]).await)?;
+        let found = self.ask(&async |session| executions::get(session, &[id]).await)?;
         Ok(found.into_iter().next())
     }
 
     fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
         let wanted = [(machine.to_owned(), key.to_owned())];
-        let found = self.ask(async |session| executions::holders(session, &wanted).await)?;
+        let found = self.ask(&async |session| executions::holders(session, &wanted).await)?;
         Ok(found.into_iter().map(|(_, id)| id).next())
     }
 
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
-        self.ask(async |session| executions::newest(session, query).await)
+        self.ask(&async |session| executions::newest(session, query).await)
     }
 
     fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
-        self.ask(async |session| history::page(session, id, after, limit).await)
+        self.ask(&async |session| history::page(session, id, after, limit).await)
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
-        self.ask(async |session| timers::of(session, &[id]).await)
+        self.ask(&async |session| timers::of(session, &[id]).await)
     }
 
     fn inbox_length(&self, id: ExecutionId) -> Result<u64, Error> {
-        self.ask(async |session| inbox::length(session, id).await)
+        self.ask(&async |session| inbox::length(session, id).await)
     }
 
     fn action(&self, id: ActionId) -> Result<Option<Action>, Error> {
-        let found = self.ask(async |session| actions::get(session, &[id]).await)?;
+        let found = self.ask(&async |session| actions::get(session, &[id]).await)?;
         Ok(found.into_iter().next())
     }
 
     fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
-        self.ask(async |session| actions::newest(session, query).await)
+        self.ask(&async |session| actions::newest(session, query).await)
     }
 
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
-        self.ask(async |session| control::fact(session, kind, key).await)
+        self.ask(&async |session| control::fact(session, kind, key).await)
     }
 
     fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
-        self.ask(async |session| search::find_executions(session, search).await)
+        self.ask(&async |session| search::find_executions(session, search).await)
     }
 
     fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
-        self.ask(async |session| search::find_actions(session, search).await)
+        self.ask(&async |session| search::find_actions(session, search).await)
     }
 
     fn count_actions(&self, condition: &Condition, scan: usize) -> Result<Counted, Error> {
-        self.ask(async |session| search::count_actions(session, condition, scan).await)
+        self.ask(&async |session| search::count_actions(session, condition, scan).await)
     }
 
     fn job(&self, id: JobId) -> Result<Option<Job>, Error> {
-        self.ask(async |session| jobs::get(session, id).await)
+        self.ask(&async |session| jobs::get(session, id).await)
     }
 
     fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
-        self.ask(async |session| jobs::newest(session, before, limit).await)
+        self.ask(&async |session| jobs::newest(session, before, limit).await)
     }
 
     fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
-        self.ask(async |session| jobs::items(session, job, after, limit).await)
+        self.ask(&async |session| jobs::items(session, job, after, limit).await)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
-        self.ask(async |session| counts::open_executions(session).await)
+        self.ask(&async |session| counts::open_executions(session).await)
     }
 
     fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
-        self.ask(async |session| counts::queued_actions(session).await)
+        self.ask(&async |session| counts::queued_actions(session).await)
     }
 
     fn dead_letters(&self) -> Result<u64, Error> {
-        self.ask(async |session| counts::dead_letters(session).await)
+        self.ask(&async |session| counts::dead_letters(session).await)
     }
 
     fn file_bytes(&self) -> Result<FileBytes, Error> {
-        self.ask(async |session| counts::file_bytes(session).await)
+        self.ask(&async |session| counts::file_bytes(session).await)
     }
 }

@@ -53,7 +53,7 @@ pub(super) async fn get(session: &Session, keys: &[(ExecutionId, String)]) -> Re
             Ok((key, column::<Vec<u8>>(row, 2)?))
         })
         .await?;
-    let ordered = as_wanted(keys, found, |(key, _)| key);
+    let ordered = as_wanted(keys, &found, |(key, _)| key);
     Ok(ordered
         .into_iter()
         .map(|((execution, message), answer)| Receipt {

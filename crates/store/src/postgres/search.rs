@@ -4,6 +4,8 @@
 //! column of the statement. A page looks at a bounded number of rows. Texts of statements are put together from
 //! constants of this code alone: whatever a caller gave is a parameter.
 
+use std::fmt::Write as _;
+
 use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
 use sprag_core::ids::{ActionId, ExecutionId};
 use tokio_postgres::Row;
@@ -153,6 +155,12 @@ impl<'a> Sql<'a> {
         self.text.push_str(&self.values.len().to_string());
     }
 
+    /// More of the text.
+    fn add(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a text cannot fail.
+        let _ = self.text.write_fmt(text);
+    }
+
     /// Ids, newest first, each with whether the condition holds.
     fn walk(&mut self, table: Table, condition: &'a Condition, bounds: &Bounds, scan: usize) {
         let name = match table {
@@ -161,8 +169,7 @@ impl<'a> Sql<'a> {
         };
         self.text.push_str("SELECT id, ");
         self.condition(table, condition);
-        self.text
-            .push_str(&format!(" AS is_meant FROM (SELECT * FROM {name} WHERE id >= "));
+        self.add(format_args!(" AS is_meant FROM (SELECT * FROM {name} WHERE id >= "));
         let [first, last] = bounds.ids();
         self.value(Id(first), &Type::UUID);
         self.text.push_str(" AND id <= ");
@@ -172,7 +179,7 @@ impl<'a> Sql<'a> {
         }
         self.text.push_str(" ORDER BY id DESC LIMIT ");
         self.value(limit(scan), &Type::INT8);
-        self.text.push_str(&format!(") AS {name} ORDER BY id DESC"));
+        self.add(format_args!(") AS {name} ORDER BY id DESC"));
     }
 
     /// What a test says in a way that leads to an index; nothing where there is none.
@@ -180,7 +187,7 @@ impl<'a> Sql<'a> {
         if let Some(statuses) = statuses(test).filter(|statuses| !statuses.is_empty()) {
             // Written out, because only then does the planner see that a partial index holds them; the numbers are ours.
             let numbers: Vec<String> = statuses.iter().map(i64::to_string).collect();
-            self.text.push_str(&format!(" AND status IN ({})", numbers.join(", ")));
+            self.add(format_args!(" AND status IN ({})", numbers.join(", ")));
             return;
         }
         let [Constant::Text(_) | Constant::Id(_)] = test.constants.as_slice() else {
@@ -198,7 +205,7 @@ impl<'a> Sql<'a> {
             self.constant(test);
             self.text.push(')');
         } else if let Some(column) = table.column(test.field) {
-            self.text.push_str(&format!(" AND {column} = "));
+            self.add(format_args!(" AND {column} = "));
             self.constant(test);
         }
     }
@@ -273,7 +280,7 @@ impl<'a> Sql<'a> {
     /// The one constant of a test.
     fn constant(&mut self, test: &'a Test) {
         match test.constants.first() {
-            Some(Constant::Text(text)) => self.value(text.as_str(), &Type::TEXT),
+            Some(Constant::Text(wanted)) => self.value(wanted.as_str(), &Type::TEXT),
             Some(Constant::Number(number)) => self.value(*number, &Type::INT8),
             Some(Constant::Id(id)) => self.value(Id(*id), &Type::UUID),
             None => self.text.push_str("NULL"),
@@ -300,7 +307,7 @@ impl<'a> Sql<'a> {
             }
             Some(Constant::Text(_)) | None => {
                 let texts = constants.iter().filter_map(|constant| match constant {
-                    Constant::Text(text) => Some(text.as_str()),
+                    Constant::Text(wanted) => Some(wanted.as_str()),
                     Constant::Number(_) | Constant::Id(_) => None,
                 });
                 self.value(texts.collect::<Vec<_>>(), &Type::TEXT_ARRAY);

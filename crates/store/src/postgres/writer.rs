@@ -43,7 +43,7 @@ impl Writer {
     /// Commits on the connection at hand.
     fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: Mark) -> Result<(), Error> {
         let shards = self.shards;
-        self.link.ask_once(async |session| {
+        self.link.ask_once(&async |session| {
             let mut calls = vec![lanes::fence(fences, mark)?];
             calls.extend(commit::calls(mutations, shards)?);
             session.transaction(calls).await
@@ -81,10 +81,10 @@ impl Writer {
     fn ask_shard<T>(
         &mut self,
         shard: ShardId,
-        question: impl AsyncFn(&Session, i16) -> Result<Vec<T>, Error>,
+        question: &impl AsyncFn(&Session, i16) -> Result<Vec<T>, Error>,
     ) -> Result<Vec<T>, Error> {
         match i16::try_from(shard.0) {
-            Ok(shard) => self.link.ask(async |session| question(session, shard).await),
+            Ok(shard) => self.link.ask(&async |session| question(session, shard).await),
             Err(_) => Ok(Vec::new()),
         }
     }
@@ -93,12 +93,12 @@ impl Writer {
 impl LaneStore for Writer {
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
         let shards = self.shards;
-        self.link.ask(async |session| load(session, wanted, shards).await)
+        self.link.ask(&async |session| load(session, wanted, shards).await)
     }
 
     fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
         self.link
-            .ask(async |session| machines::get(session, machine, version).await)
+            .ask(&async |session| machines::get(session, machine, version).await)
     }
 
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
@@ -112,11 +112,11 @@ impl LaneStore for Writer {
     }
 
     fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
-        self.link.ask(async |session| shards::acquire(session, shard).await)
+        self.link.ask(&async |session| shards::acquire(session, shard).await)
     }
 
     fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.link.ask(async |session| control::last_life(session).await)
+        self.link.ask(&async |session| control::last_life(session).await)
     }
 
     fn ready(
@@ -126,25 +126,27 @@ impl LaneStore for Writer {
         after: Option<&ReadyKey>,
         limit: usize,
     ) -> Result<Vec<ReadyRef>, Error> {
-        self.ask_shard(shard, async |session, shard| {
+        self.ask_shard(shard, &async |session, shard| {
             actions::ready(session, shard, line, after, limit).await
         })
     }
 
     fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.ask_shard(shard, async |session, shard| actions::lines(session, shard).await)
+        self.ask_shard(shard, &async |session, shard| actions::lines(session, shard).await)
     }
 
     fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.ask_shard(shard, async |session, shard| timers::due(session, shard, window).await)
+        self.ask_shard(shard, &async |session, shard| timers::due(session, shard, window).await)
     }
 
     fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        self.ask_shard(shard, async |session, shard| actions::due(session, shard, window).await)
+        self.ask_shard(shard, &async |session, shard| {
+            actions::due(session, shard, window).await
+        })
     }
 
     fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.ask_shard(shard, async |session, shard| {
+        self.ask_shard(shard, &async |session, shard| {
             actions::running(session, shard, after, limit).await
         })
     }
@@ -155,13 +157,13 @@ impl LaneStore for Writer {
         after: Option<ExecutionId>,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
-        self.ask_shard(shard, async |session, shard| {
+        self.ask_shard(shard, &async |session, shard| {
             inbox::deferred(session, shard, after, limit).await
         })
     }
 
     fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
-        self.link.ask(async |session| control::facts(session, kind).await)
+        self.link.ask(&async |session| control::facts(session, kind).await)
     }
 
     fn open(
@@ -171,25 +173,25 @@ impl LaneStore for Writer {
         after: Option<OpenAction>,
         limit: usize,
     ) -> Result<Vec<OpenAction>, Error> {
-        self.ask_shard(shard, async |session, shard| {
+        self.ask_shard(shard, &async |session, shard| {
             actions::open(session, shard, status, after, limit).await
         })
     }
 
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        self.ask_shard(shard, async |session, shard| {
+        self.ask_shard(shard, &async |session, shard| {
             retention::aged(session, shard, page).await
         })
     }
 
     fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
         self.link
-            .ask(async |session| search::find_actions(session, search).await)
+            .ask(&async |session| search::find_actions(session, search).await)
     }
 
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
         if shard == shards::CONTROL {
-            self.link.ask(async |session| jobs::open(session).await)
+            self.link.ask(&async |session| jobs::open(session).await)
         } else {
             Ok(Vec::new())
         }
@@ -197,14 +199,14 @@ impl LaneStore for Writer {
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         if shard == shards::CONTROL {
-            self.link.ask(async |session| jobs::beyond(session, kept).await)
+            self.link.ask(&async |session| jobs::beyond(session, kept).await)
         } else {
             Ok(None)
         }
     }
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
-        self.ask_shard(shard, async |session, shard| {
+        self.ask_shard(shard, &async |session, shard| {
             idempotency::first_to_expire(session, shard, limit).await
         })
     }

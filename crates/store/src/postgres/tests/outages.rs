@@ -14,7 +14,7 @@ use crate::conformance::fixtures::{SHARD, execution};
 use crate::traits::{Error, Fence, LaneStore, Mutation, Reader};
 
 /// A hang guard: what is waited for takes a second or two.
-const GUARD: Duration = Duration::from_secs(60);
+const GUARD: Duration = Duration::from_mins(1);
 
 /// What the wire does next.
 const PASS: u8 = 0;
@@ -64,7 +64,7 @@ fn end(one: &TcpStream, other: &TcpStream) {
 }
 
 fn requests(mut client: TcpStream, mut server: TcpStream, mood: &AtomicU8) {
-    let mut bytes = [0; 65_536];
+    let mut bytes = vec![0; 65_536];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
         let mut sent = &bytes[..read];
         match mood.load(Ordering::SeqCst) {
@@ -91,7 +91,7 @@ fn requests(mut client: TcpStream, mut server: TcpStream, mood: &AtomicU8) {
 }
 
 fn answers(mut server: TcpStream, mut client: TcpStream, mood: &AtomicU8) {
-    let mut bytes = [0; 65_536];
+    let mut bytes = vec![0; 65_536];
     let mut swallowed = Vec::new();
     while let Ok(read @ 1..) = server.read(&mut bytes) {
         if mood.load(Ordering::SeqCst) == LOSE_ANSWER {

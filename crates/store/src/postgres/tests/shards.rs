@@ -79,7 +79,9 @@ fn counts(lane: &mut Writer, shard: ShardId) -> Result<[usize; 7], Error> {
     let mut ready = 0;
     for line in lane.lines(shard)? {
         let found = lane.ready(shard, &line, None, 999)?;
-        found.iter().for_each(|found| is_here(found.execution));
+        for found in &found {
+            is_here(found.execution);
+        }
         ready += found.len();
     }
     let window = Window {
@@ -88,25 +90,35 @@ fn counts(lane: &mut Writer, shard: ShardId) -> Result<[usize; 7], Error> {
         limit: 999,
     };
     let timers = lane.due_timers(shard, &window)?;
-    timers.iter().for_each(|timer| is_here(timer.key.execution));
+    for timer in &timers {
+        is_here(timer.key.execution);
+    }
     let window: Window<ActionId> = Window {
         until: at(99_999),
         after: None,
         limit: 999,
     };
     let due = lane.due_actions(shard, &window)?;
-    due.iter().for_each(|due| is_here(due.execution));
+    for due in &due {
+        is_here(due.execution);
+    }
     let running = lane.running(shard, None, 999)?;
-    running.iter().for_each(|found| is_here(found.execution));
+    for found in &running {
+        is_here(found.execution);
+    }
     let open = lane.open(shard, RUNNING, None, 999)?;
-    open.iter().for_each(|OpenAction { execution, .. }| is_here(*execution));
+    for OpenAction { execution, .. } in &open {
+        is_here(*execution);
+    }
     let page = AgedPage {
         before: at(999),
         after: None,
         limit: 999,
     };
     let aged = lane.aged(shard, &page)?;
-    aged.iter().for_each(|aged| is_here(aged.execution));
+    for aged in &aged {
+        is_here(aged.execution);
+    }
     let kept = lane.first_to_expire(shard, 999)?;
     Ok([
         ready,
