@@ -25,7 +25,7 @@ FEATURES := --features sprag/failpoints
 
 # Where Debian puts the server, and what of the whole-product tests runs on it once more.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := crash:: webhook:: timers:: once:: external:: failpoints:: streams::
+ON_POSTGRES := crash:: webhook:: timers::
 
 help:
 	@sed -n '2,6p' Makefile
