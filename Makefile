@@ -97,7 +97,7 @@ binary:
 test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
 	if ls $(POSTGRES) >/dev/null 2>&1; then \
-	  SPRAG_TEST_STORE=postgres $(TEST) -p sprag-tests --test suite -- $(ON_POSTGRES); fi
+	  SPRAG_TEST_STORE=postgres $(TEST) --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
 
 prove: setup
