@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::hook::Hook;
+use super::sets::Reach;
 use super::state_set::StateSet;
 use crate::action::Definition;
 use crate::expression::logic::Logic;
@@ -180,6 +181,8 @@ pub struct Transition {
     pub operations: Vec<Operation>,
     /// Leave and enter the source again even when the target lies within it.
     pub reenter: bool,
+    /// How far it reaches, where that is always the same.
+    pub(super) reach: Option<Reach>,
     /// For people.
     pub description: Option<String>,
     /// Where it stands in the file.

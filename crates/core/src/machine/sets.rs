@@ -22,6 +22,35 @@ pub(super) enum Domain {
     Everything,
 }
 
+/// How far a transition reaches in a machine without history states: nothing that happens changes it, so it is found
+/// once, when the machine is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    domain: Domain,
+    entered: StateSet,
+}
+
+impl Reach {
+    /// How far each transition reaches, in their order; nothing for a machine with history states.
+    pub(super) fn of_all(machine: &Machine) -> Vec<Self> {
+        if machine.indexes().any(|state| machine.is_history(state)) {
+            return Vec::new();
+        }
+        let history = History::new();
+        let sets = Sets {
+            machine,
+            history: &history,
+        };
+        let reach = |transition| {
+            let domain = sets.domain(transition);
+            let mut entered = StateSet::default();
+            sets.add_entry_set(transition, domain, &mut entered);
+            Self { domain, entered }
+        };
+        machine.transitions.iter().map(reach).collect()
+    }
+}
+
 /// The sets for one machine and what its history states remember.
 #[derive(Clone, Copy)]
 pub(super) struct Sets<'a> {
@@ -32,6 +61,9 @@ pub(super) struct Sets<'a> {
 impl Sets<'_> {
     /// `getTransitionDomain`.
     pub(super) fn domain(&self, transition: &Transition) -> Domain {
+        if let Some(reach) = &transition.reach {
+            return reach.domain;
+        }
         if transition.targets.is_empty() {
             return Domain::None;
         }
@@ -87,6 +119,10 @@ impl Sets<'_> {
     /// `computeEntrySet` for one transition, added to what others enter. The domain is the one it was left by: leaving
     /// a state may change what history means, but not how far the transition reaches.
     pub(super) fn add_entry_set(&self, transition: &Transition, domain: Domain, entered: &mut StateSet) {
+        if let Some(reach) = &transition.reach {
+            entered.extend(&reach.entered);
+            return;
+        }
         let top = match domain {
             Domain::None => return,
             Domain::Within(domain) => Some(domain),
@@ -174,7 +210,7 @@ impl Sets<'_> {
     }
 
     fn has_inside(&self, state: StateIndex, entered: &StateSet) -> bool {
-        entered.iter().any(|entered| self.machine.is_descendant(entered, state))
+        !entered.within(state, self.machine.state(state).end).is_empty()
     }
 
     /// What the history states inside `left` remember of `active` when it is left.

@@ -74,8 +74,9 @@ impl<'a> Run<'a> {
             execution: at.clone(),
             event: Event::of(&input.cause, machine, at, input.now),
             queue: VecDeque::new(),
-            effects: Vec::new(),
-            microsteps: Vec::new(),
+            // Nearly every step is one microstep that ends a visit and begins something.
+            effects: Vec::with_capacity(2),
+            microsteps: Vec::with_capacity(1),
             taken: 0,
             handled: false,
             completed: None,

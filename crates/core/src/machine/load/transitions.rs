@@ -95,6 +95,7 @@ impl<'n> Loader<'n> {
             guard,
             operations,
             reenter: fields.flag("reenter").unwrap_or(false),
+            reach: None,
             description: fields.string("description"),
             at: place.at,
         });
