@@ -262,6 +262,7 @@ fn run(
 ) -> Result<(), Fatal> {
     let mut until: Option<Timestamp> = None;
     let mut is_quiet = true;
+    let mut last = 0;
     loop {
         let now = clock.now();
         if until.is_some_and(|until| now >= until || lane.performing() == 0) {
@@ -269,7 +270,7 @@ fn run(
         }
         let wake = lane.next_wake().min(until.unwrap_or(Timestamp::MAX));
         let sleep = Duration::from_millis(wake.since(now)).min(SLEEP_MAX);
-        let mut batch = Vec::new();
+        let mut batch = Vec::with_capacity(last);
         let mut oldest = None;
         let patience = if is_quiet && lane.performing() > 0 {
             SPIN_MICROS
@@ -291,7 +292,8 @@ fn run(
             let grace = grace.borrow().unwrap_or_default();
             until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }
-        is_quiet = batch.len() <= 1;
+        last = batch.len();
+        is_quiet = last <= 1;
         metrics.begin(clock.micros(), oldest);
         lane.advance()?;
         if !batch.is_empty() || lane.next_wake() <= clock.now() {

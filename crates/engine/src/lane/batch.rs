@@ -126,6 +126,15 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// An empty one, with room for as much as this one has to write: batches resemble the one before.
+    pub(super) fn next(&self) -> Self {
+        Self {
+            log: Vec::with_capacity(self.log.len()),
+            jobs: Vec::with_capacity(self.jobs.len()),
+            ..Self::default()
+        }
+    }
+
     /// The execution changed.
     pub(crate) fn touch(&mut self, id: ExecutionId, write: Write) {
         let known = self.executions.entry(id).or_insert(write);
@@ -176,20 +185,21 @@ impl Batch {
     /// Everything as mutations: executions and actions as they stand at the end of the batch.
     pub(crate) fn mutations<'a>(&mut self, aggregate: impl Fn(ExecutionId) -> Option<&'a Aggregate>) -> Vec<Mutation> {
         let mut mutations = Vec::with_capacity(self.log.len() + self.executions.len() + self.actions.len());
-        let log = std::mem::take(&mut self.log);
-        let (versions, rest): (Vec<_>, Vec<_>) = log
-            .into_iter()
-            .partition(|mutation| matches!(mutation, Mutation::InsertMachineVersion(_)));
-        mutations.extend(versions);
-        let rows = |(&id, &write)| aggregate(id).map(|found| (convert::execution_row(found), write));
-        let rows = self.executions.iter().filter_map(rows);
+        let mut rest = std::mem::take(&mut self.log);
+        mutations.extend(rest.extract_if(.., |mutation| matches!(mutation, Mutation::InsertMachineVersion(_))));
         // Whoever gives up a key is written before whoever takes it.
-        let (open, closed): (Vec<_>, Vec<_>) = rows.partition(|(execution, _)| execution.status.is_open());
-        for (execution, write) in closed.into_iter().chain(open) {
-            mutations.push(match write {
-                Write::Insert => Mutation::InsertExecution(execution),
-                Write::Update(variables) => Mutation::UpdateExecution { execution, variables },
-            });
+        for is_open in [false, true] {
+            let touched = self
+                .executions
+                .iter()
+                .filter_map(|(&id, &write)| Some((aggregate(id)?, write)));
+            for (found, write) in touched.filter(|(found, _)| found.head.status.is_open() == is_open) {
+                let execution = convert::execution_row(found);
+                mutations.push(match write {
+                    Write::Insert => Mutation::InsertExecution(execution),
+                    Write::Update(variables) => Mutation::UpdateExecution { execution, variables },
+                });
+            }
         }
         mutations.extend(rest);
         for (write, action) in self.actions.values() {

@@ -109,7 +109,8 @@ impl Lane {
             commands,
             replies,
         } = std::mem::take(&mut self.open);
-        let mut batch = std::mem::take(&mut self.batch);
+        let next = self.batch.next();
+        let mut batch = std::mem::replace(&mut self.batch, next);
         let mut mutations = batch.mutations(|id| self.cache.get(id));
         if self.signs_life(mutations.is_empty()) {
             mutations.push(Mutation::PutLife(Life {
