@@ -157,6 +157,22 @@ impl Postgres {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
+    /// Every row of every table of a database, as text.
+    pub fn rows(&self, database: &str) -> String {
+        let tables = self.sql(
+            database,
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
+        );
+        let queries = tables.lines().map(|table| {
+            // Bytes are shown as what they spell.
+            self.sql(
+                database,
+                &format!("SET bytea_output = escape; SELECT * FROM \"{table}\""),
+            )
+        });
+        queries.collect()
+    }
+
     fn tell(&self, word: &str) -> bool {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         keeper.tell(&format!("{word} {}\n", self.port))

@@ -11,6 +11,8 @@
 
 mod cells;
 mod error;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

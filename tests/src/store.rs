@@ -1,0 +1,79 @@
+//! What products of tests remember in: a file, or with `SPRAG_TEST_STORE=postgres` a database that stands for it.
+//!
+//! Every test runs on both unless it says that it is about files, and why.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::postgres::Postgres;
+use crate::product::binary;
+
+/// The variable that says on what products run: `postgres`, or files where it is not set.
+const STORE: &str = "SPRAG_TEST_STORE";
+
+/// The databases of this process, by the file each stands for.
+static DATABASES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+/// The store that a path stands for: a file there, or a database that is the path's for as long as this process lives.
+pub fn url(path: &Path) -> String {
+    if !is_postgres() {
+        return format!("sqlite:{}", path.display());
+    }
+    let mut databases = databases();
+    let database = databases.entry(path.to_owned());
+    database.or_insert_with(|| Postgres::shared().database()).clone()
+}
+
+/// Whether products run on files. A test that is about them asks first, and is left out elsewhere, saying so.
+pub fn is_file(why: &str) -> bool {
+    if is_postgres() {
+        println!("left out on PostgreSQL: {why}");
+    }
+    !is_postgres()
+}
+
+/// Moves a file into the database that stands for it, where products run on one.
+pub fn adopt(path: &Path) {
+    if is_postgres() {
+        let moved = Command::new(binary("sprag"))
+            .arg("migrate")
+            .arg(format!("sqlite:{}", path.display()))
+            .arg(url(path))
+            .status();
+        assert!(
+            moved.is_ok_and(|status| status.success()),
+            "{} was not moved",
+            path.display()
+        );
+    }
+}
+
+/// Everything that stores in a folder hold, by name: files as they are, databases as the text of their rows.
+pub fn kept(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let files = entries.flatten().map(|entry| entry.path());
+    let mut kept: Vec<(String, Vec<u8>)> = files
+        .filter(|path| path.is_file())
+        .filter_map(|path| Some((path.display().to_string(), std::fs::read(&path).ok()?)))
+        .collect();
+    for url in databases()
+        .iter()
+        .filter(|(path, _)| path.starts_with(folder))
+        .map(|(_, url)| url)
+    {
+        let name = url.rsplit('/').next().unwrap_or_default();
+        kept.push((url.clone(), Postgres::shared().rows(name).into_bytes()));
+    }
+    assert!(!kept.is_empty(), "nothing is stored in {}", folder.display());
+    kept
+}
+
+fn is_postgres() -> bool {
+    std::env::var_os(STORE).is_some_and(|store| store == "postgres")
+}
+
+fn databases() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
+    DATABASES.lock().unwrap_or_else(PoisonError::into_inner)
+}
