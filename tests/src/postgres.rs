@@ -126,6 +126,12 @@ impl Postgres {
         assert!(self.tell("promote"), "the cluster cannot be promoted: {}", self.log());
     }
 
+    /// The process of the server, whose children do its work.
+    pub fn server(&self) -> Option<u32> {
+        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).ok()?;
+        file.lines().next()?.parse().ok()
+    }
+
     /// Where it listens on loopback.
     pub fn port(&self) -> u16 {
         self.port
