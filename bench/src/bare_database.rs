@@ -21,14 +21,14 @@ const TABLES: &str = "\
 /// What a start writes, then what an end writes: an execution, an action, an entry of a history.
 const STATEMENTS: [[&str; 3]; 2] = [
     [
-        "INSERT INTO execution SELECT id, $2 FROM unnest($1::bigint[]) AS id",
-        "INSERT INTO action SELECT id, $2 FROM unnest($1::bigint[]) AS id",
-        "INSERT INTO history SELECT id, 1, $2 FROM unnest($1::bigint[]) AS id",
+        "INSERT INTO execution SELECT id, $2::bytea FROM unnest($1::bigint[]) AS id",
+        "INSERT INTO action SELECT id, $2::bytea FROM unnest($1::bigint[]) AS id",
+        "INSERT INTO history SELECT id, 1, $2::bytea FROM unnest($1::bigint[]) AS id",
     ],
     [
-        "UPDATE execution SET body = $2 WHERE id = ANY($1::bigint[])",
-        "UPDATE action SET body = $2 WHERE id = ANY($1::bigint[])",
-        "INSERT INTO history SELECT id, 2, $2 FROM unnest($1::bigint[]) AS id",
+        "UPDATE execution SET body = $2::bytea WHERE id = ANY($1::bigint[])",
+        "UPDATE action SET body = $2::bytea WHERE id = ANY($1::bigint[])",
+        "INSERT INTO history SELECT id, 2, $2::bytea FROM unnest($1::bigint[]) AS id",
     ],
 ];
 
@@ -83,6 +83,7 @@ impl Database {
             }
             // Each is sent when it is first polled: in this order, and nobody waits in between.
             tokio::try_join!(
+                biased;
                 client.execute(execution, &[&jobs, &rows.execution]),
                 client.execute(action, &[&jobs, &rows.action]),
                 client.execute(entry, &[&jobs, last]),

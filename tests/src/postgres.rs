@@ -145,6 +145,14 @@ impl Postgres {
         self.url(&name)
     }
 
+    /// The URL of a copy of a database that nobody has open; a session that is just ending is waited for.
+    pub fn copy(&self, template: &str) -> String {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test{number}");
+        self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        self.url(&name)
+    }
+
     /// The URL of a database.
     pub fn url(&self, name: &str) -> String {
         format!("postgres://sprag@127.0.0.1:{}/{name}", self.port)

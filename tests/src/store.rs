@@ -34,6 +34,22 @@ pub fn is_file(why: &str) -> bool {
     !is_postgres()
 }
 
+/// Copies a store that nobody has open: a file with its log, or the database that stands for it.
+pub fn copy(from: &Path, to: &Path) {
+    if is_postgres() {
+        let copied = Postgres::shared().copy(name(&url(from)));
+        databases().insert(to.to_owned(), copied);
+        return;
+    }
+    let log = |path: &Path| path.with_extension("db-wal");
+    for (from, to) in [(from.to_owned(), to.to_owned()), (log(from), log(to))] {
+        // A log that was folded back into its file is gone.
+        if from.exists() {
+            std::fs::copy(&from, &to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+        }
+    }
+}
+
 /// Moves a file into the database that stands for it, where products run on one.
 pub fn adopt(path: &Path) {
     if is_postgres() {
@@ -63,11 +79,15 @@ pub fn kept(folder: &Path) -> Vec<(String, Vec<u8>)> {
         .filter(|(path, _)| path.starts_with(folder))
         .map(|(_, url)| url)
     {
-        let name = url.rsplit('/').next().unwrap_or_default();
-        kept.push((url.clone(), Postgres::shared().rows(name).into_bytes()));
+        kept.push((url.clone(), Postgres::shared().rows(name(url)).into_bytes()));
     }
     assert!(!kept.is_empty(), "nothing is stored in {}", folder.display());
     kept
+}
+
+/// The name of a database.
+fn name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or_default()
 }
 
 fn is_postgres() -> bool {
