@@ -84,9 +84,9 @@ impl Database {
             // Each is sent when it is first polled: in this order, and nobody waits in between.
             tokio::try_join!(
                 biased;
-                client.execute(execution, &[&jobs, &rows.execution]),
-                client.execute(action, &[&jobs, &rows.action]),
-                client.execute(entry, &[&jobs, last]),
+                async { client.execute(execution, &[&jobs, &rows.execution]).await },
+                async { client.execute(action, &[&jobs, &rows.action]).await },
+                async { client.execute(entry, &[&jobs, last]).await },
             )
             .map(drop)
         };

@@ -76,7 +76,7 @@ enum Command {
     Webhook,
     /// W1 in a file full of closed executions, and of queued actions
     Growth,
-    /// W1, W2, W3 and W1 beside queued actions, on PostgreSQL
+    /// W1, W2, W3 and W1 beside queued actions, in a database
     Postgres,
     /// Nothing is measured: a file full of closed executions, for those who measure reading
     #[command(hide = true)]

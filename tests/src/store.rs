@@ -50,6 +50,15 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// How large a store is on disk: its file, or the database that stands for it.
+pub fn bytes(path: &Path) -> u64 {
+    if is_postgres() {
+        let size = Postgres::shared().sql(name(&url(path)), "SELECT pg_database_size(current_database())");
+        return size.parse().unwrap_or_else(|error| panic!("{size}: {error}"));
+    }
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
 /// Moves a file into the database that stands for it, where products run on one.
 pub fn adopt(path: &Path) {
     if is_postgres() {

@@ -168,7 +168,7 @@ fn verify(
         moved.push(MovedTable {
             name: table.name.clone(),
             rows,
-            digest: sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            digest: cells::hex(&sum.finalize()),
         });
     }
     Ok(moved)

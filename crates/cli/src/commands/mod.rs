@@ -83,7 +83,7 @@ enum Command {
     Backup(backup::Arguments),
     /// Put a backup in the place of a stopped server's store
     Restore(restore::Arguments),
-    /// Move a stopped server's file to PostgreSQL
+    /// Move what a stopped server's file holds into a database
     Migrate(migrate::Arguments),
     /// See and steer bulk jobs
     #[command(subcommand)]

@@ -52,11 +52,12 @@ const RECORD: &str = "INSERT INTO schema_migration (version, name) VALUES ($1, $
 pub(super) async fn migrate(session: &Session, address: &str, shards: u32) -> Result<u32, OpenError> {
     let failed = |problem| OpenError::from_store(address, problem);
     session.run(BEGIN).await.map_err(failed)?;
-    let done = match is_unfinished(session).await.map_err(failed)? {
-        false => steps(session, address, shards).await,
-        true => Err(OpenError::Unfinished {
+    let done = if is_unfinished(session).await.map_err(failed)? {
+        Err(OpenError::Unfinished {
             address: address.to_owned(),
-        }),
+        })
+    } else {
+        steps(session, address, shards).await
     };
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     session.run(end).await.map_err(failed)?;

@@ -176,7 +176,9 @@ impl<'a> Sql<'a> {
         for constant in constants {
             self.parameter(constant);
         }
-        self.add(format_args!("SELECT id, {text} AS is_meant FROM (SELECT * FROM {name} WHERE id >= "));
+        self.add(format_args!(
+            "SELECT id, {text} AS is_meant FROM (SELECT * FROM {name} WHERE id >= "
+        ));
         let [first, last] = bounds.ids();
         self.value(Id(first), &Type::UUID);
         self.text.push_str(" AND id <= ");

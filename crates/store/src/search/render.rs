@@ -182,6 +182,9 @@ mod tests {
              jsonb_array_elements_text(action.tags::jsonb) AS tag (value) WHERE tag.value IN ($2, $3))) AND \
              coalesce(priority < $4, false) AND false AND false)"
         );
-        assert_eq!(postgres.constants, [&text("order"), &text("a"), &text("b"), &Constant::Number(5)]);
+        assert_eq!(
+            postgres.constants,
+            [&text("order"), &text("a"), &text("b"), &Constant::Number(5)]
+        );
     }
 }

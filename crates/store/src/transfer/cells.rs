@@ -99,12 +99,17 @@ fn shown_cell(cell: &Cell) -> String {
         Cell::Null => "null".to_owned(),
         Cell::Integer(number) => number.to_string(),
         Cell::Text(text) => text.clone(),
-        Cell::Bytes(bytes) => bytes.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }),
+        Cell::Bytes(bytes) => hex(bytes),
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Whether values of a type can be moved.
