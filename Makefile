@@ -23,9 +23,10 @@ endif
 # Tests run a product that can be made to die at any call to its store. Releases hold no such thing.
 FEATURES := --features sprag/failpoints
 
-# Where Debian puts the server, and what of the whole-product tests runs on it once more.
+# Where Debian puts the server, and what of the whole-product tests runs on it once more: what leans on the store. The rest drives
+# runners and other programs, or takes long; `make prove` runs all of it there. In one process, so that one cluster serves them.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := crash:: webhook:: timers::
+ON_POSTGRES := backup:: crash:: dead:: failpoints:: jobs:: life:: metrics:: once:: seed_defects:: streams:: timers:: webhook::
 
 help:
 	@sed -n '2,6p' Makefile
@@ -97,7 +98,7 @@ binary:
 test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
 	if ls $(POSTGRES) >/dev/null 2>&1; then \
-	  SPRAG_TEST_STORE=postgres $(TEST) --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
+	  SPRAG_TEST_STORE=postgres cargo test --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
 
 prove: setup

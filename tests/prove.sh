@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
-# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead
+# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead | suite-postgres
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead suite-postgres)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -33,6 +33,12 @@ closed() {
 dead() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_PROVE_LETTERS="${SPRAG_PROVE_LETTERS:-100000}" test_release -p sprag-tests -- dead:: --nocapture
+}
+# All of the whole-product tests on PostgreSQL, of which `make test` runs those that lean on the store most. In one process, so that
+# one cluster serves them all; the product as tests have it, which can be made to die at any call to its store.
+suite-postgres() {
+  cargo build --workspace --bins --features sprag/failpoints
+  SPRAG_TEST_STORE=postgres cargo test --workspace --features sprag/failpoints --test suite -- --nocapture
 }
 
 for part in "${parts[@]}"; do

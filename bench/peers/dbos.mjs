@@ -1,8 +1,8 @@
-// DBOS Transact on PostgreSQL (PEER_POSTGRES): W1 (a workflow of one step) and W2 (five steps, one after another).
+// DBOS Transact on PostgreSQL (PEER_POSTGRES): W1 and W3 (a workflow of one step), W2 (five steps, one after another).
 
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";
-import { flood, IN_FLIGHT, session, stopwatch, verify } from "./session.mjs";
+import { flood, IN_FLIGHT, percentile, session, stopwatch, verify } from "./session.mjs";
 
 const noop = async () => {};
 
@@ -31,6 +31,19 @@ async function through(workflow, count) {
   return { completed: verify((await succeeded()) - before, count), rate: count / elapsed };
 }
 
+/** One at a time, from the call to its result. */
+async function w3({ count }) {
+  const before = await succeeded();
+  const latencies = [];
+  for (let index = 0; index < count; index++) {
+    const seconds = stopwatch();
+    await (await DBOS.startWorkflow(one)()).getResult();
+    latencies.push(seconds() * 1e3);
+  }
+  const completed = verify((await succeeded()) - before, count);
+  return { completed, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+}
+
 async function succeeded() {
   const found = await pool.query("SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'");
   return Number(found.rows[0].count);
@@ -39,6 +52,7 @@ async function succeeded() {
 await session(
   {
     w1: ({ count }) => through(one, count),
+    w3,
     w2: async ({ count }) => {
       const { completed, rate } = await through(five, count);
       return { completed, rate: rate * 5 };

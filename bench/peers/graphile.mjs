@@ -1,10 +1,10 @@
-// graphile-worker on PostgreSQL (PEER_POSTGRES): W1 only, as it has no steps within a job.
+// graphile-worker on PostgreSQL (PEER_POSTGRES): W1 and W3, as it has no steps within a job.
 //
 // Settings of its performance page: jobs fetched and completed in batches, a connection per job under way for adding.
 
 import pg from "pg";
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
-import { flood, idle, IN_FLIGHT, session, stopwatch, tally } from "./session.mjs";
+import { flood, idle, IN_FLIGHT, percentile, session, stopwatch, tally } from "./session.mjs";
 
 const pool = new pg.Pool({ connectionString: process.env.PEER_POSTGRES, max: IN_FLIGHT / 2 });
 const logger = new Logger(() => () => {});
@@ -35,7 +35,20 @@ async function w1({ count }) {
   return { completed: count, rate: count / elapsed };
 }
 
-await session({ w1 }, async () => {
+/** One at a time, from the call until its completion is committed. */
+async function w3({ count }) {
+  const latencies = [];
+  for (let index = 0; index < count; index++) {
+    waiting = tally(1);
+    const seconds = stopwatch();
+    await utils.addJob("noop", { index });
+    await waiting.reached;
+    latencies.push(seconds() * 1e3);
+  }
+  return { completed: latencies.length, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+}
+
+await session({ w1, w3 }, async () => {
   await runner.stop();
   await utils.release();
   await pool.end();

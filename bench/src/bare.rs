@@ -12,7 +12,7 @@ use rusqlite::{Connection, Transaction, params};
 use crate::samples::Rows;
 
 /// As in the lane: no transaction holds more.
-const BATCH_MAX: usize = 1_024;
+pub(crate) const BATCH_MAX: usize = 1_024;
 
 /// One durable write of a job: its start, or its end.
 pub(crate) struct Write<D> {

@@ -22,6 +22,12 @@ pub(crate) enum Figure {
     Size,
     /// Processor seconds for a thousand.
     Cpu,
+    /// Transactions of a database that wrote, for each.
+    Transactions,
+    /// Bytes of a database's log, for each.
+    LogBytes,
+    /// Flushes of a database's log, for each.
+    Flushes,
 }
 
 impl Figure {
@@ -34,6 +40,9 @@ impl Figure {
             Self::Idle => "idle MiB",
             Self::Size => "program MB",
             Self::Cpu => "CPU s per 1,000",
+            Self::Transactions => "transactions each",
+            Self::LogBytes => "WAL bytes each",
+            Self::Flushes => "flushes each",
         }
     }
 }

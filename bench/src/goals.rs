@@ -28,6 +28,8 @@ impl Kind {
 pub(crate) enum Bound {
     /// At least so many times another's figure.
     Times(f64, Work, Name),
+    /// At least so many times the best of them.
+    TimesBest(f64, &'static [Name]),
     /// At most that share of another's figure.
     Share(f64, Work, Name),
     /// At most that share of the best of them.
@@ -85,9 +87,9 @@ const fn seen(work: Work, figure: Figure, bound: Bound) -> Goal {
     }
 }
 
-use Bound::{Above, Ceiling, Floor, Share, ShareOfBest, Times};
+use Bound::{Above, Ceiling, Floor, Share, ShareOfBest, Times, TimesBest};
 use Figure::{Idle, P50, P99, Rate, Size, Start};
-use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
+use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
 
 /// All of them, in the order of the table.
 pub(crate) const GOALS: &[Goal] = &[
@@ -120,6 +122,12 @@ pub(crate) const GOALS: &[Goal] = &[
     seen(Work::Webhook, Rate, Times(1.0, Work::Webhook, RestateTuned)),
     must(Work::Closed, Rate, Times(0.8, Work::Empty, Sprag)),
     must(Work::Queued, Rate, Times(0.8, Work::Empty, Sprag)),
+    must(Work::PgW1, Rate, TimesBest(10.0, &[Graphile, PgBoss, Dbos])),
+    stretch(Work::PgW1, Rate, Times(0.6, Work::PgW1, Probe)),
+    must(Work::PgW2, Rate, Times(20.0, Work::PgW2, Dbos)),
+    must(Work::PgW3, P50, ShareOfBest(0.5, &[Graphile, PgBoss, Dbos])),
+    stretch(Work::PgW3, P50, Above(0.5, Probe)),
+    must(Work::PgQueued, Rate, Times(0.8, Work::PgEmpty, Sprag)),
 ];
 
 impl Goal {
@@ -131,6 +139,11 @@ impl Goal {
             Times(times, work, name) => {
                 let other = of(work, name)?;
                 (Some(other), sprag >= times * other.1)
+            }
+            TimesBest(times, names) => {
+                let measured = names.iter().filter_map(|name| of(self.work, *name));
+                let best = measured.max_by(|one, other| one.1.total_cmp(&other.1))?;
+                (Some(best), sprag >= times * best.1)
             }
             Share(share, work, name) => {
                 let other = of(work, name)?;

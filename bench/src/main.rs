@@ -4,6 +4,7 @@
 //! figure, what completed is counted at the other side, and a count that does not agree fails the run.
 
 mod bare;
+mod bare_database;
 mod contender;
 mod embedded;
 mod figures;
@@ -75,12 +76,14 @@ enum Command {
     Webhook,
     /// W1 in a file full of closed executions, and of queued actions
     Growth,
+    /// W1, W2, W3 and W1 beside queued actions, in a database
+    Postgres,
     /// Nothing is measured: a file full of closed executions, for those who measure reading
     #[command(hide = true)]
     Fill { count: u64, file: PathBuf },
-    /// The bare probe as a server
+    /// The bare probe as a server, on a file or in a database
     #[command(hide = true)]
-    ServeProbe,
+    ServeProbe { database: Option<String> },
     /// What the webhooks call
     #[command(hide = true)]
     ServeTarget,
@@ -99,7 +102,8 @@ impl Command {
             Self::W6 => vec![Work::W6],
             Self::Webhook => vec![Work::Webhook],
             Self::Growth => vec![Work::Empty, Work::Closed, Work::Queued],
-            Self::Fill { .. } | Self::ServeProbe | Self::ServeTarget => Vec::new(),
+            Self::Postgres => Work::ON_POSTGRES.to_vec(),
+            Self::Fill { .. } | Self::ServeProbe { .. } | Self::ServeTarget => Vec::new(),
         }
     }
 }
@@ -108,7 +112,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let end = match &arguments.command {
         Command::Fill { count, file } => prefill::mixed(file, *count),
-        Command::ServeProbe => probe_server::serve(),
+        Command::ServeProbe { database } => probe_server::serve(database.as_deref()),
         Command::ServeTarget => target::serve(),
         command => measure(&arguments, &command.works()),
     };

@@ -9,15 +9,15 @@ use anyhow::Context;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::LaneStore;
-use sprag_store::sqlite;
 use sprag_store::traits::{Mutation, ShardId};
+use sprag_store::{postgres, sqlite};
 use tempfile::TempDir;
 
 use crate::samples::{self, Fresh, Sample};
 use crate::work::Work;
 
 /// Executions in one commit.
-const COMMIT: u64 = 5_000;
+const COMMIT: u64 = 2_000;
 /// The first id is of this instant (2026-01-01); there is a new one every millisecond.
 const FIRST_MILLIS: i64 = 1_767_225_600_000;
 /// One of so many has a key, tags and a dead letter.
@@ -42,15 +42,26 @@ pub(crate) fn file(work: Work, count: u64) -> anyhow::Result<File> {
         Work::Queued => samples::queued()?,
         _ => samples::closed()?,
     };
-    fill(&path, &[&sample], count, |_| Copy::of(&sample))?;
+    fill(&mut open(&path)?, &[&sample], count, |_| Copy::of(&sample))?;
     Ok(File { _folder: folder, path })
+}
+
+/// Fills a database that a work is measured on.
+pub(crate) fn database(url: &str, count: u64) -> anyhow::Result<()> {
+    let sample = samples::queued()?;
+    let options = postgres::Options {
+        address: url.parse()?,
+        shards: 1,
+    };
+    let mut store = postgres::open(&options)?.writer;
+    fill(&mut store, &[&sample], count, |_| Copy::of(&sample))
 }
 
 /// Makes a file to search in: closed executions, one of a hundred with a key, tags and a dead letter, one of a thousand
 /// cancelled. Of the keys half are the same, of the tags one is common and one is shared by few.
 pub(crate) fn mixed(path: &Path, count: u64) -> anyhow::Result<()> {
     let (closed, marked, cancelled) = (samples::closed()?, samples::marked()?, samples::cancelled()?);
-    fill(path, &[&closed, &marked, &cancelled], count, |index| {
+    fill(&mut open(path)?, &[&closed, &marked, &cancelled], count, |index| {
         if index.is_multiple_of(MARKED_EVERY) {
             let key = if index.is_multiple_of(2 * MARKED_EVERY) {
                 format!("order-{index}")
@@ -100,8 +111,16 @@ impl<'s> Copy<'s> {
     }
 }
 
-fn fill<'s>(path: &Path, samples: &[&Sample], count: u64, copy: impl Fn(u64) -> Copy<'s>) -> anyhow::Result<()> {
-    let mut store = sqlite::open(&sqlite::Options { path: path.to_owned() })?.writer;
+fn open(path: &Path) -> anyhow::Result<sqlite::Writer> {
+    Ok(sqlite::open(&sqlite::Options { path: path.to_owned() })?.writer)
+}
+
+fn fill<'s>(
+    store: &mut dyn LaneStore,
+    samples: &[&Sample],
+    count: u64,
+    copy: impl Fn(u64) -> Copy<'s>,
+) -> anyhow::Result<()> {
     let fence = store.acquire(ShardId(0))?;
     let machines = samples
         .iter()

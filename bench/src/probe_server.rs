@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::bare::{self, Write};
+use crate::bare_database;
 use crate::samples::{self, Sample};
 
 type Reply = Option<oneshot::Sender<()>>;
@@ -31,14 +32,14 @@ struct Probe {
     answer: Arc<Value>,
 }
 
-/// Serves until it is stopped, from a file in the current folder, which is its starter's to remove.
-pub(crate) fn serve() -> anyhow::Result<()> {
+/// Serves until it is stopped, in a database or from a file in the current folder; either is its starter's to remove.
+pub(crate) fn serve(database: Option<&str>) -> anyhow::Result<()> {
     let Sample { rows, view, .. } = samples::closed()?;
     let ended = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&ended);
     let (sender, writes) = channel();
     let again = sender.clone();
-    bare::start(Path::new("probe.db"), rows, writes, move |write: Write<Reply>| {
+    let durable = move |write: Write<Reply>| {
         if write.ends {
             counted.fetch_add(1, Ordering::Relaxed);
             return;
@@ -50,7 +51,11 @@ pub(crate) fn serve() -> anyhow::Result<()> {
             ends: true,
             done: None,
         });
-    })?;
+    };
+    match database {
+        Some(url) => drop(bare_database::start(url, rows, writes, durable)?),
+        None => drop(bare::start(Path::new("probe.db"), rows, writes, durable)?),
+    }
     let probe = Probe {
         writer: sender,
         started: Arc::default(),

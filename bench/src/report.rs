@@ -81,6 +81,8 @@ fn wanted(goal: &Goal) -> String {
     }
     match goal.bound {
         Bound::Times(times, Work::Empty, _) => format!("≥ {} × the empty file", number(times)),
+        Bound::Times(times, Work::PgEmpty, _) => format!("≥ {} × the empty database", number(times)),
+        Bound::TimesBest(times, _) => format!("≥ {} × the best peer", number(times)),
         Bound::Times(times, _, name) => format!("≥ {} × {}", number(times), name.word()),
         Bound::Share(share, _, name) => format!("≤ 1/{} of {}", number(1.0 / share), name.word()),
         Bound::ShareOfBest(share, _) => format!("≤ 1/{} of the best peer", number(1.0 / share)),

@@ -23,7 +23,7 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn start() -> anyhow::Result<Self> {
-        let (running, address) = own_server("serve-target", &std::env::temp_dir())?;
+        let (running, address) = own_server(&["serve-target"], &std::env::temp_dir())?;
         Ok(Self {
             _running: running,
             address,
@@ -42,9 +42,9 @@ impl Target {
 }
 
 /// Starts one of this program's own servers in a folder; it prints its address as its first line.
-pub(crate) fn own_server(command: &str, folder: &Path) -> anyhow::Result<(Running, SocketAddr)> {
+pub(crate) fn own_server(arguments: &[&str], folder: &Path) -> anyhow::Result<(Running, SocketAddr)> {
     let mut child = Command::new(std::env::current_exe()?)
-        .arg(command)
+        .args(arguments)
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -56,7 +56,7 @@ pub(crate) fn own_server(command: &str, folder: &Path) -> anyhow::Result<(Runnin
     let address = line
         .trim()
         .parse()
-        .with_context(|| format!("`{command}` did not start"))?;
+        .with_context(|| format!("`{}` did not start", arguments.join(" ")))?;
     Ok((running, address))
 }
 

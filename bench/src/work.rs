@@ -26,10 +26,19 @@ pub(crate) enum Work {
     Closed,
     /// W1 beside queued actions.
     Queued,
+    /// W1 on `PostgreSQL`, one node. Several nodes on one database would be a work of their own beside it, which starts the
+    /// server as often on the same URL: see `Sprag::on_database`.
+    PgW1,
+    PgW2,
+    PgW3,
+    /// W1 in an empty database, beside the next one.
+    PgEmpty,
+    /// W1 in a database beside queued actions.
+    PgQueued,
 }
 
 impl Work {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::W1,
         Self::Embedded,
         Self::W2,
@@ -41,7 +50,29 @@ impl Work {
         Self::Empty,
         Self::Closed,
         Self::Queued,
+        Self::PgW1,
+        Self::PgW2,
+        Self::PgW3,
+        Self::PgEmpty,
+        Self::PgQueued,
     ];
+
+    /// Those on `PostgreSQL`.
+    pub(crate) const ON_POSTGRES: [Self; 5] = [Self::PgW1, Self::PgW2, Self::PgW3, Self::PgEmpty, Self::PgQueued];
+
+    pub(crate) fn is_on_postgres(self) -> bool {
+        Self::ON_POSTGRES.contains(&self)
+    }
+
+    /// What the programs of the peers are asked for: the same, whatever it is measured on.
+    pub(crate) fn asked(self) -> &'static str {
+        match self {
+            Self::PgW1 => "w1",
+            Self::PgW2 => "w2",
+            Self::PgW3 => "w3",
+            other => other.key(),
+        }
+    }
 
     /// What programs call it.
     pub(crate) fn key(self) -> &'static str {
@@ -57,6 +88,11 @@ impl Work {
             Self::Empty => "empty",
             Self::Closed => "closed",
             Self::Queued => "queued",
+            Self::PgW1 => "pg-w1",
+            Self::PgW2 => "pg-w2",
+            Self::PgW3 => "pg-w3",
+            Self::PgEmpty => "pg-empty",
+            Self::PgQueued => "pg-queued",
         }
     }
 
@@ -74,12 +110,17 @@ impl Work {
             Self::Empty => "W1, empty file".to_owned(),
             Self::Closed => format!("W1, {} closed", scale.prefilled(self)),
             Self::Queued => format!("W1, {} queued", scale.prefilled(self)),
+            Self::PgW1 => "PG W1 over HTTP".to_owned(),
+            Self::PgW2 => "PG W2 steps".to_owned(),
+            Self::PgW3 => "PG W3 one at a time".to_owned(),
+            Self::PgEmpty => "PG W1, empty".to_owned(),
+            Self::PgQueued => format!("PG W1, {} queued", scale.prefilled(self)),
         }
     }
 
     /// Who is measured, in this order, round after round.
     pub(crate) fn contenders(self) -> &'static [Name] {
-        use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
+        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
         match self {
             Self::W1 => &[Sprag, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
             Self::Embedded => &[Sprag, Probe],
@@ -89,27 +130,34 @@ impl Work {
             Self::W5 => &[Sprag, Restate],
             Self::W6 => &[Sprag, Xstate],
             Self::Webhook => &[Sprag, Restate, RestateTuned],
-            Self::Empty | Self::Closed | Self::Queued => &[Sprag],
+            Self::Empty | Self::Closed | Self::Queued | Self::PgEmpty | Self::PgQueued => &[Sprag],
+            Self::PgW1 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
+            Self::PgW2 => &[Sprag, Dbos],
+            Self::PgW3 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
         }
     }
 
     /// How many a contender does: enough for about two seconds of the quick ones, and not minutes of the slow ones.
     pub(crate) fn count(self, name: Name, scale: Scale) -> u64 {
-        use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
+        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
         let ordinary = match (self, name) {
             (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | Probe) => 40_000,
             (Self::W1, Bullmq) | (Self::W4, _) | (Self::Webhook, Sprag) => 10_000,
             (Self::W2, Sprag) => 8_000,
             (Self::W2, Bullmq) | (Self::W1, Graphile) => 4_000,
             (Self::W1 | Self::Webhook, Restate | RestateTuned) | (Self::W3, Sprag | Probe) => 2_000,
-            (Self::W1 | Self::W2, Dbos) => 500,
+            (Self::W1 | Self::W2 | Self::PgW1 | Self::PgW2 | Self::PgW3, Dbos) => 500,
+            (Self::PgW1, Probe) => 40_000,
+            (Self::PgW1 | Self::PgEmpty | Self::PgQueued, Sprag) => 20_000,
+            (Self::PgW1, Graphile | PgBoss) | (Self::PgW2, Sprag) => 4_000,
+            (Self::PgW3, PgBoss) => 20,
             (Self::W6, Sprag) => 2_000_000,
             (Self::W6, Xstate) => 500_000,
             (Self::W5, _) => 1,
             _ => 1_000,
         };
         match scale {
-            Scale::Short if ordinary > 1 => (ordinary / 20).max(50),
+            Scale::Short if ordinary > 50 => (ordinary / 20).max(50),
             _ => ordinary,
         }
     }
@@ -157,7 +205,7 @@ impl Scale {
         };
         match work {
             Work::Closed => closed,
-            Work::Queued => closed / 10,
+            Work::Queued | Work::PgQueued => closed / 10,
             _ => 0,
         }
     }

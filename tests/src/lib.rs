@@ -13,6 +13,7 @@ mod prism;
 mod product;
 pub mod program;
 mod site;
+pub mod store;
 mod stream;
 mod supervised;
 pub mod wait;

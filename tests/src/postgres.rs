@@ -126,6 +126,12 @@ impl Postgres {
         assert!(self.tell("promote"), "the cluster cannot be promoted: {}", self.log());
     }
 
+    /// The process of the server, whose children do its work.
+    pub fn server(&self) -> Option<u32> {
+        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).ok()?;
+        file.lines().next()?.parse().ok()
+    }
+
     /// Where it listens on loopback.
     pub fn port(&self) -> u16 {
         self.port
@@ -136,6 +142,14 @@ impl Postgres {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let name = format!("test{number}");
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    /// The URL of a copy of a database that nobody has open; a session that is just ending is waited for.
+    pub fn copy(&self, template: &str) -> String {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test{number}");
+        self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
         self.url(&name)
     }
 
@@ -155,6 +169,22 @@ impl Postgres {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{statement}: {said}");
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Every row of every table of a database, as text.
+    pub fn rows(&self, database: &str) -> String {
+        let tables = self.sql(
+            database,
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
+        );
+        let queries = tables.lines().map(|table| {
+            // Bytes are shown as what they spell.
+            self.sql(
+                database,
+                &format!("SET bytea_output = escape; SELECT * FROM \"{table}\""),
+            )
+        });
+        queries.collect()
     }
 
     fn tell(&self, word: &str) -> bool {

@@ -1,6 +1,5 @@
 //! The product as a child process: started as a user would, killed as an outage would.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,8 +11,7 @@ use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
 
 use crate::client::Client;
-use crate::postgres::Postgres;
-use crate::wait;
+use crate::{store, wait};
 
 /// How long a start may take before it counts as hung.
 const START_GUARD: Duration = Duration::from_mins(1);
@@ -37,20 +35,6 @@ pub fn binary(name: &str) -> PathBuf {
     program
 }
 
-/// The variable that says on what products run: `postgres`, or files where it is not set.
-const STORE: &str = "SPRAG_TEST_STORE";
-
-/// The store that a path stands for: a file there, or a database that is the path's for as long as this process lives.
-fn store_url(path: &Path) -> String {
-    static DATABASES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
-    if std::env::var_os(STORE).is_none_or(|store| store != "postgres") {
-        return format!("sqlite:{}", path.display());
-    }
-    let mut databases = DATABASES.lock().unwrap_or_else(PoisonError::into_inner);
-    let database = databases.entry(path.to_owned());
-    database.or_insert_with(|| Postgres::shared().database()).clone()
-}
-
 /// A running server.
 pub struct Product {
     child: Child,
@@ -69,7 +53,7 @@ impl Product {
 
     /// The same, giving what it printed last when it ends instead of starting.
     pub fn try_start(store: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
-        Self::start_on(&store_url(store), environment)
+        Self::start_on(&store::url(store), environment)
     }
 
     /// Starts `sprag up` on the store that a URL names.
@@ -87,7 +71,7 @@ impl Product {
         let mut command = Command::new(binary("sprag"));
         command
             .args(["up", "--listen", &listen.to_string(), "--store"])
-            .arg(store_url(store))
+            .arg(store::url(store))
             .envs(environment.iter().copied());
         Self::spawn(command).unwrap_or_else(|line| panic!("the server did not start again: {line}"))
     }
@@ -97,7 +81,7 @@ impl Product {
         let mut command = Command::new(binary("sprag"));
         command
             .args(["up", "--listen", "127.0.0.1:0", "--store"])
-            .arg(store_url(store))
+            .arg(store::url(store))
             .arg("--config")
             .arg(config)
             .envs(environment.iter().copied());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_tests::{Client, Product, binary, wait};
+use sprag_tests::{Client, Postgres, Product, binary, store, wait};
 
 const GUARD: Duration = Duration::from_mins(2);
 /// Executions that are there before the backup begins.
@@ -95,6 +95,9 @@ fn back_up_under_load(product: &Product, file: &Path) -> usize {
 
 #[test]
 fn a_backup_under_load_is_restored_whole_and_held_until_it_is_released() {
+    if !store::is_file("a database is backed up and restored by its own tools") {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let (store, file) = (folder.path().join("sprag.db"), folder.path().join("backup.db"));
     let product = Product::start(&store, &[]);
@@ -160,4 +163,33 @@ fn a_backup_under_load_is_restored_whole_and_held_until_it_is_released() {
         let answer = client.get("/v1/executions?limit=1&status=running").unwrap();
         answer.body["data"].as_array().unwrap().is_empty().then_some(())
     });
+}
+
+#[test]
+fn on_a_database_backup_and_restore_say_what_to_use() {
+    if !Postgres::is_installed() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("backup.db");
+    let url = Postgres::shared().database();
+    let product = Product::start_on(&url, &[]).unwrap();
+    let refused = product.client().post("/v1/system/backup", &json!({})).unwrap();
+    assert_eq!(refused.status, 409, "{refused:?}");
+    let server = format!("http://{}", product.address());
+    let taken = sprag(&["backup", "--to", text(&file), "--server", &server]);
+    let said = String::from_utf8_lossy(&taken.stderr);
+    assert!(
+        said.contains("backup-unsupported") && said.contains("pg_dump"),
+        "{said}"
+    );
+    assert!(!taken.status.success() && std::fs::read_dir(folder.path()).unwrap().count() == 0);
+    std::fs::write(&file, "no matter what").unwrap();
+    let restored = sprag(&["restore", text(&file), "--store", &url]);
+    let said = String::from_utf8_lossy(&restored.stderr);
+    assert!(
+        said.contains("restore-unsupported") && said.contains("pg_restore"),
+        "{said}"
+    );
+    assert_eq!(restored.status.code(), Some(2));
 }

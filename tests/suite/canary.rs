@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use sprag_tests::accounts::{self, INTEGRATION_KEY, PRIVATE_KEY, USER};
-use sprag_tests::{Accounts, Client, Product, Reply, Site, Visit, wait};
+use sprag_tests::{Accounts, Client, Product, Reply, Site, Visit, store, wait};
 
 const GUARD: Duration = Duration::from_mins(2);
 /// What is looked for: no way of escaping changes it, so it is found in every spelling of the secret around it.
@@ -314,15 +314,10 @@ fn assert_api_clean(client: &mut Client) -> String {
     shown
 }
 
-/// Every file of the store, the log of what is not yet in it included.
+/// Everything that is stored, the log of what is not yet in a file included.
 fn assert_store_clean(folder: &Path) {
-    let files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    assert!(!files.is_empty());
-    for file in files {
-        assert_clean(&file.display().to_string(), &std::fs::read(&file).unwrap_or_default());
+    for (name, bytes) in store::kept(folder) {
+        assert_clean(&name, &bytes);
     }
 }
 

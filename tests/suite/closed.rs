@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
-use sprag_tests::{Client, Product, binary, wait};
+use sprag_tests::{Client, Product, binary, store, wait};
 
 /// A hang guard, not a measure.
 const GUARD: Duration = Duration::from_mins(1);
@@ -70,6 +70,7 @@ fn filled(folder: &Path) -> PathBuf {
         "closed: {count} closed executions, made in {} s",
         watch.elapsed().as_secs()
     );
+    store::adopt(&store);
     store
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_tests::{Client, Product, wait};
+use sprag_tests::{Client, Product, store, wait};
 
 const GUARD: Duration = Duration::from_mins(2);
 /// Several steps of a job.
@@ -50,15 +50,6 @@ fn doom(store: &Path) {
         (ids(&answer.body, "id").len() == LETTERS).then_some(())
     });
     product.terminate(GUARD);
-}
-
-/// Copies a database that nobody has open, with the log that a process may have left beside it.
-fn copy(from: &Path, to: &Path) {
-    std::fs::copy(from, to).unwrap();
-    let log = |path: &Path| path.with_extension("db-wal");
-    if log(from).exists() {
-        std::fs::copy(log(from), log(to)).unwrap();
-    }
 }
 
 /// The job: the one that was made before the server died, or a new one.
@@ -117,14 +108,14 @@ fn a_job_that_is_killed_at_any_commit_ends_with_every_item_once() {
         let mut reached = 0;
         for number in 1..=COMMITS_MAX {
             let failpoint = format!("{side}-commit:{number}");
-            let store = folder.path().join(format!("{side}-{number}.db"));
-            copy(&doomed, &store);
+            let copy = folder.path().join(format!("{side}-{number}.db"));
+            store::copy(&doomed, &copy);
             let mut job = None;
-            let outcome = match Product::try_start(&store, &[("SPRAG_FAILPOINT", &failpoint)]) {
+            let outcome = match Product::try_start(&copy, &[("SPRAG_FAILPOINT", &failpoint)]) {
                 Ok(product) => drive(&mut product.client(), &mut job),
                 Err(_) => Err(std::io::ErrorKind::ConnectionRefused.into()),
             };
-            let product = Product::start(&store, &[]);
+            let product = Product::start(&copy, &[]);
             let mut client = product.client();
             drive(&mut client, &mut job).unwrap();
             verify(&mut client, job.as_deref().unwrap_or_default(), &failpoint);

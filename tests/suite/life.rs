@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sprag_tests::{Product, wait};
+use sprag_tests::{Product, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_second_process_on_the_file_is_refused_by_name() {
+    if !store::is_file("a database takes another server in its place") {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("sprag.db");
     let first = Product::start(&store, &[]);

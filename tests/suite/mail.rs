@@ -1,11 +1,10 @@
 //! `email` and `sms` in the real binary: a real mail server, the vendors' own API descriptions, one failure before each
 //! success, and a look for secrets wherever something is kept or shown.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_tests::{Client, Mailbox, Prism, Product, wait};
+use sprag_tests::{Client, Mailbox, Prism, Product, store, wait};
 
 const GUARD: Duration = Duration::from_mins(2);
 /// What must be nowhere but in the environment and on the wire.
@@ -138,18 +137,11 @@ impl Rig {
         assert!(!self.product.log().contains(CANARY), "the log shows it");
         drop(self.client);
         assert!(self.product.terminate(GUARD).success());
-        for file in files(self.folder.path()) {
-            let bytes = std::fs::read(&file).unwrap();
+        for (name, bytes) in store::kept(self.folder.path()) {
             let found = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
-            assert!(!found, "{} holds it", file.display());
+            assert!(!found, "{name} holds it");
         }
     }
-}
-
-/// The files of the store.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.is_file()).collect()
 }
 
 fn verdicts(action: &Value) -> Vec<&str> {

@@ -16,6 +16,7 @@ mod jobs;
 mod life;
 mod mail;
 mod metrics;
+mod migrate;
 mod mint;
 mod once;
 mod openapi;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_tests::chain::{self, Chain, ISSUER, ISSUER_KEY};
-use sprag_tests::{Client, Product, wait};
+use sprag_tests::{Client, Product, store, wait};
 
 const GUARD: Duration = Duration::from_mins(2);
 const TO: &str = "0x00000000000000000000000000000000000000aa";
@@ -192,12 +192,11 @@ fn the_example_mints_a_token_as_it_stands_and_its_key_is_nowhere() {
         "the address is a secret here: {actions}"
     );
     product.kill();
-    for file in std::fs::read_dir(rig.folder.path()).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+    for (name, bytes) in store::kept(rig.folder.path()) {
         let key = &ISSUER_KEY.as_bytes()[2..];
         assert!(
             !bytes.windows(key.len()).any(|window| window == key),
-            "the private key was stored"
+            "the private key was stored in {name}"
         );
     }
 }

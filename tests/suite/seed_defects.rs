@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
-use sprag_tests::{Client, Product, wait};
+use sprag_tests::{Client, Product, store, wait};
 
 const GUARD: Duration = Duration::from_mins(2);
 const SECRET: &str = "s3cr3t-of-the-crm-7731";
@@ -229,10 +229,8 @@ fn d22_no_secret_reaches_the_database_or_the_api_whoever_says_it() {
         "headers are kept from a list only: {said}"
     );
     product.terminate(GUARD);
-    for entry in std::fs::read_dir(folder.path()).unwrap() {
-        let path = entry.unwrap().path();
-        let bytes = std::fs::read(&path).unwrap();
+    for (name, bytes) in store::kept(folder.path()) {
         let is_there = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
-        assert!(!is_there, "{}", path.display());
+        assert!(!is_there, "{name}");
     }
 }

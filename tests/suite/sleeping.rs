@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
-use sprag_tests::{Client, Product, wait};
+use sprag_tests::{Client, Product, store, wait};
 
 /// A hang guard, not a measure.
 const GUARD: Duration = Duration::from_mins(10);
@@ -28,9 +28,9 @@ fn sleepers_cost_no_memory_and_all_wake_after_an_outage() {
     let proves = std::env::var_os("SPRAG_PROVE").is_some();
     let count = sleepers();
     let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("sprag.db");
+    let file = folder.path().join("sprag.db");
     let clock = System::start(Timestamp::from_millis(0));
-    let product = Product::start(&store, &[]);
+    let product = Product::start(&file, &[]);
     let plan = if proves {
         let wake = clock.now().plus(time_to_start(&product, count) + OUTAGE_MILLIS);
         Plan::new(wake, SPREAD_MILLIS, count, BLOCK * 20)
@@ -41,14 +41,14 @@ fn sleepers_cost_no_memory_and_all_wake_after_an_outage() {
     println!("sleeping: {count} started in {:.1} s", clock.elapsed().as_secs_f64());
     product.kill();
 
-    let (product, ready) = Product::start_until_ready(&store, &[]);
+    let (product, ready) = Product::start_until_ready(&file, &[]);
     let asleep = clock.now() < plan.wake;
     let resident = product.resident_bytes();
     println!(
-        "sleeping: ready {} ms after the start, {} MiB resident, the file has {} MiB",
+        "sleeping: ready {} ms after the start, {} MiB resident, the store has {} MiB",
         ready.as_millis(),
         resident >> 20,
-        std::fs::metadata(&store).unwrap().len() >> 20,
+        store::bytes(&file) >> 20,
     );
     let census = System::start(Timestamp::from_millis(0));
     assert_eq!(product.client().get("/metrics").unwrap().status, 200);

@@ -29,6 +29,7 @@ pub(crate) enum Name {
     RestateTuned,
     Dbos,
     Graphile,
+    PgBoss,
     Xstate,
 }
 
@@ -42,6 +43,7 @@ impl Name {
             Self::RestateTuned => "Restate, 4 partitions",
             Self::Dbos => "DBOS",
             Self::Graphile => "graphile-worker",
+            Self::PgBoss => "pg-boss",
             Self::Xstate => "XState",
         }
     }
@@ -60,6 +62,7 @@ impl Name {
             Self::RestateTuned => Box::new(restate::Restate::new(Some(restate::TUNED_PARTITIONS))?),
             Self::Dbos => Box::new(postgres::on_postgres("dbos.mjs")?),
             Self::Graphile => Box::new(postgres::on_postgres("graphile.mjs")?),
+            Self::PgBoss => Box::new(postgres::on_postgres("pgboss.mjs")?),
             Self::Xstate => Box::new(node::Session::start("xstate.mjs", &[])?),
         })
     }

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::postgres::Done;
 use super::{Contender, Task, peers, rated};
 use crate::figures::{Figure, Figures};
 use crate::process::{Running, cpu_seconds};
@@ -26,8 +27,10 @@ pub(super) struct Session {
     requests: Option<ChildStdin>,
     answers: Receiver<Value>,
     running: Running,
-    /// Processes that work for it: a database, say. Stopped after it.
+    /// Processes that work for it: a server of its own, say. Stopped after it.
     beside: Vec<Running>,
+    /// The database that works for it, and not for it alone.
+    database: Option<u32>,
     /// Removed last: its log, and what its processes keep on disk.
     folders: Vec<TempDir>,
     log: PathBuf,
@@ -55,6 +58,7 @@ impl Session {
             answers,
             running: Running::of(child, Signal::TERM),
             beside: Vec::new(),
+            database: None,
             folders: vec![folder],
             log,
         };
@@ -66,6 +70,12 @@ impl Session {
     /// Gives it a process to own.
     pub(super) fn with(mut self, running: Running) -> Self {
         self.beside.push(running);
+        self
+    }
+
+    /// Counts what a database does meanwhile as its own.
+    pub(super) fn beside(mut self, database: Option<u32>) -> Self {
+        self.database = database;
         self
     }
 
@@ -98,7 +108,7 @@ impl Session {
 
     pub(super) fn roots(&self) -> Vec<u32> {
         let beside = self.beside.iter().map(Running::id);
-        beside.chain([self.running.id()]).collect()
+        beside.chain(self.database).chain([self.running.id()]).collect()
     }
 }
 
@@ -110,9 +120,10 @@ impl Drop for Session {
 
 impl Contender for Session {
     fn run(&mut self, task: &Task<'_>) -> anyhow::Result<Figures> {
+        let done = task.work.is_on_postgres().then(Done::now).transpose()?;
         let cpu = cpu_seconds(&self.roots());
         let answer = self.ask(&json!({
-            "work": task.work.key(),
+            "work": task.work.asked(),
             "count": task.count,
             "spreadMillis": TIMERS_SPREAD.as_millis(),
         }))?;
@@ -124,13 +135,16 @@ impl Contender for Session {
             task.count
         );
         let figure = |name: &str| answer[name].as_f64().with_context(|| format!("no {name} in {answer}"));
-        match task.work {
-            Work::W4 => Ok(Figures::from([
-                (Figure::P50, figure("p50")?),
-                (Figure::P99, figure("p99")?),
-            ])),
-            _ => Ok(rated(figure("rate")?, cpu, task.count)),
+        let mut figures = match task.work {
+            Work::W4 | Work::PgW3 => Figures::from([(Figure::P50, figure("p50")?), (Figure::P99, figure("p99")?)]),
+            _ => rated(figure("rate")?, cpu, task.count),
+        };
+        if let Some(done) = done {
+            figures.extend(done.since(task.count)?);
+            // Sessions that stay open tell of their flushes late.
+            figures.remove(&Figure::Flushes);
         }
+        Ok(figures)
     }
 }
 

@@ -1,87 +1,85 @@
-//! A throw-away `PostgreSQL` with its ordinary, durable settings, and a peer on it.
+//! The throw-away `PostgreSQL` of a run, with its ordinary, durable settings: one for Sprag, the probe and all peers, each in a
+//! database of its own; and what it did meanwhile.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
-use rustix::process::{Signal, getuid};
+use sprag_tests::Postgres;
 
 use super::node::Session;
-use crate::process::{Running, free_address};
+use crate::figures::{Figure, Figures};
 
-/// Debian's `nobody`: `PostgreSQL` refuses to run as root.
-const NOBODY: u32 = 65_534;
+/// More than all contenders have open together; everything else is as it comes.
+const OPTIONS: &str = "-c max_connections=300";
 
-/// Starts a cluster and the program on it.
+/// What a cluster has done: transactions that wrote, bytes of its log, flushes of the log as far as sessions that are still open
+/// have told.
+const DONE: &str = "\
+    SELECT pg_snapshot_xmax(pg_current_snapshot()), pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0'), \
+    (SELECT wal_sync FROM pg_stat_wal)";
+
+/// The cluster of this run.
+pub(super) fn cluster() -> anyhow::Result<&'static Postgres> {
+    static CLUSTER: OnceLock<Postgres> = OnceLock::new();
+    ensure!(Postgres::is_installed(), "PostgreSQL is not installed");
+    Ok(CLUSTER.get_or_init(|| Postgres::start_with(OPTIONS)))
+}
+
+/// A fresh database, dropped with all that is in it.
+pub(super) struct Database {
+    pub(super) url: String,
+}
+
+impl Database {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let url = cluster()?.database();
+        Ok(Self { url })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.url.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Ok(cluster) = cluster() {
+            cluster.sql(
+                "postgres",
+                &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name()),
+            );
+        }
+    }
+}
+
+/// Starts a peer on a database of the cluster.
 pub(super) fn on_postgres(program: &str) -> anyhow::Result<Session> {
-    let folder = tempfile::tempdir()?;
-    let data = folder.path().join("data");
-    std::fs::create_dir(&data)?;
-    if getuid().is_root() {
-        // The parent must be passable for whoever owns the cluster.
-        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
-        std::os::unix::fs::chown(&data, Some(NOBODY), Some(NOBODY))?;
+    let cluster = cluster()?;
+    let url = cluster.database();
+    Ok(Session::start(program, &[("PEER_POSTGRES", url)])?.beside(cluster.server()))
+}
+
+/// What the cluster had done at some instant.
+pub(super) struct Done([f64; 3]);
+
+impl Done {
+    pub(super) fn now() -> anyhow::Result<Self> {
+        let text = cluster()?.sql("postgres", DONE);
+        let numbers: Vec<f64> = text.split('|').filter_map(|number| number.parse().ok()).collect();
+        let numbers = numbers.try_into().ok();
+        numbers.map(Self).with_context(|| format!("the cluster said `{text}`"))
     }
-    let made = of("initdb")?
-        .args(["--username=bench", "--auth=trust", "--no-sync", "-D"])
-        .arg(&data)
-        .output()?;
-    ensure!(
-        made.status.success(),
-        "initdb: {}",
-        String::from_utf8_lossy(&made.stderr)
-    );
-    let address = free_address()?;
-    let port = address.port().to_string();
-    let mut command = of("postgres")?;
-    command
-        .args([
-            "-p",
-            &port,
-            "-c",
-            "listen_addresses=127.0.0.1",
-            "-c",
-            "unix_socket_directories=",
-        ])
-        .args(["-c", "max_connections=200", "-D"])
-        .arg(&data);
-    let mut cluster = Running::start(&mut command, &folder.path().join("log"), Signal::INT)?;
-    cluster.until(|| {
-        let asked = Command::new("pg_isready")
-            .args(["-q", "-h", "127.0.0.1", "-p", &port])
-            .status();
-        asked.is_ok_and(|status| status.success())
-    })?;
-    let url = format!("postgres://bench@127.0.0.1:{port}/postgres");
-    Ok(Session::start(program, &[("PEER_POSTGRES", url)])?
-        .with(cluster)
-        .keeping(folder))
-}
 
-/// A program of the newest server, to be run by a user that is not root.
-fn of(name: &str) -> anyhow::Result<Command> {
-    let mut command = Command::new(folder()?.join(name));
-    if getuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+    /// What it has done since, for each of so many.
+    pub(super) fn since(&self, count: u64) -> anyhow::Result<Figures> {
+        let Self([transactions, bytes, flushes]) = Self::now()?;
+        let Self(before) = self;
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let each = |now: f64, before: f64| (now - before) / count as f64;
+        Ok(Figures::from([
+            (Figure::Transactions, each(transactions, before[0])),
+            (Figure::LogBytes, each(bytes, before[1])),
+            (Figure::Flushes, each(flushes, before[2])),
+        ]))
     }
-    command.current_dir("/");
-    Ok(command)
-}
-
-/// Where Debian puts the servers, by version.
-fn folder() -> anyhow::Result<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").context("PostgreSQL is not installed")?;
-    let folders = versions.flatten().map(|entry| entry.path().join("bin"));
-    folders
-        .filter(|folder| folder.join("postgres").exists())
-        .max_by_key(|folder| version(folder))
-        .context("PostgreSQL is not installed")
-}
-
-fn version(folder: &Path) -> u32 {
-    let name = folder.parent().and_then(Path::file_name);
-    name.and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0)
 }

@@ -5,9 +5,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use anyhow::{Context, bail, ensure};
+use sprag_tests::Postgres;
 
+use super::postgres::{Database, Done, cluster};
 use super::{Contender, Task, rated, spread};
 use crate::bare::{self, Write};
+use crate::bare_database;
 use crate::figures::{Figure, Figures};
 use crate::flood::Flood;
 use crate::http;
@@ -27,7 +30,9 @@ pub(super) struct Probe;
 impl Contender for Probe {
     fn run(&mut self, task: &Task<'_>) -> anyhow::Result<Figures> {
         match task.work {
-            Work::W1 => over_http(task.count),
+            Work::W1 => over_http(None, task.count),
+            Work::PgW1 => on_database(task.count, |url| over_http(Some(url), task.count)),
+            Work::PgW3 => on_database(task.count, |url| two_commits(url, task.count)),
             Work::Embedded => in_process(task.count),
             Work::W3 => two_flushes(task.count),
             work => bail!("the probe has no {work:?}"),
@@ -35,15 +40,27 @@ impl Contender for Probe {
     }
 }
 
-fn over_http(count: u64) -> anyhow::Result<Figures> {
+/// Does it in a fresh database, and adds what the database did.
+fn on_database(count: u64, work: impl FnOnce(&str) -> anyhow::Result<Figures>) -> anyhow::Result<Figures> {
+    let database = Database::new()?;
+    let done = Done::now()?;
+    let mut figures = work(&database.url)?;
+    figures.extend(done.since(count)?);
+    Ok(figures)
+}
+
+fn over_http(database: Option<&str>, count: u64) -> anyhow::Result<Figures> {
     let folder = tempfile::tempdir()?;
-    let (running, address) = own_server("serve-probe", folder.path())?;
+    let arguments: Vec<&str> = ["serve-probe"].into_iter().chain(database).collect();
+    let (running, address) = own_server(&arguments, folder.path())?;
     let ended = || -> anyhow::Result<u64> {
         let answer = http::call(address, "GET", "/", None)?;
         answer["ended"].as_u64().context("the probe gave no count")
     };
     let body = serde_json::json!({ "machine": "one" });
-    let cpu = cpu_seconds(&[running.id()]);
+    let server = database.map(|_| cluster()).transpose()?.and_then(Postgres::server);
+    let roots: Vec<u32> = server.into_iter().chain([running.id()]).collect();
+    let cpu = cpu_seconds(&roots);
     let watch = Stopwatch::start();
     Flood::of(
         address,
@@ -56,7 +73,7 @@ fn over_http(count: u64) -> anyhow::Result<Figures> {
         std::thread::yield_now();
     }
     let rate = watch.rate(count);
-    let cpu = cpu_seconds(&[running.id()]) - cpu;
+    let cpu = cpu_seconds(&roots) - cpu;
     ensure!(ended()? == count, "the probe ended more than it started");
     Ok(rated(rate, cpu, count))
 }
@@ -102,6 +119,22 @@ fn drive(count: u64, sender: &Sender<Write<()>>, done: &Receiver<Write<()>>) -> 
         }
     }
     Ok(())
+}
+
+/// Two small transactions, one after the other: what one execution at a time cannot do without in a database.
+fn two_commits(url: &str, count: u64) -> anyhow::Result<Figures> {
+    let database = bare_database::Database::open(url, samples::closed()?.rows)?;
+    let mut latencies = Vec::new();
+    let watch = Stopwatch::start();
+    for job in 0..i64::try_from(count)? {
+        let before = watch.elapsed();
+        database.commit(&[job], &[])?;
+        database.commit(&[], &[job])?;
+        latencies.push(millis(watch.elapsed().saturating_sub(before)));
+    }
+    let ended = database.ended()?;
+    ensure!(ended == count, "{ended} ended of {count}");
+    spread(latencies)
 }
 
 /// Two small writes, each flushed, into a file that is already there: what one execution at a time cannot do without.

@@ -9,8 +9,10 @@ use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
+use sprag_tests::Postgres;
 use tempfile::TempDir;
 
+use super::postgres::{Database, Done, cluster};
 use super::{Contender, Task, rated, spread};
 use crate::figures::{Figure, Figures};
 use crate::flood::Flood;
@@ -36,11 +38,14 @@ pub(super) struct Sprag {
     binary: PathBuf,
     closed: Option<prefill::File>,
     queued: Option<prefill::File>,
+    backlog: Option<Database>,
 }
 
 /// A running server.
 struct Server {
     running: Running,
+    /// What works for it in a database.
+    database: Option<u32>,
     address: SocketAddr,
     /// Owned so that it is removed after the server has ended.
     _folder: TempDir,
@@ -54,17 +59,19 @@ impl Contender for Sprag {
                 Figure::Rate,
                 embedded::executions_per_second(task.count)?,
             )])),
-            Work::W2 => {
-                let mut figures = self.rate(None, &five(), task.count)?;
-                figures.entry(Figure::Rate).and_modify(|rate| *rate *= f64::from(STEPS));
-                Ok(figures)
-            }
-            Work::W3 => self.one_at_a_time(task.count),
+            Work::W2 => self.steps(None, task.count),
+            Work::W3 => self.one_at_a_time(None, task.count),
             Work::W4 => self.timers(task.count),
             Work::W5 => self.cold(),
             Work::W6 => Ok(Figures::from([(Figure::Rate, steps::steps_per_second(task.count)?)])),
             Work::Webhook => self.webhooks(task),
             Work::Closed | Work::Queued => self.grown(task),
+            Work::PgW1 | Work::PgEmpty => {
+                self.on_database(task.count, |url| self.rate(Some(url), &one("one", &noop()), task.count))
+            }
+            Work::PgW2 => self.on_database(task.count, |url| self.steps(Some(url), task.count)),
+            Work::PgW3 => self.on_database(task.count, |url| self.one_at_a_time(Some(url), task.count)),
+            Work::PgQueued => self.deep(task),
         }
     }
 }
@@ -77,31 +84,35 @@ impl Sprag {
             binary,
             closed: None,
             queued: None,
+            backlog: None,
         })
     }
 
-    fn start(&self, file: Option<&Path>) -> anyhow::Result<Server> {
+    /// Starts it on the store that a URL names, or on a file of its own.
+    fn start(&self, store: Option<&str>) -> anyhow::Result<Server> {
         let folder = tempfile::tempdir()?;
         let address = free_address()?;
-        let own = folder.path().join("sprag.db");
+        let own = of_file(&folder.path().join("sprag.db"));
+        let store = store.unwrap_or(&own);
+        let database = store.starts_with("postgres:").then(cluster).transpose()?;
         let mut command = Command::new(&self.binary);
         command
-            .args(["up", "--listen", &address.to_string(), "--store"])
-            .arg(format!("sqlite:{}", file.unwrap_or(&own).display()))
+            .args(["up", "--listen", &address.to_string(), "--store", store])
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
             .current_dir(folder.path());
         let mut running = Running::start(&mut command, &folder.path().join("log"), Signal::TERM)?;
         running.until(|| std::net::TcpStream::connect(address).is_ok())?;
         Ok(Server {
             running,
+            database: database.and_then(Postgres::server),
             address,
             _folder: folder,
         })
     }
 
     /// Executions per second of a machine, from the first request until all have completed.
-    fn rate(&self, file: Option<&Path>, machine: &Value, count: u64) -> anyhow::Result<Figures> {
-        let server = self.start(file)?;
+    fn rate(&self, store: Option<&str>, machine: &Value, count: u64) -> anyhow::Result<Figures> {
+        let server = self.start(store)?;
         let request = server.apply(machine)?;
         let before = server.completed(machine)?;
         let cpu = server.cpu_seconds();
@@ -114,8 +125,15 @@ impl Sprag {
         Ok(rated(rate, cpu, count))
     }
 
-    fn one_at_a_time(&self, count: u64) -> anyhow::Result<Figures> {
-        let server = self.start(None)?;
+    /// Steps per second of a machine with five in a row.
+    fn steps(&self, store: Option<&str>, count: u64) -> anyhow::Result<Figures> {
+        let mut figures = self.rate(store, &five(), count)?;
+        figures.entry(Figure::Rate).and_modify(|rate| *rate *= f64::from(STEPS));
+        Ok(figures)
+    }
+
+    fn one_at_a_time(&self, store: Option<&str>, count: u64) -> anyhow::Result<Figures> {
+        let server = self.start(store)?;
         let machine = one("one", &noop());
         server.apply(&machine)?;
         let body = json!({ "machine": "one" });
@@ -188,15 +206,38 @@ impl Sprag {
         } else {
             &self.queued
         };
-        let path = file.as_ref().map(|file| file.path.clone());
+        let store = file.as_ref().map(|file| of_file(&file.path));
         // A machine of its own, so that what completes now is told from what was there.
-        self.rate(path.as_deref(), &one("grown", &noop()), task.count)
+        self.rate(store.as_deref(), &one("grown", &noop()), task.count)
+    }
+
+    /// Does a work in a fresh database, and adds what the database did for it.
+    fn on_database(&self, count: u64, work: impl FnOnce(&str) -> anyhow::Result<Figures>) -> anyhow::Result<Figures> {
+        let database = Database::new()?;
+        let done = Done::now()?;
+        let mut figures = work(&database.url)?;
+        figures.extend(done.since(count)?);
+        Ok(figures)
+    }
+
+    /// W1 beside many queued actions, in a database that was filled once.
+    fn deep(&mut self, task: &Task<'_>) -> anyhow::Result<Figures> {
+        if self.backlog.is_none() {
+            let database = Database::new()?;
+            prefill::database(&database.url, task.scale.prefilled(task.work))?;
+            // As it would be after a while.
+            cluster()?.sql(database.name(), "VACUUM ANALYZE");
+            self.backlog = Some(database);
+        }
+        let url = self.backlog.as_ref().map(|database| database.url.as_str());
+        self.rate(url, &one("grown", &noop()), task.count)
     }
 }
 
 impl Server {
     fn cpu_seconds(&self) -> f64 {
-        cpu_seconds(&[self.running.id()])
+        let roots: Vec<u32> = self.database.into_iter().chain([self.running.id()]).collect();
+        cpu_seconds(&roots)
     }
 
     /// Applies a machine; the request that starts an execution of it.
@@ -246,6 +287,10 @@ impl Server {
             }
         }
     }
+}
+
+fn of_file(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
 }
 
 fn of(machine: &Value) -> String {

@@ -482,4 +482,6 @@ codes! {
     PreconditionFailed = "precondition-failed", 412;
     /// A backup is being taken already.
     BackupUnderWay = "backup-under-way", 409;
+    /// The store is no file, so its backups are taken by other tools.
+    BackupUnsupported = "backup-unsupported", 409;
 }

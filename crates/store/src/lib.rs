@@ -16,6 +16,7 @@ mod rows;
 mod search;
 pub mod sqlite;
 pub mod traits;
+pub mod transfer;
 
 pub use memory::Memory;
 pub use traits::{Error, Fence, LaneStore, Mutation, Reader, ShardId, Wanted};

@@ -276,8 +276,8 @@ impl Readers for Memory {
     }
 
     fn snapshot(&self, _: &Fact) -> Result<std::fs::File, Error> {
-        Err(Error::Failed {
-            detail: "this store makes no copies of itself".to_owned(),
+        Err(Error::Unsupported {
+            remedy: "a store in memory makes no copies of itself; use one that is a file".to_owned(),
         })
     }
 }

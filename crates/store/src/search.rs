@@ -1,8 +1,12 @@
 //! What searches have in common, whatever they walk: names of columns, the ids that a condition leaves, its statuses.
 
+mod render;
+
 use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
 use sprag_core::ids::{ActionId, Slot};
 use sprag_core::time::Timestamp;
+
+pub(crate) use self::render::{Dialect, Rendered};
 
 /// The greatest instant that an id can hold.
 const ID_MILLIS_MAX: i64 = (1 << 48) - 1;

@@ -194,6 +194,12 @@ pub enum Error {
         /// What the backend said.
         detail: String,
     },
+    /// This store does not do what was asked; something else does.
+    #[error("{remedy}")]
+    Unsupported {
+        /// What to do in its place.
+        remedy: String,
+    },
     /// Something else.
     #[error("the store failed: {detail}")]
     Failed {
@@ -467,7 +473,7 @@ pub trait Readers: Send + Sync {
     fn reader(&self) -> Result<Box<dyn Reader + '_>, Error>;
 
     /// A copy of everything as of one instant, with `mark` added to it, in a file that has no name any more. The writer
-    /// goes on meanwhile. Only a store that is a file can do it.
+    /// goes on meanwhile. Only a store that is a file can do it; others say what is to be used instead.
     fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error>;
 }
 

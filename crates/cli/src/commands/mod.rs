@@ -11,6 +11,7 @@ mod job;
 mod limit;
 mod list;
 mod machine;
+mod migrate;
 mod restore;
 mod service;
 mod supervise;
@@ -82,6 +83,8 @@ enum Command {
     Backup(backup::Arguments),
     /// Put a backup in the place of a stopped server's store
     Restore(restore::Arguments),
+    /// Move what a stopped server's file holds into a database
+    Migrate(migrate::Arguments),
     /// See and steer bulk jobs
     #[command(subcommand)]
     Job(job::Command),
@@ -121,6 +124,7 @@ impl Sprag {
             Command::Limit(command) => complete(command.run(output)),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),
             Command::Restore(arguments) => restore::run(&arguments, output),
+            Command::Migrate(arguments) => migrate::run(&arguments, output),
             Command::Job(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),

@@ -49,8 +49,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     };
     let settings = Settings::load(&given, &Environment::process())?;
     let StoreAddress::Sqlite(path) = &settings.store else {
-        let detail = "only a file is restored from a backup; a PostgreSQL database is restored by `pg_restore`";
-        return Err(Failure::invalid(detail).into());
+        return Err(not_a_file(&settings.store));
     };
     let mut restoring = restore(&Restore {
         from: file,
@@ -78,6 +77,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         ));
     }
     Ok(Exit::Done)
+}
+
+/// A backup is a file, and takes the place of one.
+fn not_a_file(store: &StoreAddress) -> anyhow::Error {
+    Failure::invalid(format!(
+        "`{store}` is no file, and only a file is restored from a backup"
+    ))
+    .code("restore-unsupported")
+    .note("a dump of the database is restored by `pg_restore`")
+    .note("a backup of a file: restore it to a file, then move that with `sprag migrate sqlite:FILE postgres://…`")
+    .into()
 }
 
 fn not_restored(error: &RestoreError) -> Failure {

@@ -50,6 +50,11 @@ pub(crate) enum StoreAddress {
 }
 
 impl StoreAddress {
+    /// The store that a text names; otherwise what is wrong with it, and what to write.
+    pub(crate) fn of(text: &str) -> Result<Self, (String, String)> {
+        store_of(text)
+    }
+
     /// What kind of store it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

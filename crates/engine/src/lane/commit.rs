@@ -304,9 +304,11 @@ impl Lane {
             Error::Full => Code::StoreFull,
             Error::ReadOnly => Code::StoreReadOnly,
             Error::Refused { .. } => Code::StoreRefused,
-            Error::Failed { .. } | Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. } => {
-                Code::StoreFailed
-            }
+            Error::Failed { .. }
+            | Error::Unsupported { .. }
+            | Error::FenceBroken { .. }
+            | Error::Disk { .. }
+            | Error::Corrupt { .. } => Code::StoreFailed,
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
         self.metrics.commits_failed.add(1);

@@ -13,6 +13,7 @@ pages! {
     "attempt-superseded"
     "attempt-unknown"
     "backup-under-way"
+    "backup-unsupported"
     "body-incomplete"
     "body-invalid"
     "body-timeout"

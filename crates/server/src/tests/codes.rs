@@ -11,10 +11,11 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 31] = [
+const ELSEWHERE: [(&str, &str); 32] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
+    ("backup-unsupported", "operate"),
     ("body-incomplete", "edges"),
     ("body-timeout", "edges"),
     ("edit-invalid", "dead_letters"),

@@ -254,5 +254,7 @@ async fn a_store_that_is_no_file_says_that_it_cannot() {
     let memory = Memory::default();
     let engine = engine(Box::new(memory.clone()), Arc::new(memory));
     let world = World::before(engine, Plan::default(), tempfile::tempdir().unwrap()).await;
-    world.command("/v1/system/backup").await.problem("store-failed");
+    let problem = world.command("/v1/system/backup").await.problem("backup-unsupported");
+    assert_eq!(problem["status"], 409);
+    assert!(problem["detail"].as_str().unwrap().contains("use one that is a file"), "{problem}");
 }

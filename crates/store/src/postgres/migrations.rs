@@ -29,12 +29,17 @@ pub(super) const MIGRATIONS: &[Migration] = migrations![
 ];
 
 /// One node at a time: `SPRG`, as a number. An index of a large table may take longer than any statement of a lane.
-const BEGIN: &str = "\
+pub(super) const BEGIN: &str = "\
     BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'; SELECT pg_advisory_xact_lock(1397772871)";
 
 const IS_OURS: &str = "SELECT to_regclass('schema_migration') IS NOT NULL";
 
-const TABLES: &str = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()";
+/// Those that a move into the database leaves until it ends are no other program's.
+pub(super) const TABLES: &str = "\
+    SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename NOT IN ('transfer', 'transfer_table')";
+
+/// Whether a move into the database has begun and not ended.
+const IS_UNFINISHED: &str = "SELECT to_regclass('transfer') IS NOT NULL";
 
 const CREATE: &str = "CREATE TABLE schema_migration (version integer NOT NULL PRIMARY KEY, name text NOT NULL)";
 
@@ -47,13 +52,26 @@ const RECORD: &str = "INSERT INTO schema_migration (version, name) VALUES ($1, $
 pub(super) async fn migrate(session: &Session, address: &str, shards: u32) -> Result<u32, OpenError> {
     let failed = |problem| OpenError::from_store(address, problem);
     session.run(BEGIN).await.map_err(failed)?;
-    let done = steps(session, address, shards).await;
+    let done = if is_unfinished(session).await.map_err(failed)? {
+        Err(OpenError::Unfinished {
+            address: address.to_owned(),
+        })
+    } else {
+        steps(session, address, shards).await
+    };
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     session.run(end).await.map_err(failed)?;
     done
 }
 
-async fn steps(session: &Session, address: &str, shards: u32) -> Result<u32, OpenError> {
+/// Whether half of a database is in this one.
+pub(super) async fn is_unfinished(session: &Session) -> Result<bool, Error> {
+    let found = session.first(IS_UNFINISHED, &[], |row| column(row, 0)).await?;
+    Ok(found == Some(true))
+}
+
+/// Takes the missing steps, in a transaction that somebody began.
+pub(super) async fn steps(session: &Session, address: &str, shards: u32) -> Result<u32, OpenError> {
     let failed = |problem| OpenError::from_store(address, problem);
     claim(session, address).await?;
     let recorded = session

@@ -15,6 +15,7 @@ mod executions;
 mod history;
 mod idempotency;
 mod inbox;
+mod intake;
 mod jobs;
 mod lanes;
 mod link;
@@ -37,6 +38,7 @@ mod writer;
 mod tests;
 
 pub use address::{Address, AddressError};
+pub(crate) use intake::Intake;
 pub use open::{Options, SHARDS, SHARDS_MAX, Store, open};
 pub use open_error::OpenError;
 pub use reader::{Lent, Pool, READERS_MAX};

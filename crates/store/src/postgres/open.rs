@@ -79,7 +79,7 @@ fn open_here(options: &Options) -> Result<Store, OpenError> {
     })
 }
 
-fn target(address: &Address) -> Result<Target, OpenError> {
+pub(super) fn target(address: &Address) -> Result<Target, OpenError> {
     let tls = if address.is_encrypted() {
         let connector = tls::connector(address.authorities.as_deref());
         Some(connector.map_err(|detail| OpenError::Authorities { detail })?)

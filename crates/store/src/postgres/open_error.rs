@@ -43,6 +43,14 @@ pub enum OpenError {
         /// The database.
         address: String,
     },
+    /// Only a part of a database is there.
+    #[error(
+        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it goes on where it was"
+    )]
+    Unfinished {
+        /// The database.
+        address: String,
+    },
     /// The authorities cannot be read.
     #[error("the file of authorities cannot be used: {detail}")]
     Authorities {
@@ -80,6 +88,7 @@ impl OpenError {
             },
             Self::NewerDatabase { .. } => "newer-database",
             Self::ForeignDatabase { .. } => "foreign-database",
+            Self::Unfinished { .. } => "migration-unfinished",
             Self::Authorities { .. } => "authorities-unreadable",
             Self::Shards { .. } => "shards-invalid",
             Self::Failed { .. } => "open-failed",

@@ -67,8 +67,11 @@ impl Readers for Pool {
     }
 
     fn snapshot(&self, _: &Fact) -> Result<File, Error> {
-        Err(Error::Failed {
-            detail: "a PostgreSQL database is backed up by its own tools; use `pg_dump` or a base backup".to_owned(),
+        Err(Error::Unsupported {
+            remedy:
+                "this server remembers in PostgreSQL, which is backed up by its own tools; use `pg_dump`, or a base \
+                     backup with its log"
+                    .to_owned(),
         })
     }
 }

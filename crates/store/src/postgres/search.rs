@@ -15,7 +15,7 @@ use super::columns::{Id, column, limit, number};
 use super::session::{Session, Value};
 use super::{actions, executions};
 use crate::records::{Action, Execution};
-use crate::search::{Bounds, Table, statuses};
+use crate::search::{Bounds, Dialect, Rendered, Table, statuses};
 use crate::traits::{Counted, Error, Found, Search};
 
 /// A `SELECT` that grows by conditions.
@@ -151,8 +151,13 @@ impl<'a> Sql<'a> {
     /// A parameter.
     fn value(&mut self, value: impl ToSql + Sync + Send + 'a, kind: &Type) {
         self.values.push((Box::new(value), kind.clone()));
-        self.text.push('$');
-        self.text.push_str(&self.values.len().to_string());
+        self.mark();
+    }
+
+    /// The mark of the newest parameter.
+    fn mark(&mut self) {
+        let number = self.values.len();
+        self.add(format_args!("${number}"));
     }
 
     /// More of the text.
@@ -167,9 +172,13 @@ impl<'a> Sql<'a> {
             Table::Execution => "execution",
             Table::Action => "action",
         };
-        self.text.push_str("SELECT id, ");
-        self.condition(table, condition);
-        self.add(format_args!(" AS is_meant FROM (SELECT * FROM {name} WHERE id >= "));
+        let Rendered { text, constants, .. } = Rendered::of(Dialect::Postgres, table, condition);
+        for constant in constants {
+            self.parameter(constant);
+        }
+        self.add(format_args!(
+            "SELECT id, {text} AS is_meant FROM (SELECT * FROM {name} WHERE id >= "
+        ));
         let [first, last] = bounds.ids();
         self.value(Id(first), &Type::UUID);
         self.text.push_str(" AND id <= ");
@@ -210,108 +219,20 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// An expression that is true or false of every row, never null.
-    fn condition(&mut self, table: Table, condition: &'a Condition) {
-        match condition {
-            Condition::All(parts) if parts.is_empty() => self.text.push_str("true"),
-            Condition::Any(parts) if parts.is_empty() => self.text.push_str("false"),
-            Condition::All(parts) => self.joined(table, parts, " AND "),
-            Condition::Any(parts) => self.joined(table, parts, " OR "),
-            Condition::Not(inner) => {
-                self.text.push_str("NOT (");
-                self.condition(table, inner);
-                self.text.push(')');
-            }
-            Condition::Is(test) => self.test(table, test),
-        }
-    }
-
-    fn joined(&mut self, table: Table, parts: &'a [Condition], sign: &str) {
-        self.text.push('(');
-        for (position, part) in parts.iter().enumerate() {
-            if position > 0 {
-                self.text.push_str(sign);
-            }
-            self.condition(table, part);
-        }
-        self.text.push(')');
-    }
-
-    fn test(&mut self, table: Table, test: &'a Test) {
-        if test.field == Field::Tag {
-            return self.tag(table, test);
-        }
-        let Some(column) = table.column(test.field) else {
-            // A field that the rows do not have differs from everything and is nothing else.
-            let differs = test.relation == Relation::NotEqual;
-            return self.text.push_str(if differs { "true" } else { "false" });
-        };
-        let (before, after) = match test.relation {
-            Relation::Equal => (" IS NOT DISTINCT FROM ", ")"),
-            Relation::NotEqual => (" IS DISTINCT FROM ", ")"),
-            Relation::Less => (" < ", ", false)"),
-            Relation::LessOrEqual => (" <= ", ", false)"),
-            Relation::Greater => (" > ", ", false)"),
-            Relation::GreaterOrEqual => (" >= ", ", false)"),
-            Relation::In => (" = ANY(", "), false)"),
-        };
-        self.text.push_str(if after == ")" { "(" } else { "coalesce(" });
-        self.text.push_str(column);
-        self.text.push_str(before);
-        if test.relation == Relation::In {
-            self.list(test);
-        } else {
-            self.constant(test);
-        }
-        self.text.push_str(after);
-    }
-
-    fn tag(&mut self, table: Table, test: &'a Test) {
-        if test.relation == Relation::NotEqual {
-            self.text.push_str("NOT ");
-        }
-        self.text.push_str("coalesce(");
-        self.text.push_str(table.tags());
-        self.text.push_str("::jsonb ?| ");
-        self.list(test);
-        self.text.push_str(", false)");
-    }
-
     /// The one constant of a test.
     fn constant(&mut self, test: &'a Test) {
-        match test.constants.first() {
-            Some(Constant::Text(wanted)) => self.value(wanted.as_str(), &Type::TEXT),
-            Some(Constant::Number(number)) => self.value(*number, &Type::INT8),
-            Some(Constant::Id(id)) => self.value(Id(*id), &Type::UUID),
-            None => self.text.push_str("NULL"),
+        if let Some(constant) = test.constants.first() {
+            self.parameter(constant);
+            self.mark();
         }
     }
 
-    /// All constants of a test, which are of one type.
-    fn list(&mut self, test: &'a Test) {
-        let constants = &test.constants;
-        match constants.first() {
-            Some(Constant::Number(_)) => {
-                let numbers = constants.iter().filter_map(|constant| match constant {
-                    Constant::Number(number) => Some(*number),
-                    Constant::Text(_) | Constant::Id(_) => None,
-                });
-                self.value(numbers.collect::<Vec<_>>(), &Type::INT8_ARRAY);
-            }
-            Some(Constant::Id(_)) => {
-                let ids = constants.iter().filter_map(|constant| match constant {
-                    Constant::Id(id) => Some(Id(*id)),
-                    Constant::Text(_) | Constant::Number(_) => None,
-                });
-                self.value(ids.collect::<Vec<_>>(), &Type::UUID_ARRAY);
-            }
-            Some(Constant::Text(_)) | None => {
-                let texts = constants.iter().filter_map(|constant| match constant {
-                    Constant::Text(wanted) => Some(wanted.as_str()),
-                    Constant::Number(_) | Constant::Id(_) => None,
-                });
-                self.value(texts.collect::<Vec<_>>(), &Type::TEXT_ARRAY);
-            }
-        }
+    /// A constant as a parameter, which is marked elsewhere.
+    fn parameter(&mut self, constant: &'a Constant) {
+        self.values.push(match constant {
+            Constant::Text(text) => (Box::new(text.as_str()), Type::TEXT),
+            Constant::Number(number) => (Box::new(*number), Type::INT8),
+            Constant::Id(id) => (Box::new(Id(*id)), Type::UUID),
+        });
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, Statement};
 
-use super::errors::{classify, is_aftermath};
+use super::errors::{chain, classify, is_aftermath};
 use crate::traits::Error;
 
 /// A parameter of a statement.
@@ -91,6 +92,26 @@ impl Session {
             .collect();
         let found = self.client.query_typed(sql, &values).await;
         found.map_err(|problem| classify(&problem))
+    }
+
+    /// Adds rows to a table, in the form in which the server takes them fastest.
+    pub(super) async fn copy<T: ToSql + Sync>(&self, sql: &str, types: &[Type], rows: &[Vec<T>]) -> Result<(), Error> {
+        let copying = async {
+            let sink = self.client.copy_in(sql).await?;
+            let mut writer = pin!(BinaryCopyInWriter::new(sink, types));
+            for row in rows {
+                writer.as_mut().write_raw(row).await?;
+            }
+            writer.finish().await
+        };
+        match copying.await {
+            Ok(_) => Ok(()),
+            // A value that its column cannot hold never went out: the connection is as it was.
+            Err(problem) if problem.as_db_error().is_none() && !self.is_over() => Err(Error::Refused {
+                detail: chain(&problem),
+            }),
+            Err(problem) => Err(classify(&problem)),
+        }
     }
 
     /// Statements without parameters, in one go.

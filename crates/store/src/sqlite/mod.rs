@@ -31,6 +31,7 @@ mod restore;
 mod retention;
 mod search;
 mod shards;
+mod source;
 mod timers;
 mod writer;
 
@@ -43,4 +44,5 @@ pub use open_error::OpenError;
 pub use own::OwnFile;
 pub use reader::{READERS_MAX, ReadConnection, ReadPool};
 pub use restore::{Existing, Restore, RestoreError, Restoring, restore};
+pub(crate) use source::Source;
 pub use writer::Writer;

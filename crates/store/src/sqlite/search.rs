@@ -5,20 +5,19 @@
 //! clever about it. Texts of statements are put together from the constants of this module alone: whatever a caller
 //! gave is a parameter.
 
-mod render;
 mod walk;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
-use sprag_core::filter::Condition;
+use sprag_core::filter::{Condition, Constant};
 use sprag_core::ids::{ActionId, ExecutionId};
 
-use self::render::Sql;
 pub(super) use self::walk::{Walk, walks};
 use super::columns::limit;
 use super::{actions, executions};
 use crate::records::{Action, Execution};
 pub(super) use crate::search::{Bounds, Table};
+use crate::search::{Dialect, Rendered};
 use crate::traits::{Counted, Found, Search};
 
 /// Rows that a page looks at where an index leads to them: they may lie anywhere in the file, one in each of its pages,
@@ -173,10 +172,12 @@ pub(super) fn statement(
     bounds: &Bounds,
     scan: usize,
 ) -> (String, Vec<Value>) {
-    let Sql {
+    let Rendered {
         text: is_meant,
-        mut values,
-    } = Sql::of(table, condition);
+        constants,
+        ..
+    } = Rendered::of(Dialect::Sqlite, table, condition);
+    let mut values: Vec<Value> = constants.into_iter().map(value).collect();
     values.extend(walk.values.iter().cloned());
     values.extend(range(bounds));
     values.push(Value::Integer(limit(scan)));
@@ -185,4 +186,13 @@ pub(super) fn statement(
         "SELECT {id}, {is_meant} AS is_meant FROM {from} WHERE {place} AND {id} >= ? AND {id} <= ? ORDER BY {id} DESC LIMIT ?"
     );
     (sql, values)
+}
+
+/// A constant as a parameter.
+fn value(constant: &Constant) -> Value {
+    match constant {
+        Constant::Text(text) => Value::Text(text.clone()),
+        Constant::Number(number) => Value::Integer(*number),
+        Constant::Id(id) => Value::Blob(id.to_vec()),
+    }
 }

@@ -27,7 +27,7 @@ impl File {
         }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("sprag.db")
     }
 

@@ -27,6 +27,7 @@ use tokio::task::JoinHandle;
 use self::demo::Demo;
 pub(super) use self::engine::Asked;
 pub(in crate::commands) use self::signals::Signals;
+pub(in crate::commands) use self::store::SHARDS;
 use crate::commands::machine::Known;
 use crate::commands::supervise;
 use crate::config::{Environment, Given, Settings, compile_alerts};

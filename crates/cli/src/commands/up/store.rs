@@ -15,7 +15,7 @@ use crate::failure::Failure;
 const FAILPOINT: &str = "SPRAG_FAILPOINT";
 
 /// How many shards a database gets. A server has one lane, which owns one shard.
-const SHARDS: u32 = 1;
+pub(crate) const SHARDS: u32 = 1;
 
 /// An open store.
 pub(super) struct Opened {

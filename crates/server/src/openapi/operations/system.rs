@@ -123,7 +123,7 @@ pub(crate) fn backup() -> Operation {
         .answers(copy)
         .changes_nothing()
         .writes()
-        .refuses([command::Code::BackupUnderWay])
+        .refuses([command::Code::BackupUnderWay, command::Code::BackupUnsupported])
 }
 
 pub(crate) fn restored() -> Operation {

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Relation, Test};
 
-use super::render::value;
+use super::value;
 use crate::records::ExecutionStatus;
 use crate::search::{Table, statuses};
 

@@ -1,0 +1,185 @@
+//! Moving a whole database from a file to `PostgreSQL`.
+//!
+//! Flow: the file's lock, an empty database (or one in which this very move began), its schema; then table after table in the
+//! order of its key, a page a transaction; then both sides are read once more and compared row by row; then the mark that the
+//! move is under way is taken away. Nothing of the file is changed but its schema's version.
+//!
+//! Guarantees: until the mark is gone no server starts on the database. A move that was killed at any instant goes on where it
+//! was: rows arrive in the order of their key, so the newest one says where. A file that was used since is noticed.
+//!
+//! Assumes that nobody else writes to the database meanwhile; what somebody did is found by the comparison.
+
+mod cells;
+mod error;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+pub(crate) use cells::{Cell, Line, Table, is_known};
+pub use error::TransferError;
+
+use crate::postgres::{Address, Intake, SHARDS_MAX};
+use crate::sqlite::Source;
+
+/// Rows of a page at most.
+const PAGE_ROWS: usize = 1_000;
+
+/// What to move.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer<'a> {
+    /// The file.
+    pub from: &'a Path,
+    /// The database.
+    pub to: &'a Address,
+    /// How many shards the database gets.
+    pub shards: u32,
+}
+
+/// How far a move has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// What is being done.
+    pub phase: Phase,
+    /// With which table.
+    pub table: &'a str,
+    /// How many rows of all tables are done.
+    pub rows: u64,
+    /// How many there are.
+    pub all: u64,
+}
+
+/// What a move does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Rows are written.
+    Copying,
+    /// Rows of both sides are compared.
+    Verifying,
+}
+
+/// What was moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The tables, in the order in which they were moved.
+    pub tables: Vec<MovedTable>,
+    /// How many rows had been written by an earlier move that did not end.
+    pub resumed: u64,
+}
+
+/// A table that is the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedTable {
+    /// Its name.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+    /// SHA-256 over all of them in the order of their key, as hexadecimal digits.
+    pub digest: String,
+}
+
+/// Moves everything, and says what was moved. `watch` is told after every page. Blocking: not for threads of a runtime.
+pub fn transfer(transfer: &Transfer<'_>, watch: &mut dyn FnMut(Step<'_>)) -> Result<Moved, TransferError> {
+    let &Transfer { from, to, shards } = transfer;
+    if !(1..=SHARDS_MAX).contains(&shards) {
+        return Err(TransferError::Target(crate::postgres::OpenError::Shards {
+            shards,
+            most: SHARDS_MAX,
+        }));
+    }
+    let source = Source::open(from)?;
+    let mut target = Intake::open(to, shards, &source.fingerprint()?)?;
+    let mut tables = Vec::new();
+    for table in source.tables()? {
+        let rows = source.count(&table)?;
+        tables.push((target.fitted(table)?, rows));
+    }
+    let all = tables.iter().map(|(_, rows)| rows).sum();
+    let resumed = copy(&source, &mut target, &tables, all, watch)?;
+    let moved = verify(&source, &mut target, &tables, all, watch)?;
+    target.finish(&tables, source.epoch()?)?;
+    Ok(Moved { tables: moved, resumed })
+}
+
+/// Writes what is not there yet; how many rows were.
+fn copy(
+    source: &Source,
+    target: &mut Intake,
+    tables: &[(Table, u64)],
+    all: u64,
+    watch: &mut dyn FnMut(Step<'_>),
+) -> Result<u64, TransferError> {
+    let (mut done, mut resumed) = (0, 0);
+    for (table, _) in tables {
+        let (there, mut last) = target.newest(table)?;
+        (done, resumed) = (done + there, resumed + there);
+        loop {
+            let page = source.page(table, last.as_ref(), PAGE_ROWS, target.shards())?;
+            let Some(newest) = page.last() else { break };
+            last = Some(table.key_of(newest));
+            done += u64::try_from(page.len()).unwrap_or(0);
+            target.write(table, &page)?;
+            watch(Step {
+                phase: Phase::Copying,
+                table: &table.name,
+                rows: done,
+                all,
+            });
+        }
+    }
+    Ok(resumed)
+}
+
+/// Compares both sides row by row.
+fn verify(
+    source: &Source,
+    target: &mut Intake,
+    tables: &[(Table, u64)],
+    all: u64,
+    watch: &mut dyn FnMut(Step<'_>),
+) -> Result<Vec<MovedTable>, TransferError> {
+    let mut moved = Vec::new();
+    let mut done = 0;
+    for (table, _) in tables {
+        let mut sum = Sha256::new();
+        let mut rows = 0;
+        let mut last: Option<Line> = None;
+        loop {
+            let here = source.page(table, last.as_ref(), PAGE_ROWS, target.shards())?;
+            // At least one, so that what somebody added behind the last row is found too.
+            let there = target.page(table, last.as_ref(), here.len().max(1))?;
+            if here != there {
+                return Err(differs(table, &here, &there));
+            }
+            let Some(newest) = here.last() else { break };
+            last = Some(table.key_of(newest));
+            here.iter().flatten().for_each(|cell| cell.digest(&mut sum));
+            rows += u64::try_from(here.len()).unwrap_or(0);
+            watch(Step {
+                phase: Phase::Verifying,
+                table: &table.name,
+                rows: done + rows,
+                all,
+            });
+        }
+        done += rows;
+        moved.push(MovedTable {
+            name: table.name.clone(),
+            rows,
+            digest: cells::hex(&sum.finalize()),
+        });
+    }
+    Ok(moved)
+}
+
+/// The first row that is not the same on both sides.
+fn differs(table: &Table, here: &[Line], there: &[Line]) -> TransferError {
+    let at = here.iter().zip(there).take_while(|(here, there)| here == there).count();
+    let line = here.get(at).or_else(|| there.get(at));
+    TransferError::Differs {
+        table: table.name.clone(),
+        key: line.map(|line| cells::shown(&table.key_of(line))).unwrap_or_default(),
+    }
+}
