@@ -57,6 +57,7 @@ pages! {
     "reserved-type"
     "route-unknown"
     "secret-unavailable"
+    "services-invalid"
     "shutting-down"
     "signature-invalid"
     "simulation-too-large"
