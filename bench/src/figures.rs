@@ -22,6 +22,22 @@ pub(crate) enum Figure {
     Size,
     /// Processor seconds for a thousand.
     Cpu,
+    /// Nanoseconds of a tick for each worker it visits.
+    ActiveNanos,
+    /// Instructions for the same, with the look that leads to the visit.
+    ActiveInstructions,
+    /// Nanoseconds of a tick for each worker, when nothing happens.
+    IdleNanos,
+    /// Instructions for the same.
+    IdleInstructions,
+    /// Milliseconds of one core in a second.
+    CoreShare,
+    /// Bytes of memory for each worker.
+    WorkerBytes,
+    /// Milliseconds until all processes run.
+    StartAll,
+    /// Milliseconds until none is left.
+    StopAll,
 }
 
 impl Figure {
@@ -34,6 +50,14 @@ impl Figure {
             Self::Idle => "idle MiB",
             Self::Size => "program MB",
             Self::Cpu => "CPU s per 1,000",
+            Self::ActiveNanos => "ns a visit",
+            Self::ActiveInstructions => "instr. a visit",
+            Self::IdleNanos => "ns an idle one",
+            Self::IdleInstructions => "instr. an idle one",
+            Self::CoreShare => "core ms a second",
+            Self::WorkerBytes => "bytes a worker",
+            Self::StartAll => "start all ms",
+            Self::StopAll => "stop all ms",
         }
     }
 }

@@ -18,6 +18,7 @@ mod run;
 mod samples;
 mod steps;
 mod stopwatch;
+mod supervision;
 mod target;
 mod work;
 
@@ -75,6 +76,8 @@ enum Command {
     Webhook,
     /// W1 in a file full of closed executions, and of queued actions
     Growth,
+    /// Supervision: ticks at several sizes, a crowd of workers, real processes
+    Supervision,
     /// Nothing is measured: a file full of closed executions, for those who measure reading
     #[command(hide = true)]
     Fill { count: u64, file: PathBuf },
@@ -84,6 +87,19 @@ enum Command {
     /// What the webhooks call
     #[command(hide = true)]
     ServeTarget,
+    /// One measurement of ticks
+    #[command(hide = true)]
+    TickWorkers {
+        workers: u64,
+        seconds: u64,
+        mood: supervision::ticks::Mood,
+    },
+    /// One measurement of a crowd
+    #[command(hide = true)]
+    Crowd { workers: u64 },
+    /// What supervisors supervise
+    #[command(hide = true)]
+    Listen { port: u16 },
 }
 
 impl Command {
@@ -99,7 +115,13 @@ impl Command {
             Self::W6 => vec![Work::W6],
             Self::Webhook => vec![Work::Webhook],
             Self::Growth => vec![Work::Empty, Work::Closed, Work::Queued],
-            Self::Fill { .. } | Self::ServeProbe | Self::ServeTarget => Vec::new(),
+            Self::Supervision => Work::SUPERVISION.to_vec(),
+            Self::Fill { .. }
+            | Self::ServeProbe
+            | Self::ServeTarget
+            | Self::TickWorkers { .. }
+            | Self::Crowd { .. }
+            | Self::Listen { .. } => Vec::new(),
         }
     }
 }
@@ -110,6 +132,9 @@ fn main() -> ExitCode {
         Command::Fill { count, file } => prefill::mixed(file, *count),
         Command::ServeProbe => probe_server::serve(),
         Command::ServeTarget => target::serve(),
+        Command::TickWorkers { workers, seconds, mood } => supervision::ticks::measure(*workers, *seconds, *mood),
+        Command::Crowd { workers } => supervision::crowd::measure(*workers),
+        Command::Listen { port } => supervision::processes::listen(*port),
         command => measure(&arguments, &command.works()),
     };
     match end {

@@ -26,10 +26,27 @@ pub(crate) enum Work {
     Closed,
     /// W1 beside queued actions.
     Queued,
+    /// Ticks of a tree of ten workers, and so on.
+    Ticks10,
+    Ticks1000,
+    Ticks10000,
+    Ticks100000,
+    /// Workers that are looked at each second.
+    Crowd,
+    /// Real processes.
+    Processes,
 }
 
 impl Work {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const SUPERVISION: [Self; 6] = [
+        Self::Ticks10,
+        Self::Ticks1000,
+        Self::Ticks10000,
+        Self::Ticks100000,
+        Self::Crowd,
+        Self::Processes,
+    ];
+    pub(crate) const ALL: [Self; 17] = [
         Self::W1,
         Self::Embedded,
         Self::W2,
@@ -41,6 +58,12 @@ impl Work {
         Self::Empty,
         Self::Closed,
         Self::Queued,
+        Self::Ticks10,
+        Self::Ticks1000,
+        Self::Ticks10000,
+        Self::Ticks100000,
+        Self::Crowd,
+        Self::Processes,
     ];
 
     /// What programs call it.
@@ -57,6 +80,12 @@ impl Work {
             Self::Empty => "empty",
             Self::Closed => "closed",
             Self::Queued => "queued",
+            Self::Ticks10 => "ticks10",
+            Self::Ticks1000 => "ticks1000",
+            Self::Ticks10000 => "ticks10000",
+            Self::Ticks100000 => "ticks100000",
+            Self::Crowd => "crowd",
+            Self::Processes => "processes",
         }
     }
 
@@ -74,12 +103,17 @@ impl Work {
             Self::Empty => "W1, empty file".to_owned(),
             Self::Closed => format!("W1, {} closed", scale.prefilled(self)),
             Self::Queued => format!("W1, {} queued", scale.prefilled(self)),
+            Self::Ticks10 | Self::Ticks1000 | Self::Ticks10000 | Self::Ticks100000 => {
+                format!("ticks, {} workers", self.count(Name::Sprag, scale))
+            }
+            Self::Crowd => format!("crowd of {}", self.count(Name::Sprag, scale)),
+            Self::Processes => format!("{} processes", self.count(Name::Sprag, scale)),
         }
     }
 
     /// Who is measured, in this order, round after round.
     pub(crate) fn contenders(self) -> &'static [Name] {
-        use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Xstate};
+        use Name::{Bullmq, Dbos, Graphile, Probe, Restate, RestateTuned, Sprag, Supervisord, Xstate};
         match self {
             Self::W1 => &[Sprag, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
             Self::Embedded => &[Sprag, Probe],
@@ -89,7 +123,15 @@ impl Work {
             Self::W5 => &[Sprag, Restate],
             Self::W6 => &[Sprag, Xstate],
             Self::Webhook => &[Sprag, Restate, RestateTuned],
-            Self::Empty | Self::Closed | Self::Queued => &[Sprag],
+            Self::Processes => &[Sprag, Supervisord],
+            Self::Empty
+            | Self::Closed
+            | Self::Queued
+            | Self::Ticks10
+            | Self::Ticks1000
+            | Self::Ticks10000
+            | Self::Ticks100000
+            | Self::Crowd => &[Sprag],
         }
     }
 
@@ -106,6 +148,12 @@ impl Work {
             (Self::W6, Sprag) => 2_000_000,
             (Self::W6, Xstate) => 500_000,
             (Self::W5, _) => 1,
+            // Sizes, not amounts: they are what is measured, at every scale.
+            (Self::Ticks10, _) => return 10,
+            (Self::Ticks1000, _) => return 1_000,
+            (Self::Ticks10000, _) => return 10_000,
+            (Self::Ticks100000 | Self::Crowd, _) => return 100_000,
+            (Self::Processes, _) => return 200,
             _ => 1_000,
         };
         match scale {

@@ -6,6 +6,7 @@ mod probe;
 mod redis;
 mod restate;
 mod sprag;
+mod supervisord;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -30,6 +31,7 @@ pub(crate) enum Name {
     Dbos,
     Graphile,
     Xstate,
+    Supervisord,
 }
 
 impl Name {
@@ -43,6 +45,7 @@ impl Name {
             Self::Dbos => "DBOS",
             Self::Graphile => "graphile-worker",
             Self::Xstate => "XState",
+            Self::Supervisord => "supervisord",
         }
     }
 
@@ -61,6 +64,7 @@ impl Name {
             Self::Dbos => Box::new(postgres::on_postgres("dbos.mjs")?),
             Self::Graphile => Box::new(postgres::on_postgres("graphile.mjs")?),
             Self::Xstate => Box::new(node::Session::start("xstate.mjs", &[])?),
+            Self::Supervisord => Box::new(supervisord::Supervisord::new()?),
         })
     }
 }

@@ -17,6 +17,8 @@ use crate::flood::Flood;
 use crate::prefill;
 use crate::process::{Running, cpu_seconds, free_address, resident_mib};
 use crate::stopwatch::{Stopwatch, millis};
+use crate::supervision::processes::Crew;
+use crate::supervision::{crowd, ticks};
 use crate::work::{IN_FLIGHT, TIMERS_SPREAD, Work};
 use crate::{embedded, http, steps};
 
@@ -65,6 +67,9 @@ impl Contender for Sprag {
             Work::W6 => Ok(Figures::from([(Figure::Rate, steps::steps_per_second(task.count)?)])),
             Work::Webhook => self.webhooks(task),
             Work::Closed | Work::Queued => self.grown(task),
+            Work::Ticks10 | Work::Ticks1000 | Work::Ticks10000 | Work::Ticks100000 => ticks::figures(task.count),
+            Work::Crowd => crowd::figures(task.count),
+            Work::Processes => self.supervise(task.count),
         }
     }
 }
@@ -77,6 +82,32 @@ impl Sprag {
             binary,
             closed: None,
             queued: None,
+        })
+    }
+
+    /// A supervisor of so many processes, each with a probe.
+    fn supervise(&self, count: u64) -> anyhow::Result<Figures> {
+        let crew = Crew::new(count)?;
+        let services: Result<serde_json::Map<String, Value>, anyhow::Error> = crew
+            .ports
+            .iter()
+            .map(|port| {
+                let service =
+                    json!({ "command": Crew::program(*port)?, "ready": { "tcp": format!("127.0.0.1:{port}") } });
+                Ok((format!("p{port}"), service))
+            })
+            .collect();
+        let file = crew.folder.path().join("services.json");
+        std::fs::write(&file, json!({ "services": services? }).to_string())?;
+        let address = free_address()?;
+        let mut command = Command::new(&self.binary);
+        command.args(["supervise", "--listen", &address.to_string()]).arg(&file);
+        crew.measure(&mut command, || {
+            let list = http::call(address, "GET", "/v1/workers", None);
+            let workers = list.ok().and_then(|list| list["data"].as_array().cloned());
+            workers.is_some_and(|workers| {
+                workers.len() == crew.ports.len() && workers.iter().all(|worker| worker["state"] == "running")
+            })
         })
     }
 
