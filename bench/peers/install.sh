@@ -20,4 +20,14 @@ package() {
 }
 package redis-server redis-server
 package '/usr/lib/postgresql/*/bin/postgres' postgresql
+package valgrind valgrind
+
+# supervisord, from PyPI into a folder of its own.
+SUPERVISOR=4.3.0
+if [ ! -e "supervisor/$SUPERVISOR" ]; then
+  python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv python3-venv
+  rm -rf supervisor
+  { python3 -m venv supervisor && supervisor/bin/pip install -q --disable-pip-version-check "supervisor==$SUPERVISOR" >&2 \
+    && touch "supervisor/$SUPERVISOR"; } || { rm -rf supervisor; echo "peers: supervisord could not be installed" >&2; }
+fi
 exit 0

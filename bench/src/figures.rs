@@ -28,6 +28,22 @@ pub(crate) enum Figure {
     LogBytes,
     /// Flushes of a database's log, for each.
     Flushes,
+    /// Nanoseconds of a tick for each worker it visits.
+    ActiveNanos,
+    /// Instructions for the same, with the look that leads to the visit.
+    ActiveInstructions,
+    /// Nanoseconds of a tick for each worker, when nothing happens.
+    IdleNanos,
+    /// Instructions for the same.
+    IdleInstructions,
+    /// Milliseconds of one core in a second.
+    CoreShare,
+    /// Bytes of memory for each worker.
+    WorkerBytes,
+    /// Milliseconds until all processes run.
+    StartAll,
+    /// Milliseconds until none is left.
+    StopAll,
 }
 
 impl Figure {
@@ -43,6 +59,14 @@ impl Figure {
             Self::Transactions => "transactions each",
             Self::LogBytes => "WAL bytes each",
             Self::Flushes => "flushes each",
+            Self::ActiveNanos => "ns a visit",
+            Self::ActiveInstructions => "instr. a visit",
+            Self::IdleNanos => "ns an idle one",
+            Self::IdleInstructions => "instr. an idle one",
+            Self::CoreShare => "core ms a second",
+            Self::WorkerBytes => "bytes a worker",
+            Self::StartAll => "start all ms",
+            Self::StopAll => "stop all ms",
         }
     }
 }

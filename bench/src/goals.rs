@@ -88,8 +88,11 @@ const fn seen(work: Work, figure: Figure, bound: Bound) -> Goal {
 }
 
 use Bound::{Above, Ceiling, Floor, Share, ShareOfBest, Times, TimesBest};
-use Figure::{Idle, P50, P99, Rate, Size, Start};
-use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
+use Figure::{
+    ActiveInstructions, ActiveNanos, CoreShare, Idle, IdleInstructions, IdleNanos, P50, P99, Rate, Size, Start,
+    StartAll, StopAll, WorkerBytes,
+};
+use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Supervisord, Xstate};
 
 /// All of them, in the order of the table.
 pub(crate) const GOALS: &[Goal] = &[
@@ -128,6 +131,20 @@ pub(crate) const GOALS: &[Goal] = &[
     must(Work::PgW3, P50, ShareOfBest(0.5, &[Graphile, PgBoss, Dbos])),
     stretch(Work::PgW3, P50, Above(0.5, Probe)),
     must(Work::PgQueued, Rate, Times(0.8, Work::PgEmpty, Sprag)),
+    must(Work::Ticks1000, ActiveInstructions, Share(1.2, Work::Ticks10, Sprag)),
+    must(Work::Ticks10000, ActiveInstructions, Share(1.2, Work::Ticks10, Sprag)),
+    must(Work::Ticks100000, ActiveInstructions, Share(1.2, Work::Ticks10, Sprag)),
+    must(Work::Ticks100000, IdleInstructions, Share(1.2, Work::Ticks10, Sprag)),
+    must(Work::Ticks10, ActiveNanos, Ceiling(1_000.0)),
+    must(Work::Ticks1000, ActiveNanos, Ceiling(1_000.0)),
+    must(Work::Ticks10000, ActiveNanos, Ceiling(1_000.0)),
+    must(Work::Ticks100000, ActiveNanos, Ceiling(1_000.0)),
+    seen(Work::Ticks100000, IdleNanos, Share(1.0, Work::Ticks10, Sprag)),
+    must(Work::Crowd, CoreShare, Ceiling(500.0)),
+    must(Work::Crowd, WorkerBytes, Ceiling(4_096.0)),
+    must(Work::Processes, StartAll, Share(1.0, Work::Processes, Supervisord)),
+    must(Work::Processes, StopAll, Share(1.0, Work::Processes, Supervisord)),
+    must(Work::Processes, Idle, Share(1.0, Work::Processes, Supervisord)),
 ];
 
 impl Goal {

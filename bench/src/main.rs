@@ -19,6 +19,7 @@ mod run;
 mod samples;
 mod steps;
 mod stopwatch;
+mod supervision;
 mod target;
 mod work;
 
@@ -78,6 +79,8 @@ enum Command {
     Growth,
     /// W1, W2, W3 and W1 beside queued actions, in a database
     Postgres,
+    /// Supervision: ticks at several sizes, a crowd of workers, real processes
+    Supervision,
     /// Nothing is measured: a file full of closed executions, for those who measure reading
     #[command(hide = true)]
     Fill { count: u64, file: PathBuf },
@@ -87,6 +90,19 @@ enum Command {
     /// What the webhooks call
     #[command(hide = true)]
     ServeTarget,
+    /// One measurement of ticks
+    #[command(hide = true)]
+    TickWorkers {
+        workers: u64,
+        seconds: u64,
+        mood: supervision::ticks::Mood,
+    },
+    /// One measurement of a crowd
+    #[command(hide = true)]
+    Crowd { workers: u64 },
+    /// What supervisors supervise
+    #[command(hide = true)]
+    Listen { port: u16 },
 }
 
 impl Command {
@@ -103,7 +119,13 @@ impl Command {
             Self::Webhook => vec![Work::Webhook],
             Self::Growth => vec![Work::Empty, Work::Closed, Work::Queued],
             Self::Postgres => Work::ON_POSTGRES.to_vec(),
-            Self::Fill { .. } | Self::ServeProbe { .. } | Self::ServeTarget => Vec::new(),
+            Self::Supervision => Work::SUPERVISION.to_vec(),
+            Self::Fill { .. }
+            | Self::ServeProbe { .. }
+            | Self::ServeTarget
+            | Self::TickWorkers { .. }
+            | Self::Crowd { .. }
+            | Self::Listen { .. } => Vec::new(),
         }
     }
 }
@@ -114,6 +136,9 @@ fn main() -> ExitCode {
         Command::Fill { count, file } => prefill::mixed(file, *count),
         Command::ServeProbe { database } => probe_server::serve(database.as_deref()),
         Command::ServeTarget => target::serve(),
+        Command::TickWorkers { workers, seconds, mood } => supervision::ticks::measure(*workers, *seconds, *mood),
+        Command::Crowd { workers } => supervision::crowd::measure(*workers),
+        Command::Listen { port } => supervision::processes::listen(*port),
         command => measure(&arguments, &command.works()),
     };
     match end {

@@ -35,10 +35,27 @@ pub(crate) enum Work {
     PgEmpty,
     /// W1 in a database beside queued actions.
     PgQueued,
+    /// Ticks of a tree of ten workers, and so on.
+    Ticks10,
+    Ticks1000,
+    Ticks10000,
+    Ticks100000,
+    /// Workers that are looked at each second.
+    Crowd,
+    /// Real processes.
+    Processes,
 }
 
 impl Work {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const SUPERVISION: [Self; 6] = [
+        Self::Ticks10,
+        Self::Ticks1000,
+        Self::Ticks10000,
+        Self::Ticks100000,
+        Self::Crowd,
+        Self::Processes,
+    ];
+    pub(crate) const ALL: [Self; 22] = [
         Self::W1,
         Self::Embedded,
         Self::W2,
@@ -55,6 +72,12 @@ impl Work {
         Self::PgW3,
         Self::PgEmpty,
         Self::PgQueued,
+        Self::Ticks10,
+        Self::Ticks1000,
+        Self::Ticks10000,
+        Self::Ticks100000,
+        Self::Crowd,
+        Self::Processes,
     ];
 
     /// Those on `PostgreSQL`.
@@ -93,6 +116,12 @@ impl Work {
             Self::PgW3 => "pg-w3",
             Self::PgEmpty => "pg-empty",
             Self::PgQueued => "pg-queued",
+            Self::Ticks10 => "ticks10",
+            Self::Ticks1000 => "ticks1000",
+            Self::Ticks10000 => "ticks10000",
+            Self::Ticks100000 => "ticks100000",
+            Self::Crowd => "crowd",
+            Self::Processes => "processes",
         }
     }
 
@@ -115,12 +144,17 @@ impl Work {
             Self::PgW3 => "PG W3 one at a time".to_owned(),
             Self::PgEmpty => "PG W1, empty".to_owned(),
             Self::PgQueued => format!("PG W1, {} queued", scale.prefilled(self)),
+            Self::Ticks10 | Self::Ticks1000 | Self::Ticks10000 | Self::Ticks100000 => {
+                format!("ticks, {} workers", self.count(Name::Sprag, scale))
+            }
+            Self::Crowd => format!("crowd of {}", self.count(Name::Sprag, scale)),
+            Self::Processes => format!("{} processes", self.count(Name::Sprag, scale)),
         }
     }
 
     /// Who is measured, in this order, round after round.
     pub(crate) fn contenders(self) -> &'static [Name] {
-        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
+        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Supervisord, Xstate};
         match self {
             Self::W1 => &[Sprag, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
             Self::Embedded => &[Sprag, Probe],
@@ -130,10 +164,20 @@ impl Work {
             Self::W5 => &[Sprag, Restate],
             Self::W6 => &[Sprag, Xstate],
             Self::Webhook => &[Sprag, Restate, RestateTuned],
-            Self::Empty | Self::Closed | Self::Queued | Self::PgEmpty | Self::PgQueued => &[Sprag],
             Self::PgW1 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
             Self::PgW2 => &[Sprag, Dbos],
             Self::PgW3 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
+            Self::Processes => &[Sprag, Supervisord],
+            Self::Empty
+            | Self::Closed
+            | Self::Queued
+            | Self::PgEmpty
+            | Self::PgQueued
+            | Self::Ticks10
+            | Self::Ticks1000
+            | Self::Ticks10000
+            | Self::Ticks100000
+            | Self::Crowd => &[Sprag],
         }
     }
 
@@ -154,6 +198,12 @@ impl Work {
             (Self::W6, Sprag) => 2_000_000,
             (Self::W6, Xstate) => 500_000,
             (Self::W5, _) => 1,
+            // Sizes, not amounts: they are what is measured, at every scale.
+            (Self::Ticks10, _) => return 10,
+            (Self::Ticks1000, _) => return 1_000,
+            (Self::Ticks10000, _) => return 10_000,
+            (Self::Ticks100000 | Self::Crowd, _) => return 100_000,
+            (Self::Processes, _) => return 200,
             _ => 1_000,
         };
         match scale {

@@ -29,4 +29,4 @@ pub use prism::Prism;
 pub use product::{Product, binary};
 pub use site::{Reply, Site, Visit};
 pub use stream::{Event, Stream};
-pub use supervised::Supervised;
+pub use supervised::{Reload, Supervised};

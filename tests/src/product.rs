@@ -88,6 +88,21 @@ impl Product {
         Self::spawn(command)
     }
 
+    /// Starts `sprag up --services` in a folder of its own, with everything it remembers there.
+    pub fn start_supervising(folder: &Path, services: &Path, environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(binary("sprag"));
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--store"])
+            .arg(store::url(&folder.join("sprag.db")))
+            .arg("--services")
+            .arg(services)
+            .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
+            .envs(environment.iter().copied())
+            .current_dir(folder)
+            .stdin(Stdio::null());
+        Self::spawn(command).unwrap_or_else(|line| panic!("the server did not start: {line}"))
+    }
+
     /// Starts `sprag up --demo` as it comes; its passing store lies below `folder`.
     pub fn start_demo(folder: &Path) -> Self {
         let mut command = Command::new(binary("sprag"));

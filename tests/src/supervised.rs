@@ -16,6 +16,15 @@ use crate::wait;
 /// How long a start may take before it counts as hung.
 const START_GUARD: Duration = Duration::from_mins(1);
 
+/// How a supervisor hears of another file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reload {
+    /// By its API.
+    Asked,
+    /// By SIGHUP.
+    Signalled,
+}
+
 /// A running supervisor, with everything it has in a folder of its own.
 pub struct Supervised {
     child: Child,
@@ -26,12 +35,20 @@ pub struct Supervised {
 impl Supervised {
     /// Writes the file of services and supervises it.
     pub fn start(folder: &Path, services: &str) -> Self {
+        Self::start_with(folder, services, &[])
+    }
+
+    /// The same with variables in its environment; it reads `sprag.toml` of the folder if there is one.
+    pub fn start_with(folder: &Path, services: &str, environment: &[(&str, &str)]) -> Self {
         let file = folder.join("services.yaml");
         std::fs::write(&file, services).expect("the file of services can be written");
         let mut child = Command::new(binary("sprag"))
             .args(["supervise", "--listen", "127.0.0.1:0", "--state"])
             .arg(folder.join("state.db"))
             .arg(&file)
+            .envs(environment.iter().copied())
+            .current_dir(folder)
+            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -115,6 +132,29 @@ impl Supervised {
         found
     }
 
+    /// Writes another file of services, and has it read.
+    pub fn rewrite(&self, services: &str, how: Reload) -> Option<Value> {
+        std::fs::write(self.folder.join("services.yaml"), services).expect("the file of services can be written");
+        match how {
+            Reload::Asked => {
+                let answer = self.client().post("/v1/workers/reload", &Value::Null);
+                Some(answer.expect("the API answers").body)
+            }
+            Reload::Signalled => {
+                self.signal(rustix::process::Signal::HUP);
+                None
+            }
+        }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Ok(pid) = i32::try_from(self.child.id())
+            && let Some(pid) = rustix::process::Pid::from_raw(pid)
+        {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
     /// Ends it as an outage would; its services go on.
     pub fn kill(mut self) {
         let _ = self.child.kill();
@@ -123,11 +163,7 @@ impl Supervised {
 
     /// Asks it to end, and waits until it has.
     pub fn terminate(&mut self, guard: Duration) -> ExitStatus {
-        if let Ok(pid) = i32::try_from(self.child.id())
-            && let Some(pid) = rustix::process::Pid::from_raw(pid)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
+        self.signal(rustix::process::Signal::TERM);
         wait::until("the supervisor to end", guard, || self.child.try_wait().ok().flatten())
     }
 }

@@ -20,6 +20,15 @@ const EXAMPLES_MAX: &str = "25";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_schema_conformance,response_headers_conformance";
 
+/// What the server supervises.
+const SERVICES: &str = "
+services:
+  shop:
+    children:
+      web: { command: [sh, -c, 'echo hello; exec sleep 1000'], stop: { grace: 1s } }
+      job: { command: [sh, -c, 'exit 3'] }
+";
+
 /// Where `make tools` puts the tool.
 fn tool() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -34,7 +43,9 @@ fn no_request_that_the_document_leads_to_gets_an_answer_that_it_does_not_have() 
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let product = Product::start(&folder.path().join("sprag.db"), &[]);
+    let services = folder.path().join("services.yaml");
+    std::fs::write(&services, SERVICES).unwrap();
+    let product = Product::start_supervising(folder.path(), &services, &[]);
     prepare(&mut product.client());
     let config = folder.path().join("schemathesis.toml");
     std::fs::write(&config, words(&mut product.client())).unwrap();
@@ -86,7 +97,7 @@ fn machine() -> Value {
 }
 
 /// What requests are mostly about, so that they get further than `404`: what is really there.
-const ABOUT: [(&str, &[(&str, &str)]); 5] = [
+const ABOUT: [(&str, &[(&str, &str)]); 6] = [
     (
         "^/v1/executions/",
         &[
@@ -118,6 +129,7 @@ const ABOUT: [(&str, &[(&str, &str)]); 5] = [
         ],
     ),
     ("^/v1/kill-switches/", &[("path.id", "switches")]),
+    ("^/v1/workers/", &[("path.path", "workers")]),
 ];
 
 /// The tool's configuration: seven of ten values are real ones.
@@ -132,6 +144,7 @@ fn words(client: &mut Client) -> String {
         ("actions", json!(ids("/v1/actions"))),
         ("switches", json!(ids("/v1/kill-switches"))),
         ("machines", json!(["order"])),
+        ("workers", json!(["shop", "shop/web", "shop/job"])),
         ("versions", json!([1, 2])),
         ("keys", json!(["waits", "pays", "breaks"])),
         ("types", json!(["PAY", "BREAK", "END"])),

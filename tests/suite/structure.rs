@@ -12,12 +12,13 @@ const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Which of our crates each crate may use. The arrows point one way.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("sprag-core", &[]),
     ("sprag-store", &["sprag-core"]),
     ("sprag-engine", &["sprag-core", "sprag-store"]),
-    ("sprag-runners", &["sprag-core"]),
-    ("sprag-supervisor", &["sprag-core", "sprag-store"]),
+    ("sprag-process", &[]),
+    ("sprag-runners", &["sprag-core", "sprag-process"]),
+    ("sprag-supervisor", &["sprag-core", "sprag-process", "sprag-store"]),
     (
         "sprag-server",
         &["sprag-core", "sprag-store", "sprag-engine", "sprag-supervisor"],
@@ -37,7 +38,13 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("sprag-tests", &["sprag-core"]),
     (
         "sprag-bench",
-        &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners"],
+        &[
+            "sprag-core",
+            "sprag-store",
+            "sprag-engine",
+            "sprag-runners",
+            "sprag-supervisor",
+        ],
     ),
     ("sprag-embedding", &["sprag-core", "sprag-store", "sprag-engine"]),
     ("sprag-pipeline", &[]),

@@ -6,6 +6,7 @@ mod probe;
 mod redis;
 mod restate;
 mod sprag;
+mod supervisord;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -31,6 +32,7 @@ pub(crate) enum Name {
     Graphile,
     PgBoss,
     Xstate,
+    Supervisord,
 }
 
 impl Name {
@@ -45,6 +47,7 @@ impl Name {
             Self::Graphile => "graphile-worker",
             Self::PgBoss => "pg-boss",
             Self::Xstate => "XState",
+            Self::Supervisord => "supervisord",
         }
     }
 
@@ -64,6 +67,7 @@ impl Name {
             Self::Graphile => Box::new(postgres::on_postgres("graphile.mjs")?),
             Self::PgBoss => Box::new(postgres::on_postgres("pgboss.mjs")?),
             Self::Xstate => Box::new(node::Session::start("xstate.mjs", &[])?),
+            Self::Supervisord => Box::new(supervisord::Supervisord::new()?),
         })
     }
 }

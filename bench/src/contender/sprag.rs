@@ -19,6 +19,8 @@ use crate::flood::Flood;
 use crate::prefill;
 use crate::process::{Running, cpu_seconds, free_address, resident_mib};
 use crate::stopwatch::{Stopwatch, millis};
+use crate::supervision::processes::Crew;
+use crate::supervision::{crowd, ticks};
 use crate::work::{IN_FLIGHT, TIMERS_SPREAD, Work};
 use crate::{embedded, http, steps};
 
@@ -72,6 +74,9 @@ impl Contender for Sprag {
             Work::PgW2 => self.on_database(task.count, |url| self.steps(Some(url), task.count)),
             Work::PgW3 => self.on_database(task.count, |url| self.one_at_a_time(Some(url), task.count)),
             Work::PgQueued => self.deep(task),
+            Work::Ticks10 | Work::Ticks1000 | Work::Ticks10000 | Work::Ticks100000 => ticks::figures(task.count),
+            Work::Crowd => crowd::figures(task.count),
+            Work::Processes => self.supervise(task.count),
         }
     }
 }
@@ -85,6 +90,32 @@ impl Sprag {
             closed: None,
             queued: None,
             backlog: None,
+        })
+    }
+
+    /// A supervisor of so many processes, each with a probe.
+    fn supervise(&self, count: u64) -> anyhow::Result<Figures> {
+        let crew = Crew::new(count)?;
+        let services: Result<serde_json::Map<String, Value>, anyhow::Error> = crew
+            .ports
+            .iter()
+            .map(|port| {
+                let service =
+                    json!({ "command": Crew::program(*port)?, "ready": { "tcp": format!("127.0.0.1:{port}") } });
+                Ok((format!("p{port}"), service))
+            })
+            .collect();
+        let file = crew.folder.path().join("services.json");
+        std::fs::write(&file, json!({ "services": services? }).to_string())?;
+        let address = free_address()?;
+        let mut command = Command::new(&self.binary);
+        command.args(["supervise", "--listen", &address.to_string()]).arg(&file);
+        crew.measure(&mut command, || {
+            let list = http::call(address, "GET", "/v1/workers", None);
+            let workers = list.ok().and_then(|list| list["data"].as_array().cloned());
+            workers.is_some_and(|workers| {
+                workers.len() == crew.ports.len() && workers.iter().all(|worker| worker["state"] == "running")
+            })
         })
     }
 

@@ -1,4 +1,4 @@
-//! Alerts: what happens when an action that matters becomes a dead letter.
+//! Alerts: what happens when an action that matters becomes a dead letter, or a supervisor cannot help itself.
 //!
 //! An alert is a machine of its own with one action. Its execution is started by the very decision that makes the action
 //! dead, in the same commit, so it is never lost and never doubled, whatever dies; it is retried, limited and shown like
@@ -27,7 +27,8 @@ pub const CRITICAL: &str = "type = \"blockchain_mint\" OR priority > 90 OR tag =
 /// What is raised when an action that it means dies.
 #[derive(Clone, Debug)]
 pub struct Alert {
-    condition: Condition,
+    /// Which dead letters; none, where it is about something else.
+    condition: Option<Condition>,
     machine: Arc<Machine>,
 }
 
@@ -51,15 +52,31 @@ impl Alert {
         action: &Map<String, Value>,
         runners: &dyn ConfigCheck,
     ) -> Result<Self, Vec<AlertProblem>> {
-        let mut problems = Vec::new();
         let condition = filter::condition(when.unwrap_or(CRITICAL), Resource::DeadLetters);
-        if let Err(error) = &condition {
-            problems.push(AlertProblem {
-                pointer: "/when".to_owned(),
-                detail: error.to_string(),
-                remedy: "mend the filter; docs/filters.md has its grammar".to_owned(),
-            });
-        }
+        let condition = condition.map_err(|error| AlertProblem {
+            pointer: "/when".to_owned(),
+            detail: error.to_string(),
+            remedy: "mend the filter; docs/filters.md has its grammar".to_owned(),
+        });
+        Self::about(name, condition.map(Some), action, runners)
+    }
+
+    /// The same for what is no dead letter: it is raised by whoever knows of it, with [`Alert::raise`].
+    pub fn by_hand(
+        name: &str,
+        action: &Map<String, Value>,
+        runners: &dyn ConfigCheck,
+    ) -> Result<Self, Vec<AlertProblem>> {
+        Self::about(name, Ok(None), action, runners)
+    }
+
+    fn about(
+        name: &str,
+        condition: Result<Option<Condition>, AlertProblem>,
+        action: &Map<String, Value>,
+        runners: &dyn ConfigCheck,
+    ) -> Result<Self, Vec<AlertProblem>> {
+        let mut problems: Vec<AlertProblem> = condition.as_ref().err().cloned().into_iter().collect();
         let text = definition(name, action).to_string();
         let options = LoadOptions {
             limits: DefinitionLimits::default(),
@@ -85,19 +102,26 @@ impl Alert {
     pub(crate) fn means(&self, action: &Action) -> bool {
         let row = action_row(action, sprag_store::records::ExecutionStatus::Running);
         let dead = Condition::number(Field::Status, Status::Dead.number());
-        dead.holds(&row) && self.condition.holds(&row)
+        dead.holds(&row) && self.condition.as_ref().is_some_and(|condition| condition.holds(&row))
+    }
+
+    /// How it is raised with what there is to say; `about` are words to find it by.
+    pub fn raise(&self, payload: Value, about: &[&str]) -> Start {
+        let mut tags = vec!["alert".to_owned()];
+        tags.extend(about.iter().map(|&tag| tag.to_owned()));
+        Start {
+            machine: self.machine.id.clone(),
+            variables: Map::from_iter([("alert".to_owned(), payload)]),
+            tags,
+            ..Start::default()
+        }
     }
 
     /// How it is raised for a dead letter.
     pub(crate) fn start(&self, version: u32, action: &Action) -> Start {
-        let mut tags = vec!["alert".to_owned()];
-        tags.push(action.origin.machine.clone());
         Start {
-            machine: self.machine.id.clone(),
             version: Some(version),
-            variables: Map::from_iter([("alert".to_owned(), payload(action))]),
-            tags,
-            ..Start::default()
+            ..self.raise(payload(action), &[&action.origin.machine])
         }
     }
 }
@@ -135,7 +159,7 @@ fn definition(name: &str, action: &Map<String, Value>) -> Value {
     action.insert("triggerState".to_owned(), json!("raised"));
     json!({
         "id": format!("{PREFIX}{name}"),
-        "description": "Raised by [[alerts]] of sprag.toml when an action dies.",
+        "description": "Raised by [[alerts]] of sprag.toml.",
         "variables": { "alert": null },
         "initial": "raised",
         "states": {

@@ -34,4 +34,4 @@ pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
 pub use server::Server;
 pub use streams::STREAMS_MAX;
-pub use workers::Workers;
+pub use workers::{NotReloaded, Reload, Reloaded, Workers};

@@ -13,7 +13,7 @@ use crate::problem::{Code, Problem};
 /// The header of a request that must act once.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header of an answer that was given before.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Whose keys they are: everybody is the same person until there is authentication.
 const PRINCIPAL: &str = "anonymous";
 
@@ -31,14 +31,24 @@ impl FromRequestParts<App> for Once {
 
 /// The key that a request of `principal`'s carries, if it carries one.
 pub(crate) fn key(headers: &HeaderMap, principal: &str) -> Result<Option<Key>, Problem> {
+    let Some(text) = value(headers)? else {
+        return Ok(None);
+    };
+    let key = Key::new(principal, text).map_err(|error| invalid(&error.to_string()))?;
+    Ok(Some(key))
+}
+
+/// The same as text, for those who keep answers of their own.
+pub(crate) fn text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    key(headers, PRINCIPAL)?;
+    Ok(value(headers)?.map(str::to_owned))
+}
+
+fn value(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let mut values = headers.get_all(KEY).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => {
-            let text = value.to_str().unwrap_or_default();
-            let key = Key::new(principal, text).map_err(|error| invalid(&error.to_string()))?;
-            Ok(Some(key))
-        }
+        (Some(value), None) => Ok(Some(value.to_str().unwrap_or_default())),
         (Some(_), Some(_)) => Err(invalid("there is more than one `Idempotency-Key`")),
     }
 }

@@ -1,7 +1,5 @@
 //! The one route table: paths, methods, handlers, and what each of them is.
 
-use std::sync::Arc;
-
 use axum::http::{Method, Uri};
 use axum::{Router, middleware};
 
@@ -15,7 +13,7 @@ use crate::observe::observe;
 use crate::openapi::{Methods, get, operations as doc, post};
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
-use crate::workers::{self, Shared};
+use crate::workers::handlers as workers;
 
 /// The route of inbound webhooks, which are not asked for their origin.
 pub(crate) const HOOKS: &str = "/v1/hooks/{machine}/{name}";
@@ -33,6 +31,7 @@ pub(crate) fn table() -> Vec<Route> {
         about_runners(),
         about_operating(),
         about_jobs(),
+        about_workers(),
     ]
     .into_iter()
     .flatten()
@@ -227,16 +226,31 @@ fn about_jobs() -> Vec<Route> {
     ]
 }
 
+fn about_workers() -> Vec<Route> {
+    vec![
+        ("/v1/workers", get(workers::list, doc::workers::list())),
+        ("/v1/workers/deltas", get(workers::deltas, doc::workers::deltas())),
+        ("/v1/workers/reload", post(workers::reload, doc::workers::reload())),
+        (
+            "/v1/workers/{path}/explain",
+            get(workers::explain, doc::workers::explain()),
+        ),
+        ("/v1/workers/{path}/logs", get(workers::logs, doc::workers::logs())),
+        ("/v1/workers/{path}/start", post(workers::start, doc::workers::start())),
+        ("/v1/workers/{path}/stop", post(workers::stop, doc::workers::stop())),
+        (
+            "/v1/workers/{path}/restart",
+            post(workers::restart, doc::workers::restart()),
+        ),
+    ]
+}
+
 /// The whole API.
 pub(crate) fn router(app: App) -> Router {
     let routes = table().into_iter().fold(Router::new(), |router, (path, methods)| {
         router.route(path, methods.router)
     });
-    let supervision = workers::router(Shared {
-        workers: Arc::clone(&app.workers),
-        hosts: Arc::new(app.settings.hosts.clone()),
-    });
-    around(routes, app).merge(supervision)
+    around(routes, app)
 }
 
 /// Adds what holds for every request, known route or not.

@@ -117,7 +117,6 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let shared = Shared {
             workers: Cell::default(),
-            hosts: Arc::default(),
         };
         let server = Self {
             listener,

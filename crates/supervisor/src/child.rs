@@ -1,6 +1,7 @@
 //! What a parent says about a child: which type it is, what it should be, on whom it depends.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -99,6 +100,14 @@ pub struct Variables {
 }
 
 impl Variables {
+    /// What a child with `own` variables sees, shared with its parent where both see the same.
+    pub(crate) fn handed_down(above: &Arc<Self>, own: &Self) -> Arc<Self> {
+        if above.internal.is_empty() && own.shared.is_empty() && own.internal.is_empty() {
+            return Arc::clone(above);
+        }
+        Arc::new(above.inherited_by(own))
+    }
+
     /// What a child with `own` variables sees below this: copies, its own values first, nothing internal of its
     /// ancestors.
     #[must_use]

@@ -12,6 +12,8 @@ use sprag_core::time::Timestamp;
 
 use crate::action::{Action, ActionContext, ActionError, ActionOptions, ActionStatus};
 use crate::child::ChildSpec;
+use crate::collector::{Recorded, Recorder};
+use crate::document::Document;
 use crate::rule::Rule;
 use crate::snapshot::{Children, Escalation, Identity, Snapshot};
 use crate::worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};
@@ -25,7 +27,7 @@ pub(crate) struct Collected {
     /// For the worker.
     pub(crate) observed: Opaque,
     /// For rules and the store.
-    pub(crate) document: Arc<Value>,
+    pub(crate) document: Document,
 }
 
 /// An action on its way to the executor.
@@ -69,8 +71,8 @@ pub(crate) struct Shown {
 
 /// The half of a worker that does I/O: shared with the pools.
 pub(crate) trait Outer: Send + Sync {
-    fn collect(self: Arc<Self>, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>>;
-    fn perform(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>>;
+    fn look(self: Arc<Self>, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>>;
+    fn act(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>>;
 }
 
 /// The half that decides, with the state it is in: owned by the tree.
@@ -85,6 +87,8 @@ pub(crate) trait Inner: Send {
     fn children(&self, facts: &Facts) -> Option<Vec<ChildSpec>>;
     fn interrupt(&self, facts: &Facts) -> bool;
     fn completed(&self, facts: &Facts) -> bool;
+    /// What its code counted and measured since the last call.
+    fn recorded(&self) -> Recorded;
 }
 
 /// A worker and its state.
@@ -135,7 +139,7 @@ fn typed<W: Worker>(facts: &Facts) -> Option<Snapshot<W>> {
 
 impl<W: Worker> Inner for Held<W> {
     fn outer(&self) -> Arc<dyn Outer> {
-        Arc::new(Hands(Arc::clone(&self.worker)))
+        Arc::clone(&self.worker) as Arc<dyn Outer>
     }
 
     fn derive(&self, spec: Value) -> Result<Opaque, SpecError> {
@@ -194,33 +198,34 @@ impl<W: Worker> Inner for Held<W> {
     fn completed(&self, facts: &Facts) -> bool {
         typed::<W>(facts).is_some_and(|snapshot| self.worker.completed(&self.state, &snapshot))
     }
+
+    fn recorded(&self) -> Recorded {
+        self.worker.recorder().map(Recorder::take).unwrap_or_default()
+    }
 }
 
-/// The worker, for the pools.
-struct Hands<W: Worker>(Arc<W>);
-
-impl<W: Worker> Outer for Hands<W> {
-    fn collect(self: Arc<Self>, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>> {
+impl<W: Worker> Outer for W {
+    fn look(self: Arc<Self>, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>> {
         Box::pin(async move {
             let desired = desired
                 .downcast::<W::Desired>()
                 .map_err(|_| CollectError::new("the desired state is not this worker's"))?;
-            let observed = self.0.collect(&desired).await?;
-            let document = serde_json::to_value(&observed)
+            let observed = self.collect(&desired).await?;
+            let document = Document::of(&observed)
                 .map_err(|error| CollectError(format!("the observation cannot be serialized: {error}")))?;
             Ok(Collected {
                 observed: Arc::new(observed),
-                document: Arc::new(document),
+                document,
             })
         })
     }
 
-    fn perform(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>> {
+    fn act(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>> {
         Box::pin(async move {
             let action = action
                 .downcast::<W::Action>()
                 .map_err(|_| ActionError::new("unknown_error", "the action is not this worker's").hopeless())?;
-            self.0.perform(&action, cx).await
+            self.perform(&action, cx).await
         })
     }
 }

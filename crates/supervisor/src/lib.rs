@@ -8,6 +8,7 @@
 mod action;
 mod child;
 pub mod collector;
+mod document;
 mod erased;
 pub mod executor;
 mod explain;
@@ -24,12 +25,14 @@ pub mod store;
 mod supervisor;
 pub mod testing;
 mod tree;
+mod trouble;
 mod worker;
 
 pub use action::{
     Action, ActionContext, ActionError, ActionOptions, ActionStatus, Cancel, Canceller, Outcome, TIMEOUT_DEFAULT_MILLIS,
 };
 pub use child::{ChildSpec, Dependency, Need, RestartPolicy, Variables};
+pub use document::Document;
 pub use explain::{Explain, Hold, RuleStatus};
 pub use metrics::Metrics;
 pub use options::Options;
@@ -38,4 +41,5 @@ pub use rule::{Check, GRACE_DEFAULT_MILLIS, Rule, RuleError, View};
 pub use snapshot::{ChildView, Children, Escalation, Identity, Snapshot};
 pub use supervisor::{Declaration, Handle, Operation, Setup, Supervisor};
 pub use tree::{ChildError, Counts, CutAt, Gate, OperateError, ShutdownOutcome, Status, Ticked};
+pub use trouble::{Known, Ledger, OVER_AFTER_MILLIS, TROUBLES_MAX, Trouble, TroubleKind};
 pub use worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};

@@ -38,7 +38,7 @@ type Build = Arc<dyn Fn(&Identity) -> Result<Box<dyn Inner>, BuildError> + Send 
 /// The types of workers, by name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    factories: BTreeMap<String, Build>,
+    factories: BTreeMap<Arc<str>, Build>,
 }
 
 impl Registry {
@@ -49,17 +49,23 @@ impl Registry {
             let worker = factory.build(identity)?;
             Ok(Box::new(Held::new(worker)))
         });
-        self.factories.insert(kind.into(), build);
+        self.factories.insert(kind.into().into(), build);
         self
     }
 
     /// The names of all types.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
-        self.factories.keys().map(String::as_str)
+        self.factories.keys().map(AsRef::as_ref)
     }
 
     pub(crate) fn knows(&self, kind: &str) -> bool {
         self.factories.contains_key(kind)
+    }
+
+    /// The name of a type, held once for all its workers.
+    pub(crate) fn kind(&self, kind: &str) -> Arc<str> {
+        let known = self.factories.get_key_value(kind);
+        known.map_or_else(|| Arc::from(kind), |(kind, _)| Arc::clone(kind))
     }
 
     pub(crate) fn build(&self, identity: &Identity) -> Result<Box<dyn Inner>, BuildError> {

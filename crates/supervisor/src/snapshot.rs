@@ -79,7 +79,7 @@ pub struct Children(Arc<[ChildView]>);
 
 impl Default for Children {
     fn default() -> Self {
-        Self(Arc::from([]))
+        Self(Arc::default())
     }
 }
 

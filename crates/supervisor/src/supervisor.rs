@@ -21,6 +21,7 @@ use crate::rule::Rule;
 use crate::snapshot::Escalation;
 use crate::store::Store;
 use crate::tree::{Counts, Hands, Keeper, OperateError, Parts, ShutdownOutcome, Status, Tree};
+use crate::trouble::Trouble;
 
 /// Commands that wait. A caller waits when there are more.
 const COMMANDS_MAX: usize = 256;
@@ -102,6 +103,7 @@ enum Command {
     List(oneshot::Sender<Vec<Status>>),
     Counts(oneshot::Sender<Counts>),
     Alerts(oneshot::Sender<Vec<Escalation>>),
+    Troubles(oneshot::Sender<Vec<Trouble>>),
     Explain(String, oneshot::Sender<Result<Explain, OperateError>>),
     Operate(Order, oneshot::Sender<Result<(), OperateError>>),
     Declare(Box<Declaration>),
@@ -126,6 +128,18 @@ pub enum Operation {
     Restart,
     /// Have the action end.
     Cancel,
+}
+
+impl Operation {
+    /// The word for it.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Cancel => "cancel",
+        }
+    }
 }
 
 /// Speaks to a supervisor.
@@ -210,6 +224,7 @@ impl Supervisor {
             Command::List(reply) => drop(reply.send(self.tree.list(now))),
             Command::Counts(reply) => drop(reply.send(self.tree.counts())),
             Command::Alerts(reply) => drop(reply.send(self.tree.alerts())),
+            Command::Troubles(reply) => drop(reply.send(self.tree.troubles(now))),
             Command::Explain(path, reply) => drop(reply.send(self.tree.explain(&path, now))),
             Command::Operate(Order { what, path, by }, reply) => {
                 let done = match what {
@@ -248,6 +263,11 @@ impl Handle {
     /// Rules at the root that gave up.
     pub async fn alerts(&self) -> Result<Vec<Escalation>, OperateError> {
         self.ask(Command::Alerts).await
+    }
+
+    /// What somebody on duty should hear of.
+    pub async fn troubles(&self) -> Result<Vec<Trouble>, OperateError> {
+        self.ask(Command::Troubles).await
     }
 
     /// Why a worker is where it is.

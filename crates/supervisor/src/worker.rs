@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ActionContext, ActionError};
 use crate::child::ChildSpec;
+use crate::collector::Recorder;
 use crate::rule::Rule;
 use crate::snapshot::Snapshot;
 
@@ -21,7 +22,7 @@ use crate::snapshot::Snapshot;
 /// Whoever is told to leave is asked on whatever was seen last, however old: a worker that stops something should then
 /// believe its own stop, not an old look.
 ///
-/// A step that changes the state and acts at once cannot be written:
+/// A step that changes the state and acts at once cannot be written (33.):
 ///
 /// ```compile_fail
 /// use sprag_supervisor::{Next, Worker};
@@ -85,6 +86,11 @@ pub trait Worker: Send + Sync + Sized + 'static {
     fn completed(&self, state: &Self::State, snapshot: &Snapshot<Self>) -> bool {
         let _ = (state, snapshot);
         false
+    }
+
+    /// Where its code counts and measures, if it does: taken after each look, added up and kept with what was seen.
+    fn recorder(&self) -> Option<&Recorder> {
+        None
     }
 
     /// Looks at the world.

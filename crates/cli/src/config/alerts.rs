@@ -1,14 +1,15 @@
-//! `[[alerts]]`: what happens when an action that matters becomes a dead letter.
+//! `[[alerts]]`: what happens when an action that matters becomes a dead letter, or a supervised service is in trouble.
 //!
 //! Entries stand in the file alone. Their filters and actions are checked with the runners that the rest of the
 //! configuration makes, so a mistake is found before the server starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 use sprag_core::machine::ConfigCheck;
 use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, CRITICAL};
+use sprag_supervisor::TroubleKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -17,7 +18,7 @@ use super::layers::{Invalid, Place, Problem};
 
 /// The section.
 pub(super) const SECTION: &str = "alerts";
-const KEYS: [&str; 3] = ["name", "when", "action"];
+const KEYS: [&str; 4] = ["name", "when", "supervision", "action"];
 
 /// One alert as it was written.
 #[derive(Clone, Debug)]
@@ -26,11 +27,22 @@ pub(crate) struct Entry {
     places: BTreeMap<&'static str, Place>,
     name: String,
     when: Option<String>,
+    /// Troubles of services that it is about.
+    supervision: BTreeSet<TroubleKind>,
     action: Map<String, Json>,
 }
 
-/// The alerts as the engine takes them, or everything that is wrong with them.
-pub(crate) fn compile(entries: &[Entry], runners: &dyn ConfigCheck) -> Result<Vec<Alert>, Invalid> {
+/// An alert that can be raised.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    /// As the engine takes it.
+    pub(crate) alert: Alert,
+    /// Troubles of services that raise it.
+    pub(crate) supervision: BTreeSet<TroubleKind>,
+}
+
+/// The alerts that can be raised, or everything that is wrong with them.
+pub(crate) fn compile(entries: &[Entry], runners: &dyn ConfigCheck) -> Result<Vec<Compiled>, Invalid> {
     let (mut alerts, mut problems) = (Vec::new(), Vec::new());
     for (position, entry) in entries.iter().enumerate() {
         let is_taken = entries.iter().take(position).any(|other| other.name == entry.name);
@@ -42,8 +54,16 @@ pub(crate) fn compile(entries: &[Entry], runners: &dyn ConfigCheck) -> Result<Ve
                 remedy: "give each a `name` of its own".to_owned(),
             });
         }
-        match Alert::new(&entry.name, entry.when.as_deref(), &entry.action, runners) {
-            Ok(alert) => alerts.push(alert),
+        // One that is about services is not about dead letters unless it says so.
+        let made = match &entry.when {
+            None if !entry.supervision.is_empty() => Alert::by_hand(&entry.name, &entry.action, runners),
+            when => Alert::new(&entry.name, when.as_deref(), &entry.action, runners),
+        };
+        match made {
+            Ok(alert) => alerts.push(Compiled {
+                alert,
+                supervision: entry.supervision.clone(),
+            }),
             Err(found) => problems.extend(found.into_iter().map(|problem| entry.problem(problem))),
         }
     }
@@ -55,6 +75,11 @@ pub(crate) fn compile(entries: &[Entry], runners: &dyn ConfigCheck) -> Result<Ve
 }
 
 impl Entry {
+    /// Whether troubles of services raise it.
+    pub(crate) fn is_about_services(&self) -> bool {
+        !self.supervision.is_empty()
+    }
+
     /// Where a key was written, or the entry that lacks it.
     fn at(&self, key: &str) -> Place {
         self.places.get(key).unwrap_or(&self.place).clone()
@@ -110,6 +135,7 @@ impl File<'_> {
             places: BTreeMap::new(),
             name: number.to_string(),
             when: None,
+            supervision: BTreeSet::new(),
             action: Map::new(),
         };
         for (name, value) in table {
@@ -121,14 +147,18 @@ impl File<'_> {
             match (key, value.get_ref()) {
                 ("name", DeValue::String(text)) => entry.name = text.clone().into_owned(),
                 ("when", DeValue::String(text)) => entry.when = Some(text.clone().into_owned()),
+                ("supervision", DeValue::Array(items)) => {
+                    let kinds = items.iter().filter_map(|item| self.trouble(item, problems));
+                    entry.supervision = kinds.collect();
+                }
                 ("action", DeValue::Table(action)) if json_of(action).is_some() => {
                     entry.action = json_of(action).unwrap_or_default();
                 }
                 _ => {
-                    let expected = if key == "action" {
-                        "a table of texts, whole numbers and lists"
-                    } else {
-                        "a text"
+                    let expected = match key {
+                        "action" => "a table of texts, whole numbers and lists",
+                        "supervision" => "a list of texts",
+                        _ => "a text",
                     };
                     let detail = format!("`{key}` must be {expected}");
                     let remedy = format!("write it as in `{}`", example(key));
@@ -145,18 +175,40 @@ impl File<'_> {
     }
 }
 
+impl File<'_> {
+    /// A trouble of services, by its name.
+    fn trouble(&self, item: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<TroubleKind> {
+        let name = match item.get_ref() {
+            DeValue::String(text) => text.as_ref(),
+            _ => "",
+        };
+        let found = TroubleKind::ALL.into_iter().find(|kind| kind.name() == name);
+        if found.is_none() {
+            let known = TroubleKind::ALL.map(|kind| format!("`{}`", kind.name())).join(", ");
+            let detail = format!("`{name}` is no trouble of services");
+            problems.push(self.problem(item.span().start, "wrong-value", detail, format!("known are {known}")));
+        }
+        found
+    }
+}
+
 fn example(key: &str) -> &'static str {
     match key {
         "name" => "name = \"pager\"",
         "when" => "when = 'tag = \"critical\"'",
+        "supervision" => "supervision = [\"escalated\", \"failed\"]",
         _ => "action = { type = \"webhook\", config = { url = \"https://pager.example.com\" } }",
     }
 }
 
 /// What each key holds.
-const ABOUT: [(&str, &str); 3] = [
+const ABOUT: [(&str, &str); 4] = [
     ("name", "Its machine is `alert_<name>`; its number, unless it has one."),
     ("when", "Which dead letters, as in a list's filter."),
+    (
+        "supervision",
+        "Which troubles of services: escalated, circuit-open, panics, failed.",
+    ),
     ("action", "What to do: an action definition."),
 ];
 
@@ -165,7 +217,7 @@ pub(super) fn print(text: &mut String) {
     // Writing to a text cannot fail.
     let _ = writeln!(
         text,
-        "\n# What happens when an action that matters becomes a dead letter. Its templates see"
+        "\n# What happens when an action that matters becomes a dead letter, or a service is in trouble. Its templates see"
     );
     let _ = writeln!(
         text,
@@ -175,7 +227,7 @@ pub(super) fn print(text: &mut String) {
     for (key, about) in ABOUT {
         let _ = writeln!(text, "# {} # {about}", example(key));
     }
-    let _ = writeln!(text, "# Without `when`: {CRITICAL}");
+    let _ = writeln!(text, "# Without `when` and `supervision`: {CRITICAL}");
 }
 
 /// The same for programs.

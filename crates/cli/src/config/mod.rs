@@ -16,7 +16,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use alerts::compile as compile_alerts;
+pub(crate) use alerts::{Compiled as CompiledAlert, compile as compile_alerts};
 pub(crate) use environment::Environment;
 pub(crate) use layers::Invalid;
 pub(crate) use print::{annotated, described};

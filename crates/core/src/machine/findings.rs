@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use crate::source::{Position, nearest};
 
+pub use crate::source::Place;
+
 /// Whether a machine can be applied in spite of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -47,15 +49,6 @@ pub struct Findings {
     has_errors: bool,
     left_out: usize,
     suggested: usize,
-}
-
-/// Where a finding points.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// In the text.
-    pub at: Position,
-    /// In the tree.
-    pub pointer: String,
 }
 
 impl Findings {

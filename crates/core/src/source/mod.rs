@@ -13,6 +13,7 @@ mod nearest;
 mod node;
 mod number;
 mod scalar;
+mod spot;
 mod yaml;
 
 #[cfg(test)]
@@ -24,3 +25,4 @@ pub use format::Format;
 pub use limits::{DEFINITION_BYTES_MAX, DEFINITION_NODES_MAX, DEPTH_MAX, Limits};
 pub use nearest::nearest;
 pub use node::{Content, Entry, Node, Position};
+pub use spot::{Place, Spot, shown};

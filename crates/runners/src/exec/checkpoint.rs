@@ -1,8 +1,9 @@
 //! What is stored with an attempt so that its processes are found again after a crash.
 
 use serde_json::{Value, json};
+use sprag_process::{Identity, Mark, Tree, boot_id};
 
-use super::proc::{self, Identity};
+use super::process::MARKER;
 
 /// The processes of an attempt, as far as they were known.
 pub(super) struct Checkpoint {
@@ -29,12 +30,18 @@ impl Checkpoint {
         }
     }
 
+    /// What is left of the attempt's processes.
+    pub(super) fn survivors(self) -> Tree {
+        let Self { marker, root } = self;
+        Tree::new(mark(&marker), root)
+    }
+
     /// As it is stored. Process ids and start times mean something only until the machine starts anew.
     pub(super) fn to_value(&self) -> Value {
         match self.root {
             None => json!({"marker": self.marker}),
             Some(Identity { pid, start }) => {
-                json!({"marker": self.marker, "pid": pid, "startTime": start, "bootId": proc::boot_id()})
+                json!({"marker": self.marker, "pid": pid, "startTime": start, "bootId": boot_id()})
             }
         }
     }
@@ -44,11 +51,19 @@ impl Checkpoint {
         let marker = value.get("marker")?.as_str()?.to_owned();
         let number = |key: &str| value.get(key).and_then(Value::as_u64);
         let pid = number("pid").and_then(|pid| i32::try_from(pid).ok());
-        let same_boot = value.get("bootId").and_then(Value::as_str) == proc::boot_id().as_deref();
+        let same_boot = value.get("bootId").and_then(Value::as_str) == boot_id().as_deref();
         let root = pid.zip(number("startTime")).filter(|_| same_boot);
         Some(Self {
             marker,
             root: root.map(|(pid, start)| Identity { pid, start }),
         })
+    }
+}
+
+/// The mark of an attempt's processes.
+pub(super) fn mark(marker: &str) -> Mark {
+    Mark {
+        name: MARKER,
+        value: marker.to_owned(),
     }
 }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use sprag_core::action::runner::Control;
+use sprag_process::{Identity, Status, Tree};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use super::allow::SEARCH_PATH;
+use super::checkpoint::mark;
 use super::config::Config;
 use super::output::Output;
-use super::proc::{Identity, Status};
-use super::tree::Tree;
 
 /// The variable that marks every process of an attempt.
 pub(super) const MARKER: &str = "SPRAG_ATTEMPT";
@@ -97,7 +97,7 @@ impl Process {
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(gone)?;
         let root = Status::read(pid).ok_or_else(gone)?.identity;
         let tree = Guarded {
-            tree: Tree::new(program.marker, root),
+            tree: Tree::new(mark(program.marker), Some(root)),
             ended: false,
         };
         Ok(Self {
@@ -140,7 +140,7 @@ impl Process {
         let pump = pump(child, config.stdin.as_deref(), output);
         let supervised = async {
             let stopped = stop(exited(exits, *root), time, control).await;
-            tree.tree.end(config.grace).await;
+            tree.tree.end(rustix::process::Signal::TERM, config.grace).await;
             stopped
         };
         tokio::pin!(pump, supervised);

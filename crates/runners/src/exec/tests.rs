@@ -413,13 +413,13 @@ async fn survivors_of_a_crash_are_found_by_their_marker() {
 async fn survivors_of_a_crash_are_found_by_id_and_start_time() {
     let mut child = survivor("another");
     let pid = i32::try_from(child.id()).unwrap();
-    let start = proc::Status::read(pid).unwrap().identity.start;
+    let start = sprag_process::Status::read(pid).unwrap().identity.start;
     let checkpoint =
         |start: u64, boot: Option<String>| json!({"marker": "none", "pid": pid, "startTime": start, "bootId": boot});
-    reap(checkpoint(start + 1, proc::boot_id())).await;
+    reap(checkpoint(start + 1, sprag_process::boot_id())).await;
     reap(checkpoint(start, Some("another boot".to_owned()))).await;
     assert!(alive(pid.into()), "the same id, but not the same process");
-    reap(checkpoint(start, proc::boot_id())).await;
+    reap(checkpoint(start, sprag_process::boot_id())).await;
     assert!(!alive(pid.into()));
     child.wait().unwrap();
 }

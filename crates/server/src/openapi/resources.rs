@@ -2,7 +2,9 @@
 //!
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
-use super::operations::{actions, dead_letters, executions, jobs, limits, machines, runners, switches, system};
+use super::operations::{
+    actions, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers,
+};
 
 /// A group of routes.
 pub(crate) struct Resource {
@@ -138,6 +140,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
             method: "PUT",
             path: "/v1/limits/mail",
             body: Some((JSON, r#"{"concurrency": 2}"#)),
+        },
+    },
+    Resource {
+        name: workers::RESOURCE,
+        about: "Services that the server keeps running, where it was started with `--services FILE`.",
+        example: Example {
+            about: "Everybody, with the states they are in.",
+            method: "GET",
+            path: "/v1/workers",
+            body: None,
         },
     },
     Resource {

@@ -66,6 +66,8 @@ codes! {
     QueryInvalid = "query-invalid", 400;
     /// There is no such route.
     RouteUnknown = "route-unknown", 404;
+    /// The file of services is not valid.
+    ServicesInvalid = "services-invalid", 422;
     /// The call of a hook has no signature that is right.
     SignatureInvalid = "signature-invalid", 401;
     /// The server supervises nothing.

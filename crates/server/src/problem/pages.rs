@@ -58,6 +58,7 @@ pages! {
     "reserved-type"
     "route-unknown"
     "secret-unavailable"
+    "services-invalid"
     "shutting-down"
     "signature-invalid"
     "simulation-too-large"

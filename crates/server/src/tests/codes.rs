@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 32] = [
+const ELSEWHERE: [(&str, &str); 33] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -30,6 +30,7 @@ const ELSEWHERE: [(&str, &str); 32] = [
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("secret-unavailable", "hooks"),
+    ("services-invalid", "workers"),
     ("shutting-down", "edges"),
     ("signature-invalid", "hooks"),
     ("simulation-too-large", "tools"),

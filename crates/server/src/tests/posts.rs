@@ -39,7 +39,9 @@ fn documented() -> Vec<(&'static str, Vec<&'static str>)> {
         });
         keys.collect::<Vec<_>>()
     };
-    table().into_iter().flat_map(of).collect()
+    // Those of supervision need one: `workers::tests` walks them.
+    let own = table().into_iter().filter(|(path, _)| !path.starts_with("/v1/workers"));
+    own.flat_map(of).collect()
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! What the routes of supervision do.
 
 use axum::extract::{FromRequestParts, Path, State};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use sprag_supervisor::Operation;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
 use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
 
+use super::once::Word;
 use super::views::{WorkerView, explanation, remembered};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
@@ -20,9 +21,11 @@ use crate::shown::shown;
 
 /// Lines of a log that is not told how many.
 const LINES: usize = 100;
+/// Whose word a reload is kept with.
+const ROOT: &str = "";
 
 /// The path of a worker, as one segment: `shop%2Fbroker`.
-pub(super) struct Named(String);
+pub(crate) struct Named(String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
     type Rejection = Problem;
@@ -36,13 +39,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 }
 
 /// `GET /v1/workers`: everybody, parents before their children.
-pub(super) async fn list(State(shared): State<Shared>, Query(Nothing): Query<Nothing>) -> Answer {
+pub(crate) async fn list(State(shared): State<Shared>, Query(Nothing): Query<Nothing>) -> Answer {
     let list = shared.workers()?.handle.list().await?;
     Ok(whole(list.iter().map(WorkerView::of).collect()))
 }
 
 /// `GET /v1/workers/{path}/explain`: what holds it, what happens next and when, what a person can do.
-pub(super) async fn explain(
+pub(crate) async fn explain(
     State(shared): State<Shared>,
     Named(path): Named,
     Query(Nothing): Query<Nothing>,
@@ -52,7 +55,7 @@ pub(super) async fn explain(
 }
 
 /// Which part of a log.
-pub(super) struct Part {
+pub(crate) struct Part {
     lines: Option<usize>,
     after: Option<u64>,
 }
@@ -72,7 +75,7 @@ impl FromParams for Part {
 }
 
 /// `GET /v1/workers/{path}/logs`: the last lines, or what was written after an offset that was answered before.
-pub(super) async fn logs(State(shared): State<Shared>, Named(path): Named, Query(part): Query<Part>) -> Answer {
+pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query(part): Query<Part>) -> Answer {
     let workers = shared.workers()?;
     // An unknown worker has no log.
     workers.handle.explain(&path).await?;
@@ -92,7 +95,7 @@ pub(super) async fn logs(State(shared): State<Shared>, Named(path): Named, Query
 }
 
 /// Where a reader of deltas stands.
-pub(super) struct After(Option<Cursor>);
+pub(crate) struct After(Option<Cursor>);
 
 impl FromParams for After {
     const KNOWN: &'static [&'static str] = &["after"];
@@ -105,7 +108,7 @@ impl FromParams for After {
 }
 
 /// `GET /v1/workers/deltas`: what changed since a cursor; everything, where that cannot be said.
-pub(super) async fn deltas(State(shared): State<Shared>, Query(After(after)): Query<After>) -> Answer {
+pub(crate) async fn deltas(State(shared): State<Shared>, Query(After(after)): Query<After>) -> Answer {
     let page = shared.workers()?.store.changes(after, PAGE_MAX);
     Ok(match page {
         Page::Deltas {
@@ -121,29 +124,59 @@ pub(super) async fn deltas(State(shared): State<Shared>, Query(After(after)): Qu
 }
 
 /// `POST /v1/workers/{path}/start`
-pub(super) async fn start(State(shared): State<Shared>, Named(path): Named) -> Answer {
-    operate(shared.workers()?, Operation::Start, &path).await
+pub(crate) async fn start(
+    State(shared): State<Shared>,
+    Named(path): Named,
+    Query(Nothing): Query<Nothing>,
+    headers: HeaderMap,
+) -> Answer {
+    operate(shared.workers()?, Operation::Start, &path, &headers).await
 }
 
 /// `POST /v1/workers/{path}/stop`
-pub(super) async fn stop(State(shared): State<Shared>, Named(path): Named) -> Answer {
-    operate(shared.workers()?, Operation::Stop, &path).await
+pub(crate) async fn stop(
+    State(shared): State<Shared>,
+    Named(path): Named,
+    Query(Nothing): Query<Nothing>,
+    headers: HeaderMap,
+) -> Answer {
+    operate(shared.workers()?, Operation::Stop, &path, &headers).await
 }
 
 /// `POST /v1/workers/{path}/restart`
-pub(super) async fn restart(State(shared): State<Shared>, Named(path): Named) -> Answer {
-    operate(shared.workers()?, Operation::Restart, &path).await
+pub(crate) async fn restart(
+    State(shared): State<Shared>,
+    Named(path): Named,
+    Query(Nothing): Query<Nothing>,
+    headers: HeaderMap,
+) -> Answer {
+    operate(shared.workers()?, Operation::Restart, &path, &headers).await
+}
+
+/// `POST /v1/workers/reload`
+pub(crate) async fn reload(State(shared): State<Shared>, Query(Nothing): Query<Nothing>, headers: HeaderMap) -> Answer {
+    let workers = shared.workers()?;
+    let word = Word::new(&workers.store, (ROOT, "reload"), &headers, workers.clock.now())?;
+    if let Some(replayed) = word.replay() {
+        return Ok(replayed);
+    }
+    let reloaded = workers.reload.reload().await?;
+    Ok(word.answer(json!(reloaded)).await)
 }
 
 /// A person's word: never refused by a limit, and what failed before is forgotten.
-async fn operate(workers: &Workers, operation: Operation, path: &str) -> Answer {
+async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &HeaderMap) -> Answer {
+    let word = Word::new(&workers.store, (path, operation.verb()), headers, workers.clock.now())?;
+    if let Some(replayed) = word.replay() {
+        return Ok(replayed);
+    }
     workers.handle.explain(path).await?;
     let (services, forgotten) = (workers.services.clone(), path.to_owned());
     // A record that could not be written is said in the log; the person's word counts all the same.
     let _ = tokio::task::spawn_blocking(move || services.forget(&forgotten)).await;
     workers.handle.operate(operation, path, WHO).await?;
     let explain = workers.handle.explain(path).await?;
-    Ok(ok(&WorkerView::of(&explain.status)))
+    Ok(word.answer(json!(WorkerView::of(&explain.status))).await)
 }
 
 /// `GET /readyz`

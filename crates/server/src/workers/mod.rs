@@ -1,28 +1,34 @@
 //! The API of supervision: who is there, why each is where it is, and a person's word to them.
 //!
-//! It stands on its own, without an engine: `sprag supervise` serves nothing else, and a server that supervises services
-//! serves it beside its other routes. Handlers are thin: extract, ask the supervisor, map.
+//! It stands on its own, without an engine: `sprag supervise` serves nothing else, and a server has the same handlers in
+//! its route table. Handlers are thin: extract, ask the supervisor, map.
 
-mod handlers;
+pub(crate) mod handlers;
+mod once;
 #[cfg(test)]
 mod tests;
 mod views;
 
 use std::sync::{Arc, OnceLock};
 
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, http};
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use sprag_core::clock::Clock;
+use sprag_core::machine::{Finding, Severity};
 use sprag_supervisor::process::Services;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};
 
+use crate::app::App;
 use crate::guard::{self, Hosts};
 use crate::handlers::{pages, system};
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, FieldError, Problem};
 use crate::shown::shown;
 
 /// A supervisor of services, as its API sees it.
@@ -34,6 +40,38 @@ pub struct Workers {
     pub services: Services,
     /// What is remembered, with its deltas.
     pub store: Arc<Store>,
+    /// Reads the file of services again.
+    pub reload: Arc<dyn Reload>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Reads a file of services again, and has the tree follow it.
+pub trait Reload: Send + Sync {
+    /// What is different from before; where the file is not valid, nothing is.
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, NotReloaded>>;
+}
+
+/// What a reload made different, by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reloaded {
+    /// New ones, which start.
+    pub added: Vec<String>,
+    /// Those that are declared otherwise: they restart where their process is concerned.
+    pub changed: Vec<String>,
+    /// Those that are not declared any more: they stop and go.
+    pub removed: Vec<String>,
+    /// How many nothing was done to.
+    pub unchanged: usize,
+}
+
+/// Why nothing was reloaded.
+#[derive(Clone, Debug)]
+pub struct NotReloaded {
+    /// In a sentence fragment.
+    pub detail: String,
+    /// What is wrong with the file.
+    pub findings: Vec<Finding>,
 }
 
 /// Whom a server supervises, once that is known.
@@ -43,7 +81,14 @@ pub(crate) type Cell = Arc<OnceLock<Workers>>;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) workers: Cell,
-    pub(crate) hosts: Arc<Hosts>,
+}
+
+impl FromRef<App> for Shared {
+    fn from_ref(app: &App) -> Self {
+        Self {
+            workers: Arc::clone(&app.workers),
+        }
+    }
 }
 
 impl Shared {
@@ -56,40 +101,29 @@ impl Shared {
     }
 }
 
-/// The routes of supervision.
-pub(crate) fn router(shared: Shared) -> Router {
+/// A server of its own: the routes of supervision, and what every server has.
+pub(crate) fn alone(shared: Shared) -> Router {
     let routes = Router::new()
         .route("/v1/workers", get(handlers::list))
         .route("/v1/workers/deltas", get(handlers::deltas))
+        .route("/v1/workers/reload", post(handlers::reload))
         .route("/v1/workers/{path}/explain", get(handlers::explain))
         .route("/v1/workers/{path}/logs", get(handlers::logs))
         .route("/v1/workers/{path}/start", post(handlers::start))
         .route("/v1/workers/{path}/stop", post(handlers::stop))
-        .route("/v1/workers/{path}/restart", post(handlers::restart));
-    around(routes, shared)
-}
-
-/// A server of its own: the same routes, and what every server has.
-pub(crate) fn alone(shared: Shared) -> Router {
-    let beside = Router::new()
+        .route("/v1/workers/{path}/restart", post(handlers::restart))
         .route("/healthz", get(system::healthy))
         .route("/readyz", get(handlers::ready))
         .route("/metrics", get(handlers::metrics))
         .route("/errors/{code}", get(handlers::error_page))
         .route("/style.css", get(pages::style))
         .fallback(unknown);
-    router(shared.clone()).merge(around(beside, shared))
-}
-
-fn around(routes: Router<Shared>, shared: Shared) -> Router {
-    routes
-        .layer(middleware::from_fn_with_state(shared.clone(), check))
-        .with_state(shared)
+    routes.layer(middleware::from_fn(check)).with_state(shared)
 }
 
 /// Refuses what must not come through, and hardens every answer.
-async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let mut response = match guard::check_own(&shared.hosts, &request) {
+async fn check(request: Request, next: Next) -> Response {
+    let mut response = match guard::check_own(&Hosts::default(), &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
@@ -114,5 +148,22 @@ impl From<OperateError> for Problem {
             OperateError::Gone => Code::SupervisorStopped,
         };
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<NotReloaded> for Problem {
+    fn from(not: NotReloaded) -> Self {
+        let NotReloaded { detail, findings } = not;
+        let errors = findings
+            .into_iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .map(|finding| FieldError {
+                pointer: finding.pointer,
+                detail: format!(
+                    "line {}, column {}: {}; {}",
+                    finding.line, finding.column, finding.detail, finding.remedy
+                ),
+            });
+        Self::new(Code::ServicesInvalid, detail).with_errors(errors.collect())
     }
 }

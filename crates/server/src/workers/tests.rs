@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sprag_core::clock::{Clock, System};
 use sprag_core::source::Format;
@@ -16,6 +18,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use super::{NotReloaded, Reload, Reloaded};
+use crate::routes::table;
 use crate::{Server, Workers};
 
 const FILE: &str = "
@@ -23,6 +27,26 @@ services:
   web: { command: [sh, -c, 'echo hello; exec sleep 1000'], stop: { grace: 2s } }
   job: { command: [sh, -c, 'exit 0'], enabled: false }
 ";
+
+/// A file that is valid every second time.
+struct Edited(AtomicUsize);
+
+impl Reload for Edited {
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, NotReloaded>> {
+        let looks = self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            if looks % 2 == 1 {
+                let findings = services::load("services: { a: 1 }", Format::Yaml, Path::new("/")).findings;
+                let detail = "it has errors".to_owned();
+                return Err(NotReloaded { detail, findings });
+            }
+            Ok(Reloaded {
+                unchanged: 2,
+                ..Reloaded::default()
+            })
+        })
+    }
+}
 
 struct Scene {
     address: SocketAddr,
@@ -50,6 +74,8 @@ impl Scene {
             handle,
             services: known,
             store,
+            reload: Arc::new(Edited(AtomicUsize::new(0))),
+            clock: Arc::clone(&clock),
         };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = Server::bind_supervision(listen, workers.clone(), clock.now())
@@ -66,16 +92,29 @@ impl Scene {
     }
 
     async fn ask(&self, method: &str, path: &str, host: &str) -> (u16, Value) {
+        let (status, _, body) = self.exchange(method, path, &format!("Host: {host}")).await;
+        (status, body)
+    }
+
+    /// A POST under an idempotency key: its status, whether it was a replay, and what it said.
+    async fn once(&self, path: &str, key: &str) -> (u16, bool, Value) {
+        let headers = format!("Host: localhost\r\nIdempotency-Key: {key}");
+        let (status, head, body) = self.exchange("POST", path, &headers).await;
+        (status, head.to_lowercase().contains("idempotent-replayed: true"), body)
+    }
+
+    async fn exchange(&self, method: &str, path: &str, headers: &str) -> (u16, String, Value) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+            format!("{method} {path} HTTP/1.1\r\n{headers}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
         (
             status,
+            head.to_owned(),
             serde_json::from_str(body).unwrap_or(Value::String(body.to_owned())),
         )
     }
@@ -170,4 +209,41 @@ async fn what_cannot_be_is_refused_with_its_code() {
     (&mut scene.ticking).await.unwrap();
     let (status, problem) = scene.get("/v1/workers").await;
     assert_eq!((status, &problem["code"]), (503, &Value::from("supervisor-stopped")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_post_of_supervision_acts_once_under_its_key() {
+    let scene = Scene::set().await;
+    scene.until("web", "running").await;
+    let posts = table().into_iter().filter(|(path, methods)| {
+        let is_post = methods.operations.iter().any(|(method, _)| *method == "post");
+        is_post && path.starts_with("/v1/workers")
+    });
+    let posts: Vec<String> = posts.map(|(path, _)| path.replace("{path}", "web")).collect();
+    assert_eq!(posts.len(), 4, "{posts:?}");
+    for path in &posts {
+        let first = scene.once(path, "key-1").await;
+        assert_eq!((first.0, first.1), (200, false), "{path}: {first:?}");
+        let second = scene.once(path, "key-1").await;
+        assert_eq!((second.0, second.1, &second.2), (200, true, &first.2), "{path}");
+        let invalid = scene.once(path, "not visible").await;
+        assert_eq!(invalid.2["code"], "idempotency-key-invalid", "{path}: {invalid:?}");
+    }
+    // What came last was a restart, and it happened once.
+    let (_, _, shown) = scene.once("/v1/workers/web/start", "key-2").await;
+    assert_eq!(shown["restarts"], 1, "{shown}");
+    scene.workers.handle.shut_down().await;
+    scene.ticking.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_not_valid_is_refused_with_what_is_wrong() {
+    let scene = Scene::set().await;
+    let (status, reloaded) = scene.ask("POST", "/v1/workers/reload", "localhost").await;
+    assert_eq!((status, &reloaded["unchanged"]), (200, &Value::from(2)));
+    let (status, problem) = scene.ask("POST", "/v1/workers/reload", "localhost").await;
+    assert_eq!((status, &problem["code"]), (422, &Value::from("services-invalid")));
+    assert!(!problem["errors"].as_array().unwrap().is_empty(), "{problem}");
+    scene.workers.handle.shut_down().await;
+    scene.ticking.await.unwrap();
 }

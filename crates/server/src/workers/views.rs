@@ -47,8 +47,10 @@ impl WorkerView {
 
 /// What is known about the process underneath.
 fn service(status: &Status) -> Value {
-    let observed = status.observed.as_deref();
-    observed.map(|document| document["service"].clone()).unwrap_or_default()
+    let observed = status.observed.as_ref();
+    observed
+        .map(|document| document.read()["service"].take())
+        .unwrap_or_default()
 }
 
 /// `fresh`, `stale`, or `failing: why`. A service that does not answer what it is asked about itself counts as failing.

@@ -15,6 +15,7 @@ pub(super) const STRAYS_MAX: usize = 8;
 
 /// One worker's.
 pub(super) struct Entry<O> {
+    pub(super) worker: Arc<str>,
     pub(super) source: Arc<dyn Source<O>>,
     pub(super) pass: Option<Pass>,
     /// Another pass is to follow the present one at once.
@@ -33,8 +34,8 @@ pub(super) struct Entry<O> {
     pub(super) error: Option<Arc<str>>,
     /// Passes that were given up and have not returned.
     pub(super) strays: Vec<u64>,
-    pub(super) finish: Option<Finish>,
-    /// Where it stands among those to be looked at.
+    pub(super) finish: Option<Box<Finish>>,
+    /// Where it stands among those to be looked at: never later than its next moment.
     pub(super) scheduled: Option<Timestamp>,
 }
 
@@ -58,8 +59,9 @@ pub(super) struct Finish {
 }
 
 impl<O> Entry<O> {
-    pub(super) fn new(source: Arc<dyn Source<O>>, now: Timestamp) -> Self {
+    pub(super) fn new(worker: &Arc<str>, source: Arc<dyn Source<O>>, now: Timestamp) -> Self {
         Self {
+            worker: Arc::clone(worker),
             source,
             pass: None,
             is_triggered: false,
@@ -78,15 +80,16 @@ impl<O> Entry<O> {
     }
 
     /// The next moment at which something happens by itself.
-    pub(super) fn next_moment(&self, options: &CollectorOptions) -> Option<Timestamp> {
+    pub(super) fn next_moment(&self, options: &CollectorOptions, now: Timestamp) -> Option<Timestamp> {
         let pass = match &self.pass {
             None => Some(self.due),
             Some(pass) if pass.is_overdue => None,
-            Some(pass) => pass.began.map(|began| began.plus(options.pass_timeout_millis)),
+            // One that is queued is asked about again as if it began now.
+            Some(pass) => Some(pass.began.unwrap_or(now).plus(options.pass_timeout_millis)),
         };
         let stale = self.stale_at(options).filter(|_| !self.is_told_stale);
         let restart = self.restart_at(options);
-        let finish = self.finish.map(|finish| finish.by);
+        let finish = self.finish.as_ref().map(|finish| finish.by);
         [pass, stale, restart, finish].into_iter().flatten().min()
     }
 

@@ -5,6 +5,8 @@
 //! dropped and counted. Trouble here is trouble of the infrastructure: it shows in [`Observation`] and in events, and
 //! never touches a worker's state. Time comes in with every call; [`Collector::scan`] does only what is due.
 
+mod calendar;
+mod entries;
 mod entry;
 mod event;
 mod metrics;

@@ -7,12 +7,13 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sprag_core::time::Timestamp;
 
+use super::calendar::Key;
 use crate::pool::{TickTime, lock, panic_text};
 use crate::worker::CollectError;
 
 /// What a pass says.
 pub(super) struct Note<O> {
-    pub(super) worker: Arc<str>,
+    pub(super) key: Key,
     pub(super) number: u64,
     pub(super) news: News<O>,
 }
@@ -46,7 +47,7 @@ impl<O> Notes<O> {
 
 /// Speaks for a pass, and says so when the pass goes without a word.
 struct Voice<O> {
-    worker: Arc<str>,
+    key: Key,
     number: u64,
     notes: Arc<Notes<O>>,
     has_ended: bool,
@@ -55,7 +56,7 @@ struct Voice<O> {
 impl<O> Voice<O> {
     fn say(&self, news: News<O>) {
         lock(&self.notes.0).push(Note {
-            worker: Arc::clone(&self.worker),
+            key: self.key,
             number: self.number,
             news,
         });
@@ -77,7 +78,7 @@ impl<O> Drop for Voice<O> {
 
 /// Whose pass, and by which clock.
 pub(super) struct Which {
-    pub(super) worker: Arc<str>,
+    pub(super) key: Key,
     pub(super) number: u64,
     pub(super) time: TickTime,
 }
@@ -88,9 +89,9 @@ pub(super) fn future<O: Send + 'static>(
     notes: Arc<Notes<O>>,
     look: BoxFuture<'static, Result<O, CollectError>>,
 ) -> BoxFuture<'static, ()> {
-    let Which { worker, number, time } = which;
+    let Which { key, number, time } = which;
     let voice = Voice {
-        worker,
+        key,
         number,
         notes,
         has_ended: false,

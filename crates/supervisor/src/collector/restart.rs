@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sprag_core::time::Timestamp;
 
+use super::calendar::Key;
 use super::event::CollectorEvent;
 use super::service::Collector;
 use crate::pool::say;
@@ -13,38 +14,38 @@ const RESTARTS_MAX: u32 = 3;
 
 impl<O: Send + 'static> Collector<O> {
     /// A moment of the worker has come.
-    pub(super) fn look(&mut self, worker: &Arc<str>, now: Timestamp) {
-        self.look_at_finish(worker, now);
-        self.look_at_pass(worker, now);
-        self.look_at_age(worker, now);
-        let Some(entry) = self.entries.get(worker) else { return };
+    pub(super) fn look(&mut self, key: Key, now: Timestamp) {
+        self.look_at_finish(key, now);
+        self.look_at_pass(key, now);
+        self.look_at_age(key, now);
+        let Some(entry) = self.entries.get(key) else { return };
         if entry.pass.is_none() && entry.due <= now {
-            self.begin_pass(worker, now);
-            self.finish_idle(worker);
+            self.begin_pass(key, now);
+            self.finish_idle(key);
         }
     }
 
     /// The last pass is not waited for beyond its time.
-    fn look_at_finish(&mut self, worker: &Arc<str>, now: Timestamp) {
-        let finish = self.entries.get(worker).and_then(|entry| entry.finish);
+    fn look_at_finish(&mut self, key: Key, now: Timestamp) {
+        let finish = self.entries.get(key).and_then(|entry| entry.finish.as_ref());
         if finish.is_some_and(|finish| finish.by <= now) {
-            self.finished(worker, None);
+            self.finished(key, None);
         }
     }
 
     /// Where there is nothing to look for, there is no last look.
-    fn finish_idle(&mut self, worker: &Arc<str>) {
-        let entry = self.entries.get(worker);
+    fn finish_idle(&mut self, key: Key) {
+        let entry = self.entries.get(key);
         if entry.is_some_and(|entry| entry.is_idle && entry.finish.is_some()) {
-            self.finished(worker, None);
+            self.finished(key, None);
         }
     }
 
     /// A pass that takes too long is told to go. One that blocks its thread does not, and stays the present one, so
     /// that no second one blocks another thread before collection restarts.
-    fn look_at_pass(&mut self, worker: &Arc<str>, now: Timestamp) {
+    fn look_at_pass(&mut self, key: Key, now: Timestamp) {
         let timeout = self.options.pass_timeout_millis;
-        let pass = self.entries.get_mut(worker).and_then(|entry| entry.pass.as_mut());
+        let pass = self.entries.get_mut(key).and_then(|entry| entry.pass.as_mut());
         let Some(pass) = pass else { return };
         let is_long = pass.began.is_some_and(|began| began.plus(timeout) <= now);
         if pass.is_overdue || !is_long {
@@ -54,29 +55,30 @@ impl<O: Send + 'static> Collector<O> {
         pass.place.release();
         let number = pass.number;
         self.counts.timed_out += 1;
-        self.fail(worker, number, format!("no observation within `{timeout}` ms"));
+        self.fail(key, number, format!("no observation within `{timeout}` ms"));
     }
 
-    fn look_at_age(&mut self, worker: &Arc<str>, now: Timestamp) {
-        let Some(entry) = self.entries.get_mut(worker) else {
+    fn look_at_age(&mut self, key: Key, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         let is_stale = entry.stale_at(&self.options).is_some_and(|at| at <= now);
         if is_stale && !std::mem::replace(&mut entry.is_told_stale, true) {
             self.events.push(CollectorEvent::Stale {
-                worker: Arc::clone(worker),
+                worker: Arc::clone(&entry.worker),
             });
         }
         if entry.restart_at(&self.options).is_some_and(|at| at <= now) {
-            self.restart(worker, now);
+            self.restart(key, now);
         }
     }
 
     /// Gives the present pass up and begins another. One that is still queued keeps its place: it would only lose it.
-    fn restart(&mut self, worker: &Arc<str>, now: Timestamp) {
-        let Some(entry) = self.entries.get_mut(worker) else {
+    fn restart(&mut self, key: Key, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
+        let worker = Arc::clone(&entry.worker);
         entry.restarts = entry.restarts.saturating_add(1);
         entry.restarted_at = now;
         let (restarts, error) = (entry.restarts, entry.error.clone());
@@ -90,16 +92,13 @@ impl<O: Send + 'static> Collector<O> {
         }
         self.counts.restarts += 1;
         self.events.push(CollectorEvent::Restarted {
-            worker: Arc::clone(worker),
+            worker: Arc::clone(&worker),
             restarts,
         });
         say(|| tracing::warn!(worker = %worker, restarts, "collection was restarted"));
         if restarts == RESTARTS_MAX + 1 {
             say(|| tracing::error!(worker = %worker, ?error, "collection brings nothing in spite of its restarts"));
-            self.events.push(CollectorEvent::Exhausted {
-                worker: Arc::clone(worker),
-                error,
-            });
+            self.events.push(CollectorEvent::Exhausted { worker, error });
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sprag_core::time::Timestamp;
 
+use super::calendar::Key;
 use super::event::CollectorEvent;
 use super::pass::{Failure, News, Note};
 use super::service::Collector;
@@ -11,42 +12,43 @@ use crate::pool::say;
 
 impl<O: Send + 'static> Collector<O> {
     pub(super) fn hear(&mut self, note: Note<O>, now: Timestamp) {
-        let Note { worker, number, news } = note;
-        let entry = self.entries.get_mut(&worker);
+        let Note { key, number, news } = note;
+        let entry = self.entries.get_mut(key);
         let pass = entry.and_then(|entry| entry.pass.as_mut());
         let Some(pass) = pass.filter(|pass| pass.number == number) else {
-            return self.hear_stray(&worker, number, &news);
+            return self.hear_stray(key, number, &news, now);
         };
         let (began, is_overdue) = (pass.began.unwrap_or(now), pass.is_overdue);
         match news {
             News::Begun(at) => pass.began = Some(at),
-            News::Dropped => self.pass_over(&worker, now),
+            News::Dropped => self.pass_over(key, now),
             News::Ended(_) if is_overdue => {
                 self.counts.late += 1;
-                self.pass_over(&worker, now);
+                self.pass_over(key, now);
             }
-            News::Ended(Ok(value)) => self.observed(&worker, (number, began), value, now),
-            News::Ended(Err(failure)) => self.failed(&worker, number, failure, now),
+            News::Ended(Ok(value)) => self.observed(key, (number, began), value, now),
+            News::Ended(Err(failure)) => self.failed(key, number, failure, now),
         }
-        self.reschedule(&worker);
+        self.reschedule(key, now);
     }
 
-    fn hear_stray(&mut self, worker: &Arc<str>, number: u64, news: &News<O>) {
+    fn hear_stray(&mut self, key: Key, number: u64, news: &News<O>, now: Timestamp) {
         if matches!(news, News::Begun(_)) {
             return;
         }
         self.counts.late += u64::from(matches!(news, News::Ended(_)));
-        if let Some(entry) = self.entries.get_mut(worker) {
+        if let Some(entry) = self.entries.get_mut(key) {
             entry.strays.retain(|stray| *stray != number);
-            self.reschedule(worker);
+            self.reschedule(key, now);
         }
     }
 
-    fn observed(&mut self, worker: &Arc<str>, (number, at): (u64, Timestamp), value: O, now: Timestamp) {
-        self.pass_over(worker, now);
-        let Some(entry) = self.entries.get_mut(worker) else {
+    fn observed(&mut self, key: Key, (number, at): (u64, Timestamp), value: O, now: Timestamp) {
+        self.pass_over(key, now);
+        let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
+        let worker = Arc::clone(&entry.worker);
         entry.observed_at = Some(at);
         entry.since = at;
         entry.error = None;
@@ -55,66 +57,63 @@ impl<O: Send + 'static> Collector<O> {
         if restarts > 0 {
             say(|| tracing::info!(worker = %worker, restarts, "collection recovered"));
             self.events.push(CollectorEvent::Recovered {
-                worker: Arc::clone(worker),
+                worker: Arc::clone(&worker),
                 restarts,
             });
         }
-        if self.is_last(worker, number) {
-            return self.finished(worker, Some((at, value)));
+        if self.is_last(key, number) {
+            return self.finished(key, Some((at, value)));
         }
-        self.events.push(CollectorEvent::Observed {
-            worker: Arc::clone(worker),
-            at,
-            value,
-        });
+        self.events.push(CollectorEvent::Observed { worker, at, value });
     }
 
-    fn failed(&mut self, worker: &Arc<str>, number: u64, failure: Failure, now: Timestamp) {
+    fn failed(&mut self, key: Key, number: u64, failure: Failure, now: Timestamp) {
         let error = match failure {
             Failure::Error(error) => error.to_string(),
             Failure::Panic(text) => {
                 self.counts.panicked += 1;
-                say(|| tracing::error!(worker = %worker, panic = %text, "collecting panicked"));
+                if let Some(entry) = self.entries.get(key) {
+                    say(|| tracing::error!(worker = %entry.worker, panic = %text, "collecting panicked"));
+                }
                 format!("collecting panicked: {text}")
             }
         };
-        self.pass_over(worker, now);
-        self.fail(worker, number, error);
+        self.pass_over(key, now);
+        self.fail(key, number, error);
     }
 
     /// A pass without an observation.
-    pub(super) fn fail(&mut self, worker: &Arc<str>, number: u64, error: String) {
+    pub(super) fn fail(&mut self, key: Key, number: u64, error: String) {
         self.counts.failed += 1;
         let error: Arc<str> = error.into();
-        if let Some(entry) = self.entries.get_mut(worker) {
+        if let Some(entry) = self.entries.get_mut(key) {
             entry.error = Some(Arc::clone(&error));
+            self.events.push(CollectorEvent::Failed {
+                worker: Arc::clone(&entry.worker),
+                error,
+            });
         }
-        self.events.push(CollectorEvent::Failed {
-            worker: Arc::clone(worker),
-            error,
-        });
-        if self.is_last(worker, number) {
-            self.finished(worker, None);
+        if self.is_last(key, number) {
+            self.finished(key, None);
         }
     }
 
-    fn pass_over(&mut self, worker: &Arc<str>, now: Timestamp) {
-        if let Some(entry) = self.entries.get_mut(worker) {
+    fn pass_over(&mut self, key: Key, now: Timestamp) {
+        if let Some(entry) = self.entries.get_mut(key) {
             entry.pass_over(&self.options, now);
         }
     }
 
     /// Whether the pass began after the worker's end was asked for.
-    fn is_last(&self, worker: &Arc<str>, number: u64) -> bool {
-        let finish = self.entries.get(worker).and_then(|entry| entry.finish);
+    fn is_last(&self, key: Key, number: u64) -> bool {
+        let finish = self.entries.get(key).and_then(|entry| entry.finish.as_ref());
         finish.is_some_and(|finish| number > finish.after)
     }
 
-    pub(super) fn finished(&mut self, worker: &Arc<str>, last: Option<(Timestamp, O)>) {
-        self.stop(worker);
-        self.events.push(CollectorEvent::Finished {
-            worker: Arc::clone(worker),
-            last,
-        });
+    pub(super) fn finished(&mut self, key: Key, last: Option<(Timestamp, O)>) {
+        if let Some(entry) = self.entries.remove(key) {
+            let worker = entry.worker;
+            self.events.push(CollectorEvent::Finished { worker, last });
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Who is collected, and the scan of every tick.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use sprag_core::time::Timestamp;
 
+use super::calendar::{Calendar, Key};
+use super::entries::Entries;
 use super::entry::{Entry, Finish, Pass, STRAYS_MAX};
 use super::event::{CollectorCounts, CollectorEvent, Standing};
 use super::options::{CollectorOptions, ThresholdsError};
@@ -45,8 +46,8 @@ pub struct Collector<O> {
     pub(super) options: CollectorOptions,
     pub(super) pool: Pool,
     pub(super) notes: Arc<Notes<O>>,
-    pub(super) entries: BTreeMap<Arc<str>, Entry<O>>,
-    due: BTreeSet<(Timestamp, Arc<str>)>,
+    pub(super) entries: Entries<O>,
+    due: Calendar,
     passes: u64,
     pub(super) events: Vec<CollectorEvent<O>>,
     pub(super) counts: CollectorCounts,
@@ -60,8 +61,8 @@ impl<O: Send + 'static> Collector<O> {
             options,
             pool,
             notes: Arc::default(),
-            entries: BTreeMap::new(),
-            due: BTreeSet::new(),
+            entries: Entries::default(),
+            due: Calendar::default(),
             passes: 0,
             events: Vec::new(),
             counts: CollectorCounts::default(),
@@ -75,41 +76,35 @@ impl<O: Send + 'static> Collector<O> {
         source: Arc<dyn Source<O>>,
         now: Timestamp,
     ) -> Result<(), AlreadyCollecting> {
-        if self.entries.contains_key(worker) {
+        if self.entries.key(worker).is_some() {
             return Err(AlreadyCollecting {
                 worker: Arc::clone(worker),
             });
         }
-        self.entries.insert(Arc::clone(worker), Entry::new(source, now));
-        self.reschedule(worker);
+        let key = self.entries.insert(worker, Entry::new(worker, source, now));
+        self.reschedule(key, now);
         Ok(())
     }
 
     /// No longer looks at a worker; what a pass still brings is dropped. Whether it was looked at.
     pub fn stop(&mut self, worker: &str) -> bool {
-        let Some((worker, entry)) = self.entries.remove_entry(worker) else {
-            return false;
-        };
-        if let Some(at) = entry.scheduled {
-            self.due.remove(&(at, worker));
-        }
-        true
+        let key = self.entries.key(worker);
+        key.and_then(|key| self.entries.remove(key)).is_some()
     }
 
     /// Has a worker looked at by the next scan. While a pass is under way, however often this is called, one more
     /// follows it.
     pub fn trigger(&mut self, worker: &str, now: Timestamp) {
-        let Some((worker, _)) = self.entries.get_key_value(worker) else {
+        let Some(key) = self.entries.key(worker) else {
             return;
         };
-        let worker = Arc::clone(worker);
-        if let Some(entry) = self.entries.get_mut(&worker) {
+        if let Some(entry) = self.entries.get_mut(key) {
             entry.is_triggered = entry.pass.is_some();
             if entry.pass.is_none() {
                 entry.due = entry.due.min(now);
             }
         }
-        self.reschedule(&worker);
+        self.reschedule(key, now);
     }
 
     /// Looks at a worker one last time, and stops. [`CollectorEvent::Finished`] follows in any case: after that pass,
@@ -119,15 +114,17 @@ impl<O: Send + 'static> Collector<O> {
             after: self.passes,
             by: now.plus(self.options.pass_timeout_millis.saturating_mul(2)),
         };
-        if let Some(entry) = self.entries.get_mut(worker) {
-            entry.finish.get_or_insert(finish);
+        let key = self.entries.key(worker);
+        if let Some(entry) = key.and_then(|key| self.entries.get_mut(key)) {
+            entry.finish.get_or_insert_with(|| Box::new(finish));
         }
         self.trigger(worker, now);
     }
 
     /// How a worker's collection stands.
     pub fn standing(&self, worker: &str, now: Timestamp) -> Option<Standing> {
-        Some(self.entries.get(worker)?.standing(&self.options, now))
+        let key = self.entries.key(worker)?;
+        Some(self.entries.get(key)?.standing(&self.options, now))
     }
 
     /// How many workers are looked at.
@@ -137,7 +134,7 @@ impl<O: Send + 'static> Collector<O> {
 
     /// Whether nobody is.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// What was counted.
@@ -152,47 +149,51 @@ impl<O: Send + 'static> Collector<O> {
             self.hear(note, now);
         }
         let first = self.counts.passes;
-        while let Some(worker) = self.take_due(now) {
-            self.look(&worker, now);
-            self.reschedule(&worker);
-            if self.counts.passes - first >= STARTS_PER_SCAN_MAX as u64 {
-                break;
+        let is_room = |counts: &CollectorCounts| counts.passes - first < STARTS_PER_SCAN_MAX as u64;
+        while is_room(&self.counts)
+            && let Some((at, mut keys)) = self.due.take_first(now)
+        {
+            let mut looked = 0;
+            while is_room(&self.counts)
+                && let Some(key) = keys.get(looked).copied()
+            {
+                looked += 1;
+                self.look_at_moment(key, at, now);
             }
+            self.due.put_back(at, keys.split_off(looked));
         }
         std::mem::take(&mut self.events)
     }
 
-    fn take_due(&mut self, now: Timestamp) -> Option<Arc<str>> {
-        if self.due.first().is_none_or(|(at, _)| *at > now) {
-            return None;
-        }
-        let (_, worker) = self.due.pop_first()?;
-        if let Some(entry) = self.entries.get_mut(&worker) {
-            entry.scheduled = None;
-        }
-        Some(worker)
-    }
-
-    /// Puts the worker where the next look at it is due.
-    pub(super) fn reschedule(&mut self, worker: &Arc<str>) {
-        let Some(entry) = self.entries.get_mut(worker) else {
+    /// A moment of the worker has come, unless it stands elsewhere by now.
+    fn look_at_moment(&mut self, key: Key, at: Timestamp, now: Timestamp) {
+        let entry = self.entries.get_mut(key);
+        let Some(entry) = entry.filter(|entry| entry.scheduled == Some(at)) else {
             return;
         };
-        let next = entry.next_moment(&self.options);
-        if entry.scheduled == next {
+        entry.scheduled = None;
+        self.look(key, now);
+        self.reschedule(key, now);
+    }
+
+    /// Puts the worker where the next look at it is due. Whoever stands earlier already is looked at for nothing then,
+    /// which is cheaper than to move it each time.
+    pub(super) fn reschedule(&mut self, key: Key, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(key) else {
             return;
-        }
-        if let Some(old) = std::mem::replace(&mut entry.scheduled, next) {
-            self.due.remove(&(old, Arc::clone(worker)));
-        }
-        if let Some(new) = next {
-            self.due.insert((new, Arc::clone(worker)));
+        };
+        let Some(next) = entry.next_moment(&self.options, now) else {
+            return;
+        };
+        if entry.scheduled.is_none_or(|at| next < at) {
+            entry.scheduled = Some(next);
+            self.due.insert(next, key);
         }
     }
 
     /// Puts a pass into the pool, unless there is nothing to look for.
-    pub(super) fn begin_pass(&mut self, worker: &Arc<str>, now: Timestamp) {
-        let Some(entry) = self.entries.get_mut(worker) else {
+    pub(super) fn begin_pass(&mut self, key: Key, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         let next_due = now.plus(self.options.interval_millis);
@@ -210,7 +211,7 @@ impl<O: Send + 'static> Collector<O> {
         }
         let number = self.passes + 1;
         let which = Which {
-            worker: Arc::clone(worker),
+            key,
             number,
             time: self.pool.threads().tick_time(),
         };

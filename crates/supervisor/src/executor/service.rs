@@ -294,7 +294,7 @@ impl Executor {
     pub fn status(&self, worker: &str) -> Arc<ActionStatus> {
         let slots = self.lock();
         let slot = slots.workers.get(worker);
-        slot.map_or_else(Arc::default, |slot| Arc::clone(&slot.status))
+        Arc::clone(slot.map_or(&slots.nothing, |slot| &slot.status))
     }
 
     /// What the store remembers of a worker's last action, at the start of a process. One that was in progress is

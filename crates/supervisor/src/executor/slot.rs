@@ -18,6 +18,8 @@ pub(super) struct Slots {
     pub(super) workers: BTreeMap<Arc<str>, Slot>,
     pub(super) due: BTreeSet<(Timestamp, Arc<str>)>,
     pub(super) generation: u64,
+    /// The status of everybody who never had an action.
+    pub(super) nothing: Arc<ActionStatus>,
     /// Until when actions may take to end, once the executor stops.
     pub(super) stop_at: Option<Timestamp>,
     /// Actions given up because of the stop.

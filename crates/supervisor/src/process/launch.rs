@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use sprag_process::cgroup;
 
+use super::MARK;
 use super::user::{Account, UserError};
 use super::watch::Watched;
-use super::{MARK, cgroup};
 use crate::services::{Limits, Service};
 
 /// Where programs are looked for when neither the service nor the supervisor says.

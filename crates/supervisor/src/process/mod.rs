@@ -5,7 +5,6 @@
 //! processes and starts no second copy.
 
 mod budget;
-mod cgroup;
 mod decide;
 mod file;
 mod launch;
@@ -16,7 +15,6 @@ mod probe;
 mod reaper;
 mod record;
 mod runtime;
-mod table;
 mod tree;
 mod user;
 mod watch;
@@ -32,8 +30,7 @@ pub use observed::Observed;
 pub use place::{Place, PlaceError};
 pub use reaper::reap;
 pub use runtime::Blame;
-pub use table::Identity as ProcessIdentity;
-pub use tree::Stopped;
+pub use sprag_process::{Identity as ProcessIdentity, Stopped};
 pub use user::UserError;
 pub use watch::Exit;
 pub use worker::{Desired, ServiceAction, ServiceState, ServiceWorker, Spec};

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use super::MARK;
 use super::probe::probe_mark;
 use super::record::{Records, Started, log_file, path_of_log};
-use super::table;
-use super::tree::Tree;
+use super::tree;
 
 /// The kernel makes a new one at every look.
 const RANDOM_UUID: &str = "/proc/sys/kernel/random/uuid";
@@ -94,12 +93,12 @@ impl Place {
             })
             .collect();
         let logs = self.folder.join("logs");
-        for status in table::table() {
+        for status in sprag_process::table() {
             let pid = status.identity.pid;
             if status.ended || status.group != pid {
                 continue;
             }
-            let mark = table::variable(pid, MARK);
+            let mark = sprag_process::variable(pid, MARK);
             let marked = mark.and_then(|mark| Some(mark.strip_prefix(&self.instance)?.strip_prefix('/')?.to_owned()));
             let output = fs::read_link(format!("/proc/{pid}/fd/1")).ok();
             let logged = output.and_then(|output| path_of_log(&logs, &output));
@@ -118,11 +117,11 @@ impl Place {
             let record = self.records.load(&path);
             let mark = self.mark(&path);
             let mut tree = match record.process.filter(Started::is_alive) {
-                Some(started) => Tree::of(&mark, &started),
-                None => Tree::new(&mark, None),
+                Some(started) => tree::started(&mark, &started),
+                None => tree::marked(&mark),
             };
             tree.kill().await;
-            Tree::new(&probe_mark(&mark), None).kill().await;
+            tree::marked(&probe_mark(&mark)).kill().await;
             self.records.remove(&path);
             gone.push(path);
         }

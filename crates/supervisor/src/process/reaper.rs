@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
+use sprag_process::{Identity, table};
 use tokio::time::sleep;
-
-use super::table::{self, Identity};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(15);
@@ -33,7 +32,7 @@ pub async fn reap() {
 fn look(before: &BTreeMap<Identity, u32>) -> BTreeMap<Identity, u32> {
     let own = getpid().as_raw_nonzero().get();
     let mut seen = BTreeMap::new();
-    for status in table::table() {
+    for status in table() {
         if status.parent != own || !status.ended {
             continue;
         }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sprag_core::time::Timestamp;
+use sprag_process::{Identity, boot_id};
 
 use super::budget::GaveUp;
-use super::table::{self, Identity};
 use super::watch::Exit;
 
 /// What is remembered.
@@ -68,7 +68,7 @@ pub(super) struct Ended {
 impl Started {
     /// Whether this very process still runs.
     pub(super) fn is_alive(&self) -> bool {
-        self.boot == table::boot_id() && self.identity.is_alive()
+        self.boot == boot_id() && self.identity.is_alive()
     }
 }
 

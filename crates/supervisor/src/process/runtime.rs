@@ -9,18 +9,17 @@ use std::time::Duration;
 
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
+use sprag_process::{Stopped, Tree, boot_id, cgroup};
 use tokio::time::sleep;
 
 use super::budget;
-use super::cgroup;
 use super::launch::{Launch, LaunchError};
 use super::log;
 use super::observed::{Observed, Problem, Seen};
 use super::place::Place;
 use super::probe::{Asker, Probes, Subject, probe_mark};
 use super::record::{Ended, Record, Started};
-use super::table;
-use super::tree::{self, Stopped, Tree};
+use super::tree;
 use super::watch::{Exit, Over, Watched};
 use super::worker::Desired;
 use crate::services::Service;
@@ -160,7 +159,7 @@ impl Runtime {
         let identity = tree::find(&self.mark, &self.log)?;
         Some(Started {
             identity,
-            boot: table::boot_id(),
+            boot: boot_id(),
             at: self.clock.now(),
             digest: desired.digest,
             log_offset: 0,
@@ -171,7 +170,7 @@ impl Runtime {
     /// Watches a process and begins to ask it.
     fn hold(self: &Arc<Self>, inner: &mut Inner, desired: &Desired, watched: Watched, started: Started, adopted: bool) {
         let (runtime, service) = (Arc::clone(self), desired.service.clone());
-        let mut tree = Tree::of(&self.mark, &started);
+        let mut tree = tree::started(&self.mark, &started);
         tokio::spawn(async move {
             let over = watched.ended().await;
             // What it leaves behind must not meet its successor. While its status is not taken, its group is known.
@@ -233,8 +232,8 @@ impl Runtime {
         if seen.is_ok_and(|seen| seen.process.is_some()) {
             return Ok(());
         }
-        Tree::new(&self.mark, None).kill().await;
-        Tree::new(&probe_mark(&self.mark), None).kill().await;
+        tree::marked(&self.mark).kill().await;
+        tree::marked(&probe_mark(&self.mark)).kill().await;
         let (runtime, wanted) = (Arc::clone(self), desired.clone());
         let handle = tokio::runtime::Handle::current();
         let launched = tokio::task::spawn_blocking(move || {
@@ -260,7 +259,7 @@ impl Runtime {
         let cgroup = cgroup.filter(|cgroup| cgroup::enter(cgroup, watched.identity.pid));
         let started = Started {
             identity: watched.identity,
-            boot: table::boot_id(),
+            boot: boot_id(),
             at: self.clock.now(),
             digest: desired.digest,
             log_offset,
@@ -330,7 +329,10 @@ impl Runtime {
     }
 
     fn tree(&self, started: Option<&Started>) -> Tree {
-        started.map_or_else(|| Tree::new(&self.mark, None), |started| Tree::of(&self.mark, started))
+        started.map_or_else(
+            || tree::marked(&self.mark),
+            |started| tree::started(&self.mark, started),
+        )
     }
 
     /// Waits until the end of the process was noted, and remembers whose fault it was.

@@ -115,8 +115,8 @@ async fn a_process_runs_with_its_words_and_writes_its_own_log() {
     let seen = runtime.observe(&desired).await.unwrap();
     let pid = seen.pid().unwrap();
     assert!(!seen.process.unwrap().adopted);
-    assert_eq!(table::variable(pid, MARK), Some(rig.place.mark("web")));
-    assert_eq!(table::variable(pid, "N").as_deref(), Some("7"));
+    assert_eq!(sprag_process::variable(pid, MARK), Some(rig.place.mark("web")));
+    assert_eq!(sprag_process::variable(pid, "N").as_deref(), Some("7"));
     runtime.start(&desired).await.unwrap();
     assert_eq!(
         runtime.observe(&desired).await.unwrap().pid(),
@@ -172,10 +172,10 @@ async fn one_that_leaves_its_group_its_parent_and_its_mark_is_caught_where_there
     }
     let is_escaped = |pid: i32| {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        command == b"sleep\x004711\x00" && table::variable(pid, MARK).is_none()
+        command == b"sleep\x004711\x00" && sprag_process::variable(pid, MARK).is_none()
     };
     let escaped = || {
-        let table = table::table().into_iter();
+        let table = sprag_process::table().into_iter();
         table
             .filter(|status| !status.ended && is_escaped(status.identity.pid))
             .count()
@@ -440,10 +440,10 @@ async fn a_program_that_asks_for_ever_is_killed_with_all_it_started() {
     runtime.stop(&desired, Blame::Nobody, pending()).await;
     let mark = super::probe::probe_mark(&rig.place.mark("web"));
     until("the programs that ask to be gone", || {
-        let table = table::table();
+        let table = sprag_process::table();
         !table
             .iter()
-            .any(|status| !status.ended && table::variable(status.identity.pid, MARK).as_ref() == Some(&mark))
+            .any(|status| !status.ended && sprag_process::variable(status.identity.pid, MARK).as_ref() == Some(&mark))
     })
     .await;
 }

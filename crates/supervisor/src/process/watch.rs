@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 use serde::{Deserialize, Serialize};
+use sprag_process::{Identity, Status};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
-
-use super::table::{Identity, Status};
 
 /// Between two looks at a process that cannot be waited for.
 const POLL: Duration = Duration::from_millis(100);

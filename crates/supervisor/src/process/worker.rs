@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use sprag_core::action::retry;
+use sprag_process::Stopped;
 
 use super::decide;
 use super::observed::Observed;
 use super::runtime::{Blame, Runtime};
-use super::tree::Stopped;
 use crate::action::{Action, ActionContext, ActionError, ActionOptions};
 use crate::services::{self, Service};
 use crate::snapshot::Snapshot;

@@ -27,16 +27,14 @@ pub(super) fn variables(reader: &mut Reader, service: &Spot<'_>) -> Vec<(String,
         reader.wrong(&spot, "env", "a map of names and values");
         return Vec::new();
     }
-    let members = spot.members();
-    if members.len() > VARIABLES_MAX {
+    if spot.entries().len() > VARIABLES_MAX {
         let detail = format!("`env` has more than {VARIABLES_MAX} variables");
         reader
             .findings
             .error(&spot.place(), "too-many", detail, "read them from a file");
     }
-    members
-        .iter()
-        .filter_map(|(name, member)| variable(reader, name, member))
+    spot.members()
+        .filter_map(|(name, member)| variable(reader, name, &member))
         .collect()
 }
 
@@ -105,10 +103,9 @@ pub(super) fn depends_on(reader: &mut Reader, service: &Spot<'_>) -> Vec<(String
         return Vec::new();
     }
     spot.members()
-        .iter()
         .filter_map(|(name, member)| {
-            let condition = reader.word(member, name, &names::CONDITIONS)?;
-            Some(((*name).to_owned(), condition))
+            let condition = reader.word(&member, name, &names::CONDITIONS)?;
+            Some((name.to_owned(), condition))
         })
         .collect()
 }

@@ -1,107 +1,17 @@
-//! Values of a file with their places, and typed access to them that says what is wrong.
+//! Typed access to the values of a file that says what is wrong.
 //!
 //! Every accessor notes a finding where a value is not what it should be, and then reads as if it were not there.
 
 use std::time::Duration;
 
 use sprag_core::duration::Millis;
-use sprag_core::machine::{Findings, Place};
-use sprag_core::source::{Content, Entry, Node, Position};
+use sprag_core::machine::Findings;
+use sprag_core::source::Content;
 
-/// Values in messages are cut after this many characters.
-const SHOWN_CHARACTERS_MAX: usize = 64;
+pub(super) use sprag_core::source::{Spot, shown};
+
 /// The most words of a command, far below what the kernel takes.
 const WORDS_MAX: usize = 1_000;
-
-/// A value and the way to it.
-#[derive(Clone, Debug)]
-pub(super) struct Spot<'n> {
-    pub(super) node: &'n Node,
-    pub(super) pointer: String,
-    key_at: Option<Position>,
-}
-
-impl<'n> Spot<'n> {
-    /// The whole file.
-    pub(super) fn root(node: &'n Node) -> Self {
-        Self {
-            node,
-            pointer: String::new(),
-            key_at: None,
-        }
-    }
-
-    fn member(&self, entry: &'n Entry) -> Self {
-        let name = entry.key.replace('~', "~0").replace('/', "~1");
-        Self {
-            node: &entry.value,
-            pointer: format!("{}/{name}", self.pointer),
-            key_at: Some(entry.key_at),
-        }
-    }
-
-    fn entries(&self) -> &'n [Entry] {
-        match &self.node.content {
-            Content::Map(entries) => entries,
-            _ => &[],
-        }
-    }
-
-    /// The members of a map, with their names.
-    pub(super) fn members(&self) -> Vec<(&'n str, Self)> {
-        let entries = self.entries().iter();
-        entries.map(|entry| (entry.key.as_str(), self.member(entry))).collect()
-    }
-
-    /// The items of a list.
-    pub(super) fn items(&self) -> Vec<Self> {
-        let Content::List(nodes) = &self.node.content else {
-            return Vec::new();
-        };
-        let item = |(position, node)| Self {
-            node,
-            pointer: format!("{}/{position}", self.pointer),
-            key_at: None,
-        };
-        nodes.iter().enumerate().map(item).collect()
-    }
-
-    /// The member of that name, unless it was left empty.
-    pub(super) fn get(&self, name: &str) -> Option<Self> {
-        let entry = self.entries().iter().find(|entry| entry.key == name)?;
-        (entry.value.content != Content::Null).then(|| self.member(entry))
-    }
-
-    /// Where the value stands.
-    pub(super) fn place(&self) -> Place {
-        Place {
-            at: self.node.at,
-            pointer: self.pointer.clone(),
-        }
-    }
-
-    /// Where its name stands, or the value itself if it has none.
-    pub(super) fn key_place(&self) -> Place {
-        Place {
-            at: self.key_at.unwrap_or(self.node.at),
-            pointer: self.pointer.clone(),
-        }
-    }
-
-    /// The place that a pointer from here leads to, or the nearest one around it.
-    pub(super) fn inside(&self, pointer: &str) -> Place {
-        let mut way = pointer;
-        loop {
-            if let Some(node) = self.node.pointer(way) {
-                return Place {
-                    at: node.at,
-                    pointer: format!("{}{way}", self.pointer),
-                };
-            }
-            way = way.rsplit_once('/').map_or("", |(around, _)| around);
-        }
-    }
-}
 
 /// Reads values and keeps what is wrong with them.
 #[derive(Debug, Default)]
@@ -248,8 +158,7 @@ impl Reader {
             self.findings.error(&spot.place(), "wrong-type", detail, remedy);
             return None;
         }
-        let items = spot.items();
-        let words: Option<Vec<String>> = items.iter().map(|item| self.argument(item, name)).collect();
+        let words: Option<Vec<String>> = spot.items().map(|item| self.argument(&item, name)).collect();
         let words = words?;
         if words.first().is_none_or(String::is_empty) || words.len() > WORDS_MAX {
             let remedy = format!("write the program first, and at most {WORDS_MAX} words");
@@ -298,18 +207,4 @@ fn read_bytes(text: &str) -> Option<u64> {
 pub(super) fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
-}
-
-/// A piece of the file as a message shows it: on one line and not too long.
-pub(super) fn shown(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut shown: String = characters
-        .by_ref()
-        .take(SHOWN_CHARACTERS_MAX)
-        .flat_map(char::escape_debug)
-        .collect();
-    if characters.next().is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -28,7 +28,7 @@ pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Servi
         loader.reader.wrong(&spot, "rules", "a list of rules");
         return Vec::new();
     }
-    let items = spot.items();
+    let items: Vec<Spot<'_>> = spot.items().collect();
     if items.len() > RULES_MAX {
         let detail = format!("there are more than {RULES_MAX} rules");
         loader.error(&spot.place(), "too-many", &detail, "join some of them");

@@ -168,6 +168,22 @@ impl Store {
         self.shared.dirty(Key::whole(&worker))
     }
 
+    /// Everybody but these went while nobody looked. Returns who.
+    pub fn retire_except(&self, known: &[String], now: Timestamp) -> Vec<Arc<str>> {
+        let is_known = |worker: &str| known.iter().any(|known| known == worker);
+        let gone: Vec<Arc<str>> = self
+            .lock()
+            .records
+            .iter()
+            .filter(|(worker, record)| record.is_there() && !is_known(worker))
+            .map(|(worker, _)| Arc::clone(worker))
+            .collect();
+        for worker in &gone {
+            self.retire(worker, now);
+        }
+        gone
+    }
+
     /// Forgets what is old: deltas, and what is left of workers that are gone. Nothing of a worker that is there.
     pub fn compact(&self, now: Timestamp) -> Compacted {
         let StoreOptions {

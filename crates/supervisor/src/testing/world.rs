@@ -14,6 +14,7 @@ use crate::registry::Registry;
 use crate::snapshot::Escalation;
 use crate::supervisor::{Declaration, Setup};
 use crate::tree::{Counts, OperateError, ShutdownOutcome, Status, Ticked, Tree};
+use crate::trouble::Trouble;
 
 /// A tree, its clock, and nothing else: no thread, no task, no real time.
 pub struct World {
@@ -73,6 +74,18 @@ impl World {
         self.tick()
     }
 
+    /// A tick at the present instant, and nothing else: for those who measure it.
+    pub fn tick_alone(&mut self) -> Ticked {
+        self.tree.tick(self.clockwork.now())
+    }
+
+    /// What can happen between two ticks, and the time until the next.
+    pub fn wait_a_tick(&mut self) {
+        self.threads.drive();
+        self.clockwork.advance(self.tick_millis);
+        self.threads.drive();
+    }
+
     /// Lets time pass.
     pub fn run_for(&mut self, millis: u64) {
         let end = self.now().plus(millis);
@@ -121,6 +134,11 @@ impl World {
     /// Rules at the root that gave up.
     pub fn alerts(&self) -> Vec<Escalation> {
         self.tree.alerts()
+    }
+
+    /// What somebody on duty should hear of.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        self.tree.troubles(self.now())
     }
 
     /// How many workers there are.

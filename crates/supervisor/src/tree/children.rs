@@ -10,7 +10,7 @@ use super::arena::Index;
 use super::node::{Derived, Node};
 use super::step::caught;
 use super::tick::Tree;
-use crate::child::ChildSpec;
+use crate::child::{ChildSpec, Variables};
 use crate::snapshot::Identity;
 use crate::worker::Goal;
 
@@ -103,8 +103,11 @@ struct Ground<'a> {
 }
 
 /// The children that can be, in their order, and what is wrong with the others.
-fn validated<'a>(declared: &'a [ChildSpec], ground: &Ground<'_>) -> (Vec<&'a ChildSpec>, Vec<ChildError>) {
-    let names: BTreeMap<&str, &ChildSpec> = declared.iter().map(|spec| (spec.name.as_str(), spec)).collect();
+fn validated<'a>(declared: &'a [Arc<ChildSpec>], ground: &Ground<'_>) -> (Vec<&'a Arc<ChildSpec>>, Vec<ChildError>) {
+    let names: BTreeMap<&str, &ChildSpec> = declared
+        .iter()
+        .map(|spec| (spec.name.as_str(), spec.as_ref()))
+        .collect();
     let (mut good, mut errors, mut met) = (Vec::new(), Vec::new(), BTreeSet::new());
     for spec in declared {
         let problem = if !met.insert(spec.name.as_str()) {
@@ -182,8 +185,13 @@ fn cycle(spec: &ChildSpec, names: &BTreeMap<&str, &ChildSpec>) -> Option<ChildEr
     None
 }
 
+/// Whether an opinion is what was declared already.
+fn is_same(opinion: &[ChildSpec], declared: &[Arc<ChildSpec>]) -> bool {
+    opinion.len() == declared.len() && opinion.iter().zip(declared).all(|(new, old)| *new == **old)
+}
+
 /// Who depends on whom.
-fn dependents(declared: &[ChildSpec]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+fn dependents(declared: &[Arc<ChildSpec>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
     let mut dependents: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
     for spec in declared {
         for dependency in &spec.depends_on {
@@ -205,15 +213,16 @@ impl Tree {
             _ => Ok(None),
         };
         let has_opinion = matches!(opinion, Ok(Some(_)));
-        let declared: Arc<[ChildSpec]> = match opinion {
-            Ok(Some(declared)) if declared.as_slice() != &*node.declared => declared.into(),
+        let declared: Arc<[Arc<ChildSpec>]> = match opinion {
+            Ok(Some(declared)) if !is_same(&declared, &node.declared) => declared.into_iter().map(Arc::new).collect(),
             Ok(Some(_)) => Arc::clone(&node.declared),
-            Ok(None) if node.spec.children.is_empty() && !node.is_root() => Arc::clone(&node.declared),
+            // Of the root it is declared directly.
+            Ok(None) if node.spec.children.is_empty() => Arc::clone(&node.declared),
             // The declaration that was followed last: compared by identity, for there may be very many.
             Ok(None) if node.followed.as_ref().is_some_and(|spec| Arc::ptr_eq(spec, &node.spec)) => {
                 Arc::clone(&node.declared)
             }
-            Ok(None) => node.spec.children.as_slice().into(),
+            Ok(None) => node.spec.children.iter().cloned().map(Arc::new).collect(),
             Err(panic) => return self.panicked(index, "children", &panic, now),
         };
         // Nobody came, changed or is missing: by far the most visits end here.
@@ -227,7 +236,7 @@ impl Tree {
         self.redeclare(index, &declared, now);
     }
 
-    fn redeclare(&mut self, index: Index, declared: &Arc<[ChildSpec]>, now: Timestamp) {
+    fn redeclare(&mut self, index: Index, declared: &Arc<[Arc<ChildSpec>]>, now: Timestamp) {
         let depth = self.depth(index);
         let Some(node) = self.nodes.get_mut(index) else {
             return;
@@ -257,12 +266,12 @@ impl Tree {
         self.refresh_watches(index, now);
     }
 
-    fn redeclare_child(&mut self, parent: Index, spec: &ChildSpec, now: Timestamp) {
+    fn redeclare_child(&mut self, parent: Index, spec: &Arc<ChildSpec>, now: Timestamp) {
         let Some(node) = self.nodes.get_mut(parent) else {
             return;
         };
         let Some(child) = node.children.get(spec.name.as_str()).copied() else {
-            if node.finished.get(spec.name.as_str()).is_some_and(|old| **old == *spec) {
+            if node.finished.get(spec.name.as_str()).is_some_and(|old| *old == *spec) {
                 return;
             }
             node.finished.remove(spec.name.as_str());
@@ -281,20 +290,30 @@ impl Tree {
         if existing.leaving.is_some() {
             self.stay(child, now);
         }
-        if *self.nodes.get(child).map_or(spec, |node| &node.spec) != *spec {
-            self.respecify(child, spec, now);
-        }
+        self.respecify(child, spec, now);
     }
 
-    /// The same instance with another declaration.
-    fn respecify(&mut self, child: Index, spec: &ChildSpec, now: Timestamp) {
+    /// The same instance with another declaration, or with the same one again.
+    fn respecify(&mut self, child: Index, spec: &Arc<ChildSpec>, now: Timestamp) {
         let Some(node) = self.nodes.get_mut(child) else {
             return;
         };
+        if node.spec == *spec {
+            // Held once, not once as it was and once as it is.
+            if node
+                .followed
+                .as_ref()
+                .is_some_and(|followed| Arc::ptr_eq(followed, &node.spec))
+            {
+                node.followed = Some(Arc::clone(spec));
+            }
+            node.spec = Arc::clone(spec);
+            return;
+        }
         let is_new = node.spec.spec != spec.spec;
         let are_rules_new = node.spec.rules != spec.rules;
         let parent = node.parent;
-        node.spec = Arc::new(spec.clone());
+        node.spec = Arc::clone(spec);
         node.is_settled = false;
         if is_new {
             node.derived = Derived::Due;
@@ -311,21 +330,22 @@ impl Tree {
         self.mark(child);
     }
 
-    fn create(&mut self, parent: Index, spec: &ChildSpec, now: Timestamp) {
+    fn create(&mut self, parent: Index, spec: &Arc<ChildSpec>, now: Timestamp) {
         let Some(above) = self.nodes.get(parent) else {
             return;
         };
+        let name: Arc<str> = Arc::from(spec.name.as_str());
         let path = match above.identity.path.as_ref() {
-            "" => spec.name.clone(),
-            path => format!("{path}/{}", spec.name),
+            "" => Arc::clone(&name),
+            path => Arc::from(format!("{path}/{name}")),
         };
         let identity = Identity {
-            path: Arc::from(path),
-            name: Arc::from(spec.name.as_str()),
-            kind: Arc::from(spec.kind.as_str()),
+            path,
+            name,
+            kind: self.registry.kind(&spec.kind),
         };
-        let mut node = Node::new(identity, Some(parent), Arc::new(spec.clone()), now);
-        node.variables = Arc::new(above.variables.inherited_by(&spec.variables));
+        let mut node = Node::new(identity, Some(parent), Arc::clone(spec), now);
+        node.variables = Variables::handed_down(&above.variables, &spec.variables);
         let (path, name) = (Arc::clone(node.path()), Arc::clone(&node.identity.name));
         self.keeper.restore(&mut node, now);
         node.action = self.hands.remembered(&path, self.keeper.action(&path));
@@ -340,7 +360,7 @@ impl Tree {
         self.mark(parent);
     }
 
-    fn dismiss_omitted(&mut self, parent: Index, declared: &[ChildSpec], now: Timestamp) {
+    fn dismiss_omitted(&mut self, parent: Index, declared: &[Arc<ChildSpec>], now: Timestamp) {
         let names: BTreeSet<&str> = declared.iter().map(|spec| spec.name.as_str()).collect();
         let Some(node) = self.nodes.get(parent) else {
             return;

@@ -111,9 +111,9 @@ impl Tree {
             let Some(node) = self.nodes.get_mut(child) else {
                 continue;
             };
-            let merged = variables.inherited_by(&node.spec.variables);
-            if *node.variables != merged {
-                node.variables = Arc::new(merged);
+            let merged = Variables::handed_down(&variables, &node.spec.variables);
+            if node.variables != merged {
+                node.variables = merged;
                 node.derived = Derived::Due;
                 self.mark(child);
                 self.inherit(child);

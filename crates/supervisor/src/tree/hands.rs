@@ -28,6 +28,11 @@ pub(crate) enum News {
     Stale { path: Arc<str> },
     /// A look at it failed.
     NotSeen { path: Arc<str>, error: Arc<str> },
+    /// It was looked at for the last time.
+    LastSeen {
+        path: Arc<str>,
+        last: Option<(Timestamp, Collected)>,
+    },
     /// Its action moved on, or ended.
     Action {
         path: Arc<str>,
@@ -45,7 +50,7 @@ struct Look {
 impl Source<Collected> for Look {
     fn pass(&self) -> Option<BoxFuture<'static, Result<Collected, CollectError>>> {
         let desired = Arc::clone(&lock(&self.desired));
-        Some(Arc::clone(&self.outer).collect(desired))
+        Some(Arc::clone(&self.outer).look(desired))
     }
 }
 
@@ -83,6 +88,17 @@ impl Hands {
         }
     }
 
+    /// Looks at a worker for the last time; what that brings is news.
+    pub(crate) fn finish(&mut self, path: &str, now: Timestamp) {
+        self.collector.finish(path, now);
+    }
+
+    /// No longer looks at a worker. Its next desire begins that anew.
+    pub(crate) fn blind(&mut self, path: &str) {
+        self.looks.remove(path);
+        self.collector.stop(path);
+    }
+
     /// Has the action performed, or says why not.
     pub(crate) fn start(
         &mut self,
@@ -95,7 +111,7 @@ impl Hands {
         let request = Request {
             name: Arc::from(name),
             options,
-            perform: Arc::new(move |cx| Arc::clone(&outer).perform(Arc::clone(&action), cx)),
+            perform: Arc::new(move |cx| Arc::clone(&outer).act(Arc::clone(&action), cx)),
         };
         self.executor
             .start(path, request, now)
@@ -127,8 +143,7 @@ impl Hands {
 
     /// Whatever the worker still does or sees has no effect any more.
     pub(crate) fn forget(&mut self, path: &Arc<str>) {
-        self.looks.remove(path);
-        self.collector.stop(path);
+        self.blind(path);
         self.executor.forget(path);
     }
 
@@ -191,7 +206,7 @@ impl Hands {
             CollectorEvent::Recovered { worker, restarts } => {
                 tracing::info!(worker = %worker, restarts, "collection recovered");
             }
-            CollectorEvent::Finished { .. } => {}
+            CollectorEvent::Finished { worker, last } => news.push(News::LastSeen { path: worker, last }),
         }
     }
 }

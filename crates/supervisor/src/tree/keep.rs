@@ -16,6 +16,7 @@ use super::node::Node;
 use super::rules::Watch;
 use crate::action::ActionStatus;
 use crate::collector::Recorded;
+use crate::document::Document;
 use crate::executor::{Marks, NoMarks};
 use crate::rule::Rule;
 use crate::seldom::Seldom;
@@ -62,6 +63,11 @@ impl Keeper {
             Some(store) => Arc::clone(store) as Arc<dyn Marks>,
             None => Arc::new(NoMarks),
         }
+    }
+
+    /// Whether anything is kept.
+    pub(crate) fn remembers(&self) -> bool {
+        self.store.is_some()
     }
 
     /// Introduces a worker, and gives it back what is remembered of it.
@@ -143,34 +149,35 @@ impl Keeper {
         let put = put.and_then(|document| store.put_memory(node.path(), SUPERVISION, &document, now));
         self.complain(node.path(), put.map(drop), now);
         if !node.is_root() {
-            self.sight(node, now);
+            self.sight(node, &Recorded::default(), now);
         }
     }
 
     /// Something was seen: put if it says something new, or if that was long ago.
-    pub(crate) fn observed(&mut self, node: &mut Node, before: Option<&Arc<Value>>, now: Timestamp) {
+    pub(crate) fn observed(&mut self, node: &mut Node, before: Option<&Document>, now: Timestamp) {
         if self.store.is_none() {
             return;
         }
         let is_same = before.is_some_and(|before| node.seen.as_ref().is_some_and(|seen| seen.document == *before));
         let is_recent = node.kept_at.is_some_and(|at| now.since(at) < SEEN_AGAIN_MILLIS);
-        if !(is_same && is_recent) {
+        let recorded = node.inner.as_ref().map(|inner| inner.recorded()).unwrap_or_default();
+        if !(is_same && is_recent && recorded.is_empty()) {
             node.kept_at = Some(now);
-            self.sight(node, now);
+            self.sight(node, &recorded, now);
         }
     }
 
     /// What was seen last, with the state the worker is in.
-    fn sight(&mut self, node: &Node, now: Timestamp) {
+    fn sight(&mut self, node: &Node, recorded: &Recorded, now: Timestamp) {
         let Some(store) = self.store.clone() else {
             return;
         };
-        let nothing = Value::Null;
+        let document = node.seen.as_ref().map_or(Value::Null, |seen| seen.document.read());
         let sight = Sight {
             at: node.seen.as_ref().map_or(now, |seen| seen.at),
             state: node.shown.state,
-            document: node.seen.as_ref().map_or(&nothing, |seen| &seen.document),
-            recorded: &Recorded::default(),
+            document: &document,
+            recorded,
         };
         let put = store.put_observed(node.path(), sight);
         self.complain(node.path(), put.map(drop), now);
@@ -178,7 +185,7 @@ impl Keeper {
 
     /// The worker is gone: with the supervisor, or for good.
     pub(crate) fn gone(&mut self, node: &Node, with_supervisor: bool, now: Timestamp) {
-        self.sight(node, now);
+        self.sight(node, &Recorded::default(), now);
         if let Some(store) = self.store.as_ref().filter(|_| !with_supervisor) {
             store.retire(node.path(), now);
         }

@@ -10,8 +10,12 @@ use sprag_core::supervision::{Cut, Plan};
 use sprag_core::time::Timestamp;
 
 use super::arena::Index;
+use super::node::Derived;
 use super::tick::Tree;
 use crate::worker::{Goal, Reason};
+
+/// A look at a worker that is about to go may take so long, in milliseconds: it is worth a moment, no more.
+const LAST_LOOK_MILLIS: u64 = 1_000;
 
 /// A worker on its way out.
 #[derive(Clone, Debug)]
@@ -26,6 +30,19 @@ pub(crate) struct Leaving {
     pub(crate) free_since: Option<Timestamp>,
     /// It said that it is done.
     pub(crate) is_done: bool,
+    /// How far the last look at it is.
+    pub(crate) last_look: LastLook,
+}
+
+/// The look at a worker that is down and about to go: what is remembered of it is how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastLook {
+    /// It is not down yet.
+    NotYet,
+    /// Under way; nobody waits for it longer.
+    Until(Timestamp),
+    /// Nothing more is looked for.
+    Over,
 }
 
 /// A worker that had to be cut.
@@ -113,6 +130,7 @@ impl Tree {
                 order_until,
                 free_since: None,
                 is_done: false,
+                last_look: LastLook::NotYet,
             });
             // A restart that was pending becomes the removal.
             node.procedure = None;
@@ -138,7 +156,15 @@ impl Tree {
         if node.leaving.as_ref().is_none_or(|leaving| leaving.is_done) {
             return;
         }
-        node.leaving = None;
+        let looks_on = node
+            .leaving
+            .take()
+            .is_some_and(|leaving| leaving.last_look == LastLook::NotYet);
+        if !looks_on {
+            // It was looked at for the last time already.
+            self.hands.blind(node.path());
+            node.derived = Derived::Due;
+        }
         node.is_settled = false;
         node.since = now;
         tracing::info!(worker = %node.identity.path, "declared again while leaving: it stays");
@@ -157,6 +183,32 @@ impl Tree {
             leaving.free_since.get_or_insert(now);
         }
         true
+    }
+
+    /// The worker is down. It goes once it was looked at for the last time, where somebody remembers what was seen.
+    pub(super) fn gone_down(&mut self, index: Index, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        let path = Arc::clone(node.path());
+        let Some(leaving) = node.leaving.as_mut() else {
+            return;
+        };
+        match leaving.last_look {
+            LastLook::NotYet if self.keeper.remembers() && node.desired.is_some() => {
+                leaving.last_look = LastLook::Until(now.plus(LAST_LOOK_MILLIS));
+                self.hands.finish(&path, now);
+            }
+            LastLook::Until(at) if now < at => {}
+            LastLook::NotYet | LastLook::Until(_) | LastLook::Over => self.reap(index, now),
+        }
+    }
+
+    /// The last look at a worker is over, whatever it brought.
+    pub(super) fn last_looked(&mut self, index: Index) {
+        if let Some(leaving) = self.nodes.get_mut(index).and_then(|node| node.leaving.as_mut()) {
+            leaving.last_look = LastLook::Over;
+        }
     }
 
     /// Cuts a worker whose time is over, and whoever is left below it.

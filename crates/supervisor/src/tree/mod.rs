@@ -18,6 +18,7 @@ mod restart;
 mod rules;
 mod step;
 mod tick;
+mod troubles;
 mod visit;
 
 pub(crate) use hands::Hands;

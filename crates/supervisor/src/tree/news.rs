@@ -7,6 +7,7 @@ use sprag_core::time::Timestamp;
 use super::hands::News;
 use super::node::Seen;
 use super::tick::Tree;
+use crate::erased::Collected;
 
 impl Tree {
     /// Takes in everything the hands have to tell, and marks whom it concerns.
@@ -21,6 +22,7 @@ impl Tree {
                     };
                     self.seen(&path, seen, now);
                 }
+                News::LastSeen { path, last } => self.last_seen(&path, last, now),
                 News::Stale { path } => drop(self.mark_path(&path)),
                 News::NotSeen { path, error } => self.not_seen(&path, &error),
                 News::Action { path, status, ended } => {
@@ -53,6 +55,17 @@ impl Tree {
         if let Some(parent) = parent {
             self.mark(parent);
         }
+    }
+
+    fn last_seen(&mut self, path: &str, last: Option<(Timestamp, Collected)>, now: Timestamp) {
+        let Some(index) = self.mark_path(path) else {
+            return;
+        };
+        if let Some((at, collected)) = last {
+            let Collected { observed, document } = collected;
+            self.seen(path, Seen { observed, document, at }, now);
+        }
+        self.last_looked(index);
     }
 
     fn not_seen(&mut self, path: &str, error: &str) {

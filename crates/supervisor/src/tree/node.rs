@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
 use sprag_core::supervision::Breaker;
 use sprag_core::time::Timestamp;
 
@@ -15,6 +14,7 @@ use super::step::Gate;
 use crate::action::ActionStatus;
 use crate::child::{ChildSpec, Variables};
 use crate::collector::Observation;
+use crate::document::Document;
 use crate::erased::{Facts, Inner, Opaque, Shown};
 use crate::snapshot::{Children, Escalation, Identity};
 use crate::worker::{Goal, Phase, Reason};
@@ -23,7 +23,7 @@ use crate::worker::{Goal, Phase, Reason};
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) observed: Opaque,
-    pub(crate) document: Arc<Value>,
+    pub(crate) document: Document,
     pub(crate) at: Timestamp,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Node {
     pub(crate) restarts: u64,
     pub(crate) children: BTreeMap<Arc<str>, Index>,
     /// What was declared last.
-    pub(crate) declared: Arc<[ChildSpec]>,
+    pub(crate) declared: Arc<[Arc<ChildSpec>]>,
     /// The declaration of its own that this came from, unless it was the worker's opinion.
     pub(crate) followed: Option<Arc<ChildSpec>>,
     /// Whether the children are those.
@@ -140,7 +140,7 @@ impl Node {
             starts: 0,
             restarts: 0,
             children: BTreeMap::new(),
-            declared: Arc::from([]),
+            declared: Arc::default(),
             followed: None,
             is_settled: false,
             dependents: BTreeMap::new(),
@@ -148,7 +148,7 @@ impl Node {
             child_errors: Vec::new(),
             watches: Vec::new(),
             watched: false,
-            escalations: Arc::from([]),
+            escalations: Arc::default(),
             view: Children::default(),
             view_due: true,
             kept_at: None,

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
 use sprag_core::time::Timestamp;
 
 use super::arena::Index;
 use super::node::Node;
 use super::tick::Tree;
 use crate::collector::Observation;
+use crate::document::Document;
 use crate::explain::Explain;
 use crate::worker::{Goal, Phase};
 
@@ -48,7 +48,7 @@ pub struct Status {
     pub waiting: Option<String>,
     /// What was seen last.
     #[serde(skip)]
-    pub observed: Option<Arc<Value>>,
+    pub observed: Option<Document>,
 }
 
 /// How many workers are how. Who is stopped is neither healthy nor unhealthy.
@@ -131,7 +131,7 @@ impl Tree {
             circuit: self.circuit(node, now),
             observation: node.observation(now, self.options.collector.stale_millis),
             waiting: waits_for(node),
-            observed: node.seen.as_ref().map(|seen| Arc::clone(&seen.document)),
+            observed: node.seen.as_ref().map(|seen| seen.document.clone()),
         }
     }
 

@@ -225,7 +225,7 @@ impl Tree {
                 return Err(Unready::Nothing);
             }
             newest = newest.max(seen.at).max(child.since);
-            view = view.with(name, child.shown.state, &seen.document);
+            view = view.with(name, child.shown.state, &seen.document.read());
         }
         // At the end of grace what is known is looked at once more; otherwise only what is new counts.
         let is_due = watch.machine.grace_since().is_some() && watch.machine.due(now).is_some_and(|due| due <= now);

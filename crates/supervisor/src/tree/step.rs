@@ -173,7 +173,7 @@ impl Tree {
             return;
         }
         if node.leaving.is_some() && node.goal == Goal::Removed {
-            return self.reap(index, now);
+            return self.gone_down(index, now);
         }
         if let Some(procedure) = node.procedure.as_mut().filter(|_| node.goal == Goal::Stopped) {
             procedure.stays_failed = true;
@@ -231,7 +231,7 @@ impl Tree {
             return;
         };
         if node.leaving.is_some() {
-            return self.reap(index, now);
+            return self.gone_down(index, now);
         }
         let (parent, name, spec) = (node.parent, Arc::clone(&node.identity.name), Arc::clone(&node.spec));
         if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent)) {

@@ -121,11 +121,12 @@ impl Tree {
             return;
         };
         let mut spec = ChildSpec::new("", "", Value::Null);
-        spec.children = children;
         spec.rules = rules;
         spec.variables = variables;
         node.variables = Arc::new(spec.variables.clone());
         node.spec = Arc::new(spec);
+        node.declared = children.into_iter().map(Arc::new).collect();
+        node.is_settled = false;
         self.refresh_watches(root, now);
         self.inherit(root);
         self.mark(root);

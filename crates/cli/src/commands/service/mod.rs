@@ -4,6 +4,7 @@ mod act;
 mod explain;
 mod list;
 mod logs;
+mod reload;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Stop(act::Arguments),
     /// Stop a service and start it again; what failed before is forgotten
     Restart(act::Arguments),
+    /// Have the file of services read again: what is new starts, what changed restarts, what is gone stops
+    Reload(reload::Arguments),
     /// Show what a service wrote
     Logs(logs::Arguments),
     /// Say why a service is where it is, what happens next, and what a person can do
@@ -42,6 +45,7 @@ impl Command {
             Self::Start(arguments) => act::run(&arguments, "start", output).await,
             Self::Stop(arguments) => act::run(&arguments, "stop", output).await,
             Self::Restart(arguments) => act::run(&arguments, "restart", output).await,
+            Self::Reload(arguments) => reload::run(&arguments, output).await,
             Self::Logs(arguments) => logs::run(&arguments, output).await,
             Self::Explain(arguments) => explain::run(&arguments, output).await,
         }

@@ -5,34 +5,61 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sprag_core::machine::{Finding, Severity};
 use sprag_core::source::Format;
+use sprag_server::NotReloaded;
 use sprag_supervisor::process;
 use sprag_supervisor::services::{self, Loaded, Schedule, ServicesFile};
 
+use super::services::Source;
 use crate::commands::machine::findings;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
 /// Reads a file. What is doubtful is said; what is wrong is said and refused.
-pub(crate) fn load(path: &Path) -> Result<ServicesFile, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::invalid(format!("`{}` cannot be read: {error}", path.display())))?;
+pub(crate) fn load(path: &Path) -> Result<Source, Failure> {
+    let read = look(path);
+    let findings = match &read {
+        Ok((_, findings)) => findings,
+        Err(not) => &not.findings,
+    };
+    for finding in findings {
+        eprint!("{}", findings::text(path, finding));
+    }
+    match read {
+        Ok((file, _)) => Ok(Source {
+            path: path.to_owned(),
+            file,
+        }),
+        Err(not) => Err(Failure::invalid(not.detail)),
+    }
+}
+
+/// Reads a file again, for a supervisor that runs.
+pub(super) fn read(path: &Path) -> Result<ServicesFile, NotReloaded> {
+    look(path).map(|(file, _)| file)
+}
+
+fn look(path: &Path) -> Result<(ServicesFile, Vec<Finding>), NotReloaded> {
+    let shown = path.display();
+    let not = |detail: String| NotReloaded {
+        detail,
+        findings: Vec::new(),
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| not(format!("`{shown}` cannot be read: {error}")))?;
     let format = Format::of_path(&path.to_string_lossy()).unwrap_or_else(|| Format::sniff(&text));
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let folder = folder
         .canonicalize()
-        .map_err(|error| Failure::invalid(format!("`{}` cannot be used: {error}", folder.display())))?;
+        .map_err(|error| not(format!("`{}` cannot be used: {error}", folder.display())))?;
     let Loaded { file, findings } = services::load(&text, format, &folder);
-    for finding in &findings {
-        eprint!("{}", findings::text(path, finding));
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    match file {
+        Some(file) => Ok((file, findings)),
+        None => Err(NotReloaded {
+            detail: format!("`{shown}` has {}", findings::counted(errors.count(), "error")),
+            findings,
+        }),
     }
-    let errors = findings
-        .iter()
-        .filter(|finding: &&Finding| finding.severity == Severity::Error);
-    file.ok_or_else(|| {
-        let count = findings::counted(errors.count(), "error");
-        Failure::invalid(format!("`{}` has {count}", path.display()))
-    })
 }
 
 /// Shows what a valid file would do, and what of it could not be started here.

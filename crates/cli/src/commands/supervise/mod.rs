@@ -1,6 +1,9 @@
 //! `sprag supervise FILE`: services kept running, until it is asked to stop.
 
+mod alarms;
 mod check;
+mod deliver;
+mod hangup;
 mod services;
 mod show;
 
@@ -14,11 +17,13 @@ use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use sprag_server::Server;
 use sprag_supervisor::ShutdownOutcome;
-use sprag_supervisor::services::ServicesFile;
 use tokio::sync::oneshot;
 
+pub(super) use self::alarms::Alarms;
 pub(super) use self::check::load;
-pub(super) use self::services::{Running, STATE};
+use self::deliver::Delivery;
+pub(super) use self::hangup::hangups;
+pub(super) use self::services::{Running, STATE, Source};
 use crate::commands::up::{Signals, not_listening};
 use crate::failure::{Exit, Failure};
 use crate::logging::Logs;
@@ -33,6 +38,8 @@ Exit codes:
 
 /// How long what is left of the runtime has to end.
 const RUNTIME_END: Duration = Duration::from_millis(500);
+/// How long alerts that are being delivered have to end; what is left is delivered by the next start.
+const DELIVER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
@@ -49,6 +56,9 @@ pub(crate) struct Arguments {
     /// Where the API answers
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     listen: SocketAddr,
+    /// The configuration file, for its [[alerts]] and what they need [default: sprag.toml if it is there]
+    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -64,26 +74,37 @@ impl Arguments {
 
 /// Supervises until it is asked to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let file = check::load(&arguments.file)?;
+    let source = check::load(&arguments.file)?;
     if arguments.check {
-        return check::show(&file, output);
+        return check::show(&source.file, output);
     }
+    let delivery = Delivery::prepare(arguments.config.as_deref(), &arguments.state)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let end = runtime.block_on(serve(arguments, &file, output));
+    let end = runtime.block_on(serve(arguments, source, delivery, output));
     runtime.shutdown_timeout(RUNTIME_END);
     end
 }
 
-async fn serve(arguments: &Arguments, file: &ServicesFile, output: Output) -> anyhow::Result<Exit> {
+async fn serve(
+    arguments: &Arguments,
+    source: Source,
+    delivery: Option<Delivery>,
+    output: Output,
+) -> anyhow::Result<Exit> {
     // From here on a signal is a request, not the end of the process.
     let mut signals = Signals::listen()?;
     let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::default()));
-    let running = Running::start(file, &arguments.state, &clock, None).await?;
+    let mut running = Running::start(source, &arguments.state, &clock, None).await?;
+    let delivering = delivery.map(Delivery::start).transpose()?;
+    if let Some((alarms, _)) = &delivering {
+        running.tell(alarms.clone());
+    }
     let server = Server::bind_supervision(arguments.listen, running.workers.clone(), clock.now())
         .await
         .map_err(not_listening)?;
     show::banner(server.address(), &arguments.state, output)?;
     let showing = tokio::spawn(show::follow(running.workers.handle.clone(), output));
+    let hangups = tokio::spawn(hangups(running.workers.clone())?);
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = tokio::spawn(server.run(async {
         // Dropping the sender means the same.
@@ -105,7 +126,11 @@ async fn serve(arguments: &Arguments, file: &ServicesFile, output: Output) -> an
         );
         std::process::exit(Exit::Failed.code().into());
     });
+    hangups.abort();
     let outcome = running.stop().await;
+    if let Some((_, engine)) = delivering {
+        engine.shutdown(DELIVER).await;
+    }
     drop(stop);
     showing.abort();
     match failed {

@@ -1,20 +1,34 @@
 //! A tree of services, from its file to its end: alone, or inside a server.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sprag_core::action::BoxFuture;
 use sprag_core::clock::Clock;
-use sprag_server::Workers;
+use sprag_server::{NotReloaded, Reload, Reloaded, Workers};
 use sprag_supervisor::process::{self, Place, Services};
 use sprag_supervisor::services::ServicesFile;
 use sprag_supervisor::store::{Store, StoreOptions};
-use sprag_supervisor::{Declaration, Options, Setup, ShutdownOutcome, Supervisor};
+use sprag_supervisor::{Declaration, Handle, Options, Setup, ShutdownOutcome, Supervisor};
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use super::alarms::Alarms;
+use super::check;
 use crate::failure::Failure;
 
 /// Where a supervisor remembers.
 pub(crate) const STATE: &str = "./sprag-services.db";
+
+/// A file of services, and what it said when it was last read.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// What it says.
+    pub(crate) file: ServicesFile,
+}
 
 /// A tree of services at work.
 pub(crate) struct Running {
@@ -22,12 +36,13 @@ pub(crate) struct Running {
     pub(crate) workers: Workers,
     ticking: JoinHandle<ShutdownOutcome>,
     reaping: JoinHandle<()>,
+    telling: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    /// Starts the tree. Whatever runs already is adopted, and what is not in the file any more is ended.
+    /// Starts the tree. Whatever runs already is adopted, and what is not in the file any more is ended and forgotten.
     pub(crate) async fn start(
-        file: &ServicesFile,
+        source: Source,
         state: &Path,
         clock: &Arc<dyn Clock>,
         limit_millis: Option<u64>,
@@ -35,34 +50,48 @@ impl Running {
         let place =
             Arc::new(Place::open(state).map_err(|error| Failure::new(format!("{:#}", anyhow::Error::from(error))))?);
         let reaping = tokio::spawn(process::reap());
-        let known: Vec<String> = file.walk().into_iter().map(|(path, _)| path).collect();
+        let known: Vec<String> = source.file.walk().into_iter().map(|(path, _)| path).collect();
         for path in place.sweep(&known).await {
             tracing::info!(service = path, "not in the file any more: what was left of it is ended");
         }
         let services = Services::new(place, Arc::clone(clock)).map_err(Failure::new)?;
-        let declaration = Declaration {
-            children: process::children(file)?,
-            rules: process::rules(&file.rules)?,
-            ..Declaration::default()
-        };
+        let declaration = declaration(&source.file)?;
         let options = Options {
             shutdown_limit_millis: limit_millis,
             ..Options::default()
         };
         let store = Arc::new(open(state)?);
+        for worker in store.retire_except(&known, clock.now()) {
+            tracing::info!(service = %worker, "not in the file any more: what was remembered of it is forgotten");
+        }
         let setup = Setup::new(services.registry(), Arc::clone(clock))
             .options(options)
             .store(Arc::clone(&store));
         let (supervisor, handle) = Supervisor::new(setup, declaration)?;
+        let file = Reloading {
+            source: Mutex::new(source),
+            handle: handle.clone(),
+            services: services.clone(),
+        };
         Ok(Self {
             workers: Workers {
                 handle,
                 services,
                 store,
+                reload: Arc::new(file),
+                clock: Arc::clone(clock),
             },
             ticking: tokio::spawn(supervisor.run()),
             reaping,
+            telling: None,
         })
+    }
+
+    /// Has troubles of services told from now on.
+    pub(crate) fn tell(&mut self, alarms: Alarms) {
+        if !alarms.is_empty() {
+            self.telling = Some(tokio::spawn(alarms.tell(self.workers.clone())));
+        }
     }
 
     /// Stops everything, children before parents. What would not stop in its time is killed.
@@ -71,7 +100,12 @@ impl Running {
             workers,
             ticking,
             reaping,
+            telling,
         } = self;
+        // Who goes because everybody goes is in no trouble, and its trouble is not over.
+        if let Some(telling) = telling {
+            telling.abort();
+        }
         workers.handle.shut_down().await;
         let outcome = ticking.await.unwrap_or(ShutdownOutcome::Unclean { cuts: Vec::new() });
         if outcome != ShutdownOutcome::Clean {
@@ -80,6 +114,78 @@ impl Running {
         reaping.abort();
         outcome
     }
+}
+
+/// Follows the file when it is asked to.
+struct Reloading {
+    source: Mutex<Source>,
+    handle: Handle,
+    services: Services,
+}
+
+impl Reload for Reloading {
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, NotReloaded>> {
+        Box::pin(self.follow())
+    }
+}
+
+impl Reloading {
+    async fn follow(&self) -> Result<Reloaded, NotReloaded> {
+        // One at a time: each compares with what the one before it declared.
+        let mut source = self.source.lock().await;
+        let file = check::read(&source.path)?;
+        let not = |error: &dyn std::error::Error| NotReloaded {
+            detail: error.to_string(),
+            findings: Vec::new(),
+        };
+        let declaration = declaration(&file).map_err(|error| not(error.as_ref()))?;
+        let reloaded = difference(&source.file, &file);
+        for path in &reloaded.added {
+            // One of that name that was there before is another one.
+            self.services.forget(path);
+        }
+        self.handle.declare(declaration).await.map_err(|error| not(&error))?;
+        tracing::info!(
+            added = ?reloaded.added,
+            changed = ?reloaded.changed,
+            removed = ?reloaded.removed,
+            unchanged = reloaded.unchanged,
+            "the file of services was read again"
+        );
+        source.file = file;
+        Ok(reloaded)
+    }
+}
+
+fn declaration(file: &ServicesFile) -> anyhow::Result<Declaration> {
+    Ok(Declaration {
+        children: process::children(file)?,
+        rules: process::rules(&file.rules)?,
+        ..Declaration::default()
+    })
+}
+
+/// What a new file says otherwise than the old one, by path.
+fn difference(old: &ServicesFile, new: &ServicesFile) -> Reloaded {
+    let (before, after) = (old.walk(), new.walk());
+    let names: BTreeSet<&str> = after.iter().map(|(path, _)| path.as_str()).collect();
+    let removed = before
+        .iter()
+        .filter(|(path, _)| !names.contains(path.as_str()))
+        .map(|(path, _)| path.clone())
+        .collect();
+    let mut reloaded = Reloaded {
+        removed,
+        ..Reloaded::default()
+    };
+    for (path, service) in &after {
+        match before.iter().find(|(known, _)| known == path) {
+            None => reloaded.added.push(path.clone()),
+            Some((_, known)) if known.written != service.written => reloaded.changed.push(path.clone()),
+            Some(_) => reloaded.unchanged += 1,
+        }
+    }
+    reloaded
 }
 
 /// What an earlier supervisor remembered. What of it cannot be read is said and begun anew.

@@ -110,5 +110,5 @@ fn why(status: &Status) -> String {
 }
 
 fn pid(status: &Status) -> Option<i64> {
-    status.observed.as_deref()?["service"]["process"]["pid"].as_i64()
+    status.observed.as_ref()?.read()["service"]["process"]["pid"].as_i64()
 }

@@ -12,16 +12,16 @@ use super::store::Opened;
 use crate::failure::{Exit, Failure};
 
 /// What an engine is made of.
-pub(super) struct Parts {
-    pub(super) store: Opened,
-    pub(super) clock: Arc<System>,
-    pub(super) registry: Registry,
-    pub(super) secrets: Arc<Secrets>,
-    pub(super) options: Options,
+pub(in crate::commands) struct Parts {
+    pub(in crate::commands) store: Opened,
+    pub(in crate::commands) clock: Arc<System>,
+    pub(in crate::commands) registry: Registry,
+    pub(in crate::commands) secrets: Arc<Secrets>,
+    pub(in crate::commands) options: Options,
 }
 
 /// Starts the engine on this runtime.
-pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
+pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
     let Parts {
         store,
         clock,

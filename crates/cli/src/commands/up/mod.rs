@@ -20,16 +20,16 @@ use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 use sprag_server::{Error as ServerError, Server};
-use sprag_supervisor::services::ServicesFile;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::demo::Demo;
-pub(super) use self::engine::Asked;
+pub(super) use self::engine::{Asked, Parts, start as start_engine};
 pub(in crate::commands) use self::signals::Signals;
 pub(in crate::commands) use self::store::SHARDS;
+pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
-use crate::commands::supervise;
+use crate::commands::supervise::{self, Alarms, Source};
 use crate::config::{Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let store = store::open(&settings.store)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let end = runtime.block_on(serve(settings, store, services.as_ref(), purpose, output));
+    let end = runtime.block_on(serve(settings, store, services, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
@@ -151,7 +151,7 @@ enum End {
 async fn serve(
     settings: Settings,
     store: store::Opened,
-    services: Option<&ServicesFile>,
+    services: Option<Source>,
     purpose: Purpose,
     output: Output,
 ) -> anyhow::Result<Exit> {
@@ -172,7 +172,8 @@ async fn serve(
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
-    options.alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
+    let alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
+    options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
     let mut exporting = None;
     if let Some((endpoint, name)) = telemetry {
         let (traces, task) = telemetry::start(endpoint, &name)?;
@@ -195,7 +196,7 @@ async fn serve(
         streams: sprag_server::STREAMS_MAX,
     };
     let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
-    let services = supervise(services, &clock, &server).await?;
+    let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     tokio::spawn(time::follow(clock));
     let demo = match purpose {
         Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
@@ -242,14 +243,17 @@ struct Running {
 
 /// Starts the services of a file, where one was named.
 async fn supervise(
-    file: Option<&ServicesFile>,
+    source: Option<Source>,
     clock: &Arc<System>,
     server: &Server,
+    telling: Alarms,
 ) -> anyhow::Result<Option<supervise::Running>> {
-    let Some(file) = file else { return Ok(None) };
+    let Some(source) = source else { return Ok(None) };
     let clock: Arc<dyn Clock> = clock.clone();
     let limit = u64::try_from(DRAIN.as_millis()).ok();
-    let services = supervise::Running::start(file, Path::new(supervise::STATE), &clock, limit).await?;
+    let mut services = supervise::Running::start(source, Path::new(supervise::STATE), &clock, limit).await?;
+    services.tell(telling);
+    tokio::spawn(supervise::hangups(services.workers.clone())?);
     server.supervise(services.workers.clone());
     Ok(Some(services))
 }

@@ -18,17 +18,17 @@ const FAILPOINT: &str = "SPRAG_FAILPOINT";
 pub(crate) const SHARDS: u32 = 1;
 
 /// An open store.
-pub(super) struct Opened {
+pub(in crate::commands) struct Opened {
     /// For the lane.
     pub(super) lane: Box<dyn LaneStore>,
     /// For everybody else.
     pub(super) readers: Arc<dyn Readers>,
     /// The latest instant the store knows: engine time starts no earlier.
-    pub(super) latest: Timestamp,
+    pub(in crate::commands) latest: Timestamp,
 }
 
 /// Opens the store.
-pub(super) fn open(address: &StoreAddress) -> Result<Opened, Failure> {
+pub(in crate::commands) fn open(address: &StoreAddress) -> Result<Opened, Failure> {
     match address {
         StoreAddress::Sqlite(path) => open_file(path),
         StoreAddress::Postgres(address) => open_database(address),

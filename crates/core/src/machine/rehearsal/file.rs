@@ -224,9 +224,9 @@ fn target(root: &Spot<'_>, fields: &BTreeMap<&str, Spot<'_>>, findings: &mut Fin
         ),
         (Some(action), None, None) => {
             return Some(Target::Definition {
-                node: action.node().clone(),
+                node: action.node.clone(),
                 pointer: "/action",
-                templates: fields.get("templates").map(|spot| spot.node().clone()),
+                templates: fields.get("templates").map(|spot| spot.node.clone()),
             });
         }
         (None, Some(machine), Some(action_id)) => {
@@ -265,7 +265,7 @@ fn test(spot: &Spot<'_>, findings: &mut Findings) -> Test {
         expect: fields.get("expect").map_or_else(
             || Expect::success(at),
             |spot| Expect {
-                node: spot.node().clone(),
+                node: spot.node.clone(),
             },
         ),
     }

@@ -9,6 +9,7 @@ pub(crate) mod machines;
 pub(crate) mod runners;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod workers;
 
 use super::operation::{Answer, Operation, version};
 use super::schemas::{page_of, reference, text, whole, words};

@@ -14,6 +14,7 @@ mod problem;
 mod requests;
 mod runners;
 mod system;
+mod workers;
 
 use serde_json::{Map, Value, json};
 
@@ -31,6 +32,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         system::schemas(),
         requests::schemas(),
         runners::schemas(),
+        workers::schemas(),
     ];
     all.into_iter()
         .flatten()

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A control group of this name below that of the supervisor, made if it can be.
-pub(super) fn create(name: &str) -> Option<PathBuf> {
+pub fn create(name: &str) -> Option<PathBuf> {
     let group = own()?.join(format!("sprag-{name}"));
     // It may be there already, from an earlier start.
     let _ = fs::create_dir(&group);
@@ -15,29 +15,29 @@ pub(super) fn create(name: &str) -> Option<PathBuf> {
 }
 
 /// The file that takes whoever writes itself into it.
-pub(super) fn door(group: &Path) -> PathBuf {
+pub fn door(group: &Path) -> PathBuf {
     group.join("cgroup.procs")
 }
 
 /// Puts a process into it, where it has not gone in by itself. Whether that went well.
-pub(super) fn enter(group: &Path, pid: i32) -> bool {
+pub fn enter(group: &Path, pid: i32) -> bool {
     fs::write(door(group), pid.to_string()).is_ok()
 }
 
 /// The processes in it.
-pub(super) fn members(group: &Path) -> Vec<i32> {
+pub fn members(group: &Path) -> Vec<i32> {
     let text = fs::read_to_string(door(group)).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Kills everything in it, at once.
-pub(super) fn kill(group: &Path) {
+pub fn kill(group: &Path) {
     // One that is gone has nobody left.
     let _ = fs::write(group.join("cgroup.kill"), "1");
 }
 
 /// Takes it away once it is empty.
-pub(super) fn remove(group: &Path) {
+pub fn remove(group: &Path) {
     let _ = fs::remove_dir(group);
 }
 

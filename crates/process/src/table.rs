@@ -20,17 +20,20 @@ pub struct Identity {
 
 /// A line of the process table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Status {
-    pub(super) identity: Identity,
-    pub(super) parent: i32,
-    pub(super) group: i32,
+pub struct Status {
+    /// Which process.
+    pub identity: Identity,
+    /// The id of its parent.
+    pub parent: i32,
+    /// The id of its group.
+    pub group: i32,
     /// It has ended and only waits for its parent to look.
-    pub(super) ended: bool,
+    pub ended: bool,
 }
 
 impl Status {
     /// Reads the status of one process.
-    pub(super) fn read(pid: i32) -> Option<Self> {
+    pub fn read(pid: i32) -> Option<Self> {
         Self::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -58,7 +61,7 @@ impl Identity {
     }
 
     /// Signals the process, and no other that may have its id by now.
-    pub(super) fn signal(self, signal: Signal) {
+    pub fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
             return;
@@ -72,7 +75,7 @@ impl Identity {
 }
 
 /// Every process there is.
-pub(super) fn table() -> Vec<Status> {
+pub fn table() -> Vec<Status> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -82,11 +85,17 @@ pub(super) fn table() -> Vec<Status> {
         .collect()
 }
 
-/// The value of a variable in the environment that the process started with.
-pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
+/// The environment that the process started with, as the kernel shows it: entries that end with a NUL.
+pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
     let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
     let mut environment = Vec::new();
     file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).ok()?;
+    Some(environment)
+}
+
+/// The value of a variable in the environment that the process started with.
+pub fn variable(pid: i32, name: &str) -> Option<String> {
+    let environment = environment(pid)?;
     let entry = environment
         .split(|&byte| byte == 0)
         .find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
@@ -94,7 +103,7 @@ pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
 }
 
 /// Differs from one start of the machine to the next.
-pub(super) fn boot_id() -> Option<String> {
+pub fn boot_id() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned())
 }

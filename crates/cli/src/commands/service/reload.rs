@@ -1,0 +1,35 @@
+//! `sprag service reload`.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::Supervisor;
+use crate::failure::Exit;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    supervisor: Supervisor,
+}
+
+/// Has the file read again. A file that is not valid changes nothing.
+pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    let client = arguments.supervisor.client()?;
+    let document = client.post(&["workers", "reload"]).send().await?;
+    output.show(&document, text)?;
+    Ok(Exit::Done)
+}
+
+fn text(reloaded: &Value) -> String {
+    let mut text = String::new();
+    for word in ["added", "changed", "removed"] {
+        for path in reloaded[word].as_array().into_iter().flatten() {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{word} {}", path.as_str().unwrap_or_default());
+        }
+    }
+    let _ = writeln!(text, "unchanged: {}", reloaded["unchanged"]);
+    text
+}

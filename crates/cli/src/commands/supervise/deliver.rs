@@ -1,0 +1,60 @@
+//! An engine of a supervisor's own, for its alerts alone: what it could not deliver is delivered after a restart.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sprag_core::clock::{Clock, System};
+use sprag_engine::Engine;
+use sprag_runners::Registry;
+use sprag_runners::secrets::Secrets;
+
+use super::alarms::Alarms;
+use crate::commands::machine::Known;
+use crate::commands::up::{self, Parts};
+use crate::config::{CompiledAlert, Environment, Given, Settings, StoreAddress, compile_alerts};
+use crate::failure::Failure;
+
+/// What an engine for alerts needs.
+pub(super) struct Delivery {
+    alerts: Vec<CompiledAlert>,
+    parts: Parts,
+}
+
+impl Delivery {
+    /// Reads the configuration; none where no alert is about services.
+    pub(super) fn prepare(config: Option<&Path>, state: &Path) -> anyhow::Result<Option<Self>> {
+        let given = Given {
+            config,
+            ..Given::default()
+        };
+        let settings = Settings::load(&given, &Environment::process())?;
+        if settings.alerts.iter().all(|entry| !entry.is_about_services()) {
+            return Ok(None);
+        }
+        let folder = state.with_extension("d");
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Failure::new(format!("`{}` cannot be used: {error}", folder.display())))?;
+        let store = up::open_store(&StoreAddress::Sqlite(folder.join("alerts.db")))?;
+        let clock = Arc::new(System::start(store.latest));
+        let time: Arc<dyn Clock> = clock.clone();
+        let secrets = Arc::new(Secrets::from_options(&settings.secrets, &time)?);
+        let registry = Registry::standard(&settings.runners, time, Arc::clone(&secrets))?;
+        let alerts = compile_alerts(&settings.alerts, &Known(registry.clone()))?;
+        let mut options = settings.engine;
+        options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
+        let parts = Parts {
+            store,
+            clock,
+            registry,
+            secrets,
+            options,
+        };
+        Ok(Some(Self { alerts, parts }))
+    }
+
+    /// Starts the engine on this runtime.
+    pub(super) fn start(self) -> Result<(Alarms, Engine), Failure> {
+        let engine = up::start_engine(self.parts)?;
+        Ok((Alarms::new(self.alerts, engine.handle()), engine))
+    }
+}

@@ -1,0 +1,81 @@
+//! Supervised services.
+
+use super::{Answer, Operation, page_of, reference, text, whole};
+use crate::problem::Code;
+
+/// The group.
+pub(crate) const RESOURCE: &str = "workers";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary).refuses([Code::SupervisionOff, Code::SupervisorStopped])
+}
+
+/// An operation on one worker.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path(
+            "path",
+            text(),
+            "The worker: `parent/child` as one segment, `parent%2Fchild`.",
+        )
+        .refuses([Code::WorkerUnknown])
+}
+
+/// A person's word to a worker.
+fn word(id: &'static str, summary: &'static str) -> Operation {
+    one(id, summary)
+        .answers(Answer::json(200, "The worker as it is now.", reference("Worker")))
+        .once()
+        .refuses([Code::WorkerLeaving])
+}
+
+pub(crate) fn list() -> Operation {
+    operation("listWorkers", "All workers, parents before their children").answers(Answer::json(
+        200,
+        "The workers.",
+        page_of("Worker"),
+    ))
+}
+
+pub(crate) fn deltas() -> Operation {
+    operation("listWorkerDeltas", "What changed since a cursor, or everything")
+        .query("after", text(), "`cursor` of the answer before; none to begin with.")
+        .answers(Answer::json(200, "What changed.", reference("WorkerDeltas")))
+}
+
+pub(crate) fn explain() -> Operation {
+    one("explainWorker", "Why a worker is where it is, and what happens next").answers(Answer::json(
+        200,
+        "What holds it.",
+        reference("WorkerExplanation"),
+    ))
+}
+
+pub(crate) fn logs() -> Operation {
+    one("showWorkerLogs", "What a worker wrote")
+        .query("lines", whole(0), "The last so many lines.")
+        .query("after", whole(0), "What was written after this `offset`.")
+        .answers(Answer::json(200, "A part of its log.", reference("WorkerLog")))
+}
+
+pub(crate) fn start() -> Operation {
+    word("startWorker", "Have a worker run; what failed before is forgotten")
+}
+
+pub(crate) fn stop() -> Operation {
+    word("stopWorker", "Have a worker stop, and stay stopped")
+}
+
+pub(crate) fn restart() -> Operation {
+    word(
+        "restartWorker",
+        "Stop a worker and start it again; what failed before is forgotten",
+    )
+}
+
+pub(crate) fn reload() -> Operation {
+    operation("reloadWorkers", "Read the file of services again")
+        .answers(Answer::json(200, "What is different.", reference("WorkersReloaded")))
+        .once()
+        .refuses([Code::ServicesInvalid])
+}

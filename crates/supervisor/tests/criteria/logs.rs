@@ -1,0 +1,142 @@
+//! What is said while it happens: one line each, no more.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use sprag_supervisor::testing::World;
+
+use crate::shared::{puppet, theatre};
+
+/// Keeps the words of all events of the thread it is set for.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+struct Words<'a>(&'a mut String);
+
+impl Visit for Words<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            *self.0 = format!("{value:?}");
+        }
+    }
+}
+
+impl Subscriber for Heard {
+    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut words = String::new();
+        event.record(&mut Words(&mut words));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+    }
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+impl Heard {
+    fn count(&self, words: &str) -> usize {
+        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.iter().filter(|line| line.as_str() == words).count()
+    }
+}
+
+fn listening(act: impl FnOnce()) -> Heard {
+    let heard = Heard::default();
+    tracing::subscriber::with_default(heard.clone(), act);
+    heard
+}
+
+// 44.
+#[test]
+fn a_tree_without_workers_says_so_once() {
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.world.run_for(10_000);
+        assert!(theatre.world.is_empty());
+    });
+    assert_eq!(heard.count("no workers are declared"), 1);
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.declare(vec![puppet("a")]);
+        theatre.up();
+        theatre.declare(vec![]);
+        theatre.world.run_for(30_000);
+        assert!(theatre.world.is_empty());
+    });
+    assert_eq!(
+        heard.count("no workers are declared"),
+        1,
+        "again when the last one left"
+    );
+}
+
+// 50, 51, D1, D2.
+#[test]
+fn rests_double_the_fourth_detection_warns_and_the_fifth_escalates() {
+    let mut rests = Vec::new();
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.service();
+        theatre.breaks("service/pipeline");
+        for _ in 1..=4 {
+            theatre.until_circuit("service/pipeline", "resting");
+            let rested = |world: &World| world.status("service/pipeline").unwrap().circuit != "resting";
+            rests.push(theatre.world.run_until(60_000, rested).unwrap());
+        }
+        theatre.until_circuit("service/pipeline", "escalated");
+        theatre.world.run_for(60_000);
+    });
+    for (rest, wanted) in rests.iter().zip([1_000, 2_000, 4_000, 8_000]) {
+        // It is looked at again with the next look that is new.
+        assert!((wanted..=wanted + 1_200).contains(rest), "{rests:?}");
+    }
+    for (words, times) in [
+        ("detected: the circuit opens", 1),
+        ("restarting", 4),
+        ("restarted", 4),
+        ("resting", 4),
+        ("the next detection escalates", 1),
+        ("escalated", 1),
+        ("closed", 0),
+    ] {
+        assert_eq!(heard.count(words), times, "{words}");
+    }
+}
+
+#[test]
+fn a_circuit_that_closes_says_so_once() {
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.service();
+        theatre.breaks("service/pipeline");
+        theatre.until_circuit("service/pipeline", "restarting");
+        theatre.mends("service/pipeline");
+        theatre.until_circuit("service/pipeline", "closed");
+        theatre.world.run_for(60_000);
+    });
+    for words in [
+        "detected: the circuit opens",
+        "restarting",
+        "restarted",
+        "resting",
+        "closed",
+    ] {
+        assert_eq!(heard.count(words), 1, "{words}");
+    }
+}

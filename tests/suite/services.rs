@@ -1,0 +1,207 @@
+//! Services and the people around them: alerts through the runners, a file that changes, what is forgotten.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sprag_tests::{Product, Reload, Reply, Site, Supervised, Visit, wait};
+
+/// A guard against hanging, far beyond what anything here takes.
+const GUARD: Duration = Duration::from_secs(90);
+
+/// A service that is well while a file of that name is there.
+fn watched() -> &'static str {
+    "services:
+  odd: { command: [sh, -c, 'exec sleep 1000'], stop: { grace: 1s },
+         observe: { exec: [sh, -c, 'test -e well && echo \"{\\\"n\\\": 1}\" || echo \"{\\\"n\\\": 0}\"'] } }
+rules:
+  - { name: never-none, when: { '==': [ { var: odd.observed.n }, 0 ] }, for: 1s, restart: odd }
+"
+}
+
+/// What a pager was told, in order: each message's status, trouble and worker.
+fn told(site: &Site) -> Vec<(String, String, String)> {
+    let read = |visit: &Visit| {
+        let body: Value = serde_json::from_slice(&visit.body).unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (
+            text(&body["status"]),
+            text(&body["details"]["trouble"]),
+            text(&body["details"]["worker"]),
+        )
+    };
+    site.visits().iter().map(read).collect()
+}
+
+fn line(status: &str, trouble: &str, worker: &str) -> (String, String, String) {
+    (status.to_owned(), trouble.to_owned(), worker.to_owned())
+}
+
+/// Alerts of this kind go to the site, which fails the first call.
+fn configure(folder: &Path, site: &Site, troubles: &[&str]) {
+    let text = format!(
+        "[outbound]\nallow = [\"127.0.0.0/8\"]\n[[alerts]]\nname = \"pager\"\nsupervision = {}\n\
+         action = {{ type = \"webhook\", config = {{ url = \"{}\" }}, retryPolicy = {{ baseDelay = \"100ms\" }} }}\n",
+        json!(troubles),
+        site.url("/page"),
+    );
+    std::fs::write(folder.join("sprag.toml"), text).unwrap();
+}
+
+/// Answers everything but the first call, so that only an action that is tried again arrives.
+fn pager() -> Site {
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    Site::start(move |_| {
+        let call = calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Reply::json(if call == 0 { 503 } else { 200 }, &json!({}))
+    })
+}
+
+#[test]
+fn a_circuit_that_opens_is_told_once_and_so_is_its_closing() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = pager();
+    configure(folder.path(), &site, &["circuit-open"]);
+    let mut supervised = Supervised::start(folder.path(), watched());
+    wait::until("the circuit to be told", GUARD, || {
+        (told(&site).len() >= 2).then_some(())
+    });
+    std::fs::write(folder.path().join("well"), "").unwrap();
+    wait::until("its end to be told", GUARD, || (told(&site).len() >= 3).then_some(()));
+    assert!(supervised.terminate(GUARD).success());
+    let raised = line("raised", "circuit-open", "odd");
+    let resolved = line("resolved", "circuit-open", "odd");
+    // The first call failed and was tried again: an action like any other.
+    assert_eq!(told(&site), [raised.clone(), raised, resolved]);
+    let ids: Vec<Value> = site
+        .visits()
+        .iter()
+        .map(|visit| serde_json::from_slice::<Value>(&visit.body).unwrap()["details"]["id"].clone())
+        .collect();
+    assert!(ids.iter().all(|id| *id == ids[0]), "one occurrence: {ids:?}");
+}
+
+#[test]
+fn a_server_tells_of_its_services_and_a_kill_in_between_tells_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = pager();
+    configure(folder.path(), &site, &["failed"]);
+    let services = folder.path().join("services.yaml");
+    std::fs::write(
+        &services,
+        "services: { weak: { command: [sh, -c, 'exit 3'], restart: never } }\n",
+    )
+    .unwrap();
+    let product = Product::start_supervising(folder.path(), &services, &[]);
+    wait::until("the failure to be told", GUARD, || {
+        (told(&site).len() >= 2).then_some(())
+    });
+    let alerts = product.client().get("/v1/executions?machine=alert_pager").unwrap();
+    assert_eq!(alerts.body["data"].as_array().map(Vec::len), Some(1), "{alerts:?}");
+    product.kill();
+    let product = Product::start_supervising(folder.path(), &services, &[]);
+    wait::until("it to be failed again", GUARD, || {
+        let list = product.client().get("/v1/workers").ok()?;
+        (list.body["data"][0]["state"] == "failed").then_some(())
+    });
+    // A person mends it: the file says otherwise, and the trouble is over.
+    std::fs::write(
+        &services,
+        "services: { weak: { command: [sleep, '1000'], stop: { grace: 1s } } }\n",
+    )
+    .unwrap();
+    let reloaded = product.client().post("/v1/workers/reload", &Value::Null).unwrap();
+    assert_eq!(reloaded.body["changed"], json!(["weak"]), "{reloaded:?}");
+    wait::until("its end to be told", GUARD, || (told(&site).len() >= 3).then_some(()));
+    assert!(product.terminate(GUARD).success());
+    let raised = line("raised", "failed", "weak");
+    assert_eq!(
+        told(&site),
+        [raised.clone(), raised, line("resolved", "failed", "weak")]
+    );
+}
+
+fn sleeping(names: &[(&str, u32)]) -> String {
+    let line = |(name, seconds): &(&str, u32)| {
+        format!("  {name}: {{ command: [sleep, '{seconds}'], stop: {{ grace: 1s }} }}\n")
+    };
+    format!("services:\n{}", names.iter().map(line).collect::<String>())
+}
+
+fn pid(supervised: &Supervised, path: &str) -> Value {
+    supervised.until(path, "running", GUARD)["pid"].clone()
+}
+
+#[test]
+fn a_file_that_changed_is_followed_and_what_did_not_change_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut supervised = Supervised::start(
+        folder.path(),
+        &sleeping(&[("same", 1000), ("other", 1000), ("gone", 1000)]),
+    );
+    let (same, other, _) = (
+        pid(&supervised, "same"),
+        pid(&supervised, "other"),
+        pid(&supervised, "gone"),
+    );
+    let second = sleeping(&[("same", 1000), ("other", 2000), ("new", 1000)]);
+    let reloaded = supervised.rewrite(&second, Reload::Asked).unwrap();
+    assert_eq!(
+        reloaded,
+        json!({"added": ["new"], "changed": ["other"], "removed": ["gone"], "unchanged": 1})
+    );
+    pid(&supervised, "new");
+    wait::until("the one that changed to be another process", GUARD, || {
+        let now = supervised.service("other");
+        (now["state"] == "running" && now["pid"] != other).then_some(())
+    });
+    wait::until("the one that is gone to go", GUARD, || {
+        (supervised.list().len() == 3).then_some(())
+    });
+    assert_eq!(pid(&supervised, "same"), same);
+    assert_eq!(supervised.processes().len(), 3, "{:?}", supervised.processes());
+
+    // What is not valid changes nothing.
+    let refused = supervised
+        .rewrite("services: { same: { comand: [sleep] } }\n", Reload::Asked)
+        .unwrap();
+    assert_eq!(refused["code"], "services-invalid");
+    assert!(
+        refused["errors"].to_string().contains("did you mean `command`?"),
+        "{refused}"
+    );
+    assert_eq!(supervised.list().len(), 3);
+
+    supervised.rewrite(&sleeping(&[("same", 1000)]), Reload::Signalled);
+    wait::until("the signal to be followed", GUARD, || {
+        (supervised.list().len() == 1).then_some(())
+    });
+    assert_eq!(pid(&supervised, "same"), same);
+    assert!(supervised.terminate(GUARD).success());
+    assert!(supervised.processes().is_empty(), "{:?}", supervised.processes());
+}
+
+#[test]
+fn what_left_the_file_while_nobody_looked_is_ended_and_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Supervised::start(folder.path(), &sleeping(&[("same", 1000), ("gone", 1000)]));
+    let same = pid(&first, "same");
+    pid(&first, "gone");
+    wait::until("both to be remembered", GUARD, || {
+        let all = first.client().get("/v1/workers/deltas").ok()?;
+        (all.body["everything"].as_array()?.len() == 2).then_some(())
+    });
+    first.kill();
+    let mut second = Supervised::start(folder.path(), &sleeping(&[("same", 1000)]));
+    assert_eq!(pid(&second, "same"), same);
+    let all = second.client().get("/v1/workers/deltas").unwrap();
+    let known: Vec<&Value> = all.body["everything"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["worker"])
+        .collect();
+    assert_eq!(known, ["same"]);
+    assert_eq!(second.processes().len(), 1, "{:?}", second.processes());
+    assert!(second.terminate(GUARD).success());
+}
