@@ -37,7 +37,13 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("sprag-tests", &["sprag-core"]),
     (
         "sprag-bench",
-        &["sprag-core", "sprag-store", "sprag-engine", "sprag-runners"],
+        &[
+            "sprag-core",
+            "sprag-store",
+            "sprag-engine",
+            "sprag-runners",
+            "sprag-tests",
+        ],
     ),
     ("sprag-embedding", &["sprag-core", "sprag-store", "sprag-engine"]),
     ("sprag-pipeline", &[]),
