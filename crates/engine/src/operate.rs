@@ -120,9 +120,7 @@ impl Handle {
         match task.await {
             Ok(Ok(file)) => Ok(file),
             Ok(Err(error @ Error::Full)) => Err(Refusal::new(Code::StoreFull, error.to_string())),
-            Ok(Err(error @ Error::Unsupported { .. })) => {
-                Err(Refusal::new(Code::BackupUnsupported, error.to_string()))
-            }
+            Ok(Err(error @ Error::Unsupported { .. })) => Err(Refusal::new(Code::BackupUnsupported, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
             Err(_) => Err(Refusal::new(Code::StoreFailed, "a backup did not come back")),
         }

@@ -256,5 +256,8 @@ async fn a_store_that_is_no_file_says_that_it_cannot() {
     let world = World::before(engine, Plan::default(), tempfile::tempdir().unwrap()).await;
     let problem = world.command("/v1/system/backup").await.problem("backup-unsupported");
     assert_eq!(problem["status"], 409);
-    assert!(problem["detail"].as_str().unwrap().contains("use one that is a file"), "{problem}");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("use one that is a file"),
+        "{problem}"
+    );
 }
