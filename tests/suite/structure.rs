@@ -44,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "sprag-engine",
             "sprag-runners",
             "sprag-supervisor",
+            "sprag-tests",
         ],
     ),
     ("sprag-embedding", &["sprag-core", "sprag-store", "sprag-engine"]),

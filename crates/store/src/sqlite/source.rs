@@ -55,8 +55,8 @@ impl Source {
         let path = locate(path)?;
         let lock = Lock::take(&path)?;
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-        let look = Connection::open_with_flags(&path, flags);
-        let is_ours = look.and_then(|connection| migrations::is_ours(&connection));
+        let opened = Connection::open_with_flags(&path, flags);
+        let is_ours = opened.and_then(|connection| migrations::is_ours(&connection));
         if !is_ours.map_err(|problem| OpenError::from_sqlite(&path, problem))? {
             return Err(OpenError::ForeignDatabase { path }.into());
         }

@@ -86,9 +86,8 @@ impl TransferError {
             Self::Mismatch { .. } => "migration-mismatch",
             Self::Shape { .. } => "migration-failed",
             Self::Differs { .. } => "migration-differs",
-            Self::Reading(_) => "store-failed",
             Self::Writing(traits::Error::Away { .. }) => "store-away",
-            Self::Writing(_) => "store-failed",
+            Self::Reading(_) | Self::Writing(_) => "store-failed",
         }
     }
 }
