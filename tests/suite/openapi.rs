@@ -67,9 +67,12 @@ fn no_request_that_the_document_leads_to_gets_an_answer_that_it_does_not_have() 
         String::from_utf8_lossy(&run.stderr)
     );
     println!("{said}");
-    assert!(run.status.success(), "{}: see above", run.status);
     let after = product.client().get("/readyz").unwrap();
+    // It takes its services along, whatever was found.
+    let ended = product.terminate(GUARD);
+    assert!(run.status.success(), "{}: see above", run.status);
     assert_eq!(after.status, 200, "it still works: {after:?}");
+    assert!(ended.success(), "{ended}");
 }
 
 /// A machine whose executions wait, end, and leave a dead letter behind, so that lists and ids have something to show.

@@ -74,14 +74,8 @@ impl<W: Worker> fmt::Debug for Snapshot<W> {
 }
 
 /// The children of a worker, by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Children(Arc<[ChildView]>);
-
-impl Default for Children {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
 
 impl FromIterator<ChildView> for Children {
     fn from_iter<T: IntoIterator<Item = ChildView>>(children: T) -> Self {

@@ -157,13 +157,10 @@ impl Ledger {
 
 impl Known {
     fn of(subject: &str, found: &Trouble, now: Timestamp) -> Self {
-        let name: String = digest(subject.as_bytes())
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = digest(subject.as_bytes());
+        let name = u64::from_be_bytes(digest.first_chunk().copied().unwrap_or_default());
         Self {
-            id: format!("{}-{name}-{}", found.kind.name(), now.as_millis()),
+            id: format!("{}-{name:016x}-{}", found.kind.name(), now.as_millis()),
             kind: found.kind,
             worker: found.worker.as_ref().to_owned(),
             rule: found.rule.clone(),
