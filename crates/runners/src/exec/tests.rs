@@ -406,7 +406,8 @@ async fn survivors_of_a_crash_are_found_by_their_marker() {
     until(|| !marked(&marker).is_empty()).await;
     reap(json!({"marker": marker})).await;
     assert_eq!(marked(&marker), Vec::<String>::new());
-    child.wait().unwrap();
+    // Whoever ends a tree lays its dead to rest; this one is a child of the test, which may come second.
+    let _ = child.wait();
 }
 
 #[tokio::test]
