@@ -166,9 +166,12 @@ fn outcomes_and_retries(rig: &mut Rig) {
     assert!(program.terminate(GUARD).success(), "it ends when it is asked to");
 }
 
-/// A client that dies loses its lease, and another one performs the action.
-fn killed(rig: &mut Rig) {
+/// A client that dies loses its lease, and another one performs the action; that one lives on.
+fn killed(rig: &mut Rig) -> Program {
     let program = rig.program();
+    // What is asked next could be handed to the client before, as long as the server has not seen that it left.
+    let (id, _) = rig.begin("plain-before");
+    rig.until(&id, "succeeded");
     let (id, folder) = rig.begin("killed");
     mark(&folder, "begun");
     let running = rig.until(&id, "running");
@@ -183,11 +186,11 @@ fn killed(rig: &mut Rig) {
     let error = &done["attempts"][0]["error"];
     assert_eq!(error["type"], "timeout");
     assert!(error["message"].as_str().unwrap().contains("lease lost"), "{error}");
+    other
 }
 
 /// A server that dies and comes back disturbs nobody who works meanwhile.
-fn restarted(rig: &mut Rig) {
-    let program = rig.program();
+fn restarted(rig: &mut Rig, program: &Program) {
     let (id, folder) = rig.begin("restarted");
     mark(&folder, "begun");
     let before = rig.until(&id, "running");
@@ -225,8 +228,8 @@ fn no_secret_is_kept(rig: &Rig) {
 fn everything(language: Language) {
     let Some(mut rig) = Rig::start(language) else { return };
     outcomes_and_retries(&mut rig);
-    killed(&mut rig);
-    restarted(&mut rig);
+    let program = killed(&mut rig);
+    restarted(&mut rig, &program);
     no_secret_is_kept(&rig);
 }
 
