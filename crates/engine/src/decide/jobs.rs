@@ -1,7 +1,7 @@
 //! Bulk jobs: make one, hold it, end it, and take its steps.
 
 use sprag_core::action::{Action, Status};
-use sprag_core::ids::{ActionId, JobId};
+use sprag_core::ids::{ActionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 use sprag_store::{Error, Mutation};
@@ -39,8 +39,8 @@ impl Lane {
             let detail = format!("{JOBS_OPEN_MAX} jobs are open already; wait for one to end, or cancel one");
             return Err(Refusal::new(Code::JobsFull, detail));
         }
-        let slot = self.mint.slot();
-        let job = Job::new(self.mint.job(slot), self.now, retry);
+        // Jobs live in the control shard, which the first slot belongs to.
+        let job = Job::new(self.mint.job(Slot::default()), self.now, retry);
         Ok(self.put_job(job))
     }
 
