@@ -460,6 +460,8 @@ codes! {
     Overloaded = "overloaded", 503;
     /// The engine is going down.
     ShuttingDown = "shutting-down", 503;
+    /// Another node decides on it now, or none for a moment.
+    ShardMoved = "shard-moved", 503;
     /// The disk is full.
     StoreFull = "store-full", 503;
     /// The store is read-only.

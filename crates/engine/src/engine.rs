@@ -17,7 +17,7 @@ use crate::command::Command;
 use crate::grants::Masks;
 use crate::handle::{Handle, HandleParts};
 use crate::inbox::{Inbox, Wake};
-use crate::lane::{Change, Fatal, Lane, Parts, Publish};
+use crate::lane::{Change, Fatal, Lane, Parts, Publish, Tenure};
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, Options};
 use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
@@ -145,6 +145,7 @@ impl Builder {
             publish: publisher(changes.clone()),
             options: options.clone(),
             metrics: Arc::clone(&metrics),
+            tenure: Tenure::Whole,
         })?;
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
         let (ended_sender, ended) = watch::channel(None);

@@ -77,8 +77,8 @@ impl Hands for SimulatedHands {
         self.world.lock().cancel(self.life, attempt);
     }
 
-    fn abandon(&mut self, attempt: AttemptRef) {
-        self.trace.line(format_args!("  abandon {}", attempt.attempt));
+    fn abandon(&mut self, attempt: AttemptId) {
+        self.trace.line(format_args!("  abandon {attempt}"));
         self.world.lock().abandon(attempt);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use sprag_engine::command::{Command, Reply};
-use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::lane::{Lane, Parts, Tenure};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
@@ -52,6 +52,7 @@ impl Simulation {
             publish: Box::new(|_| {}),
             options: self.options.clone(),
             metrics: Arc::default(),
+            tenure: Tenure::Whole,
         });
         self.trace.line(format_args!(
             "{} process {life} opens: {}",

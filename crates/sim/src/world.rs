@@ -458,13 +458,13 @@ impl World {
     }
 
     /// The attempt's outcome no longer matters; what left may still arrive.
-    pub(crate) fn abandon(&mut self, attempt: AttemptRef) {
+    pub(crate) fn abandon(&mut self, attempt: AttemptId) {
         let is_outside = |known: &UnderWay| known.life == OUTSIDE;
-        if self.under_way.get(&attempt.attempt).is_some_and(is_outside) {
+        if self.under_way.get(&attempt).is_some_and(is_outside) {
             // A program goes on until it is told.
             return;
         }
-        self.drop_attempt(attempt.attempt, 0);
+        self.drop_attempt(attempt, 0);
     }
 
     /// The process dies: its attempts end where they are. What left may still arrive; an outcome may still be heard.

@@ -224,7 +224,7 @@ impl Lane {
             self.adopt_lease(&action, attempt, lease.renewed(self.now));
             return Ok(());
         }
-        action.body.crashes = after_crash(action.body.crashes, self.after_short_life);
+        action.body.crashes = after_crash(action.body.crashes, self.owned.after_short_life(id.slot()));
         self.dispatcher.adopt(attempt, &action, self.now);
         let at = AttemptRef {
             attempt,

@@ -108,7 +108,7 @@ impl Lane {
             self.control.next_sweep();
         }
         // Actions may stand in no line; the mark says so to a process that starts before all of them joined theirs.
-        self.control.rejoining = Some(Rejoining { after: None });
+        self.control.rejoining = Some(Rejoining::from_the_start());
         self.batch
             .log
             .push(Mutation::PutFact(fact(FactKind::Mark, REJOIN, &())));

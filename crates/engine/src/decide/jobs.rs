@@ -4,12 +4,13 @@ use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
+use sprag_store::traits::shard_of;
 use sprag_store::{Error, Mutation};
 
 use super::start::NAME_BYTES_MAX;
 use crate::command::{Answer, Code, JobStep, Refusal, Reply, RetryDead};
 use crate::jobs::{CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
-use crate::lane::Lane;
+use crate::lane::{Lane, elsewhere};
 
 impl Lane {
     /// Makes a job that tries dead letters again.
@@ -162,12 +163,16 @@ impl Lane {
             return Ok(());
         }
         let was_dead = found.is_some_and(|action| action.status == Status::Dead);
-        let reply = self.retry_dead(&RetryDead {
-            action: letter,
-            config: job.body.config.clone(),
-            version: job.body.version,
-            patch: job.body.patch.clone(),
-        })?;
+        let reply = if self.owned.owns(letter.slot()) {
+            self.retry_dead(&RetryDead {
+                action: letter,
+                config: job.body.config.clone(),
+                version: job.body.version,
+                patch: job.body.patch.clone(),
+            })?
+        } else {
+            Err(elsewhere(shard_of(letter.slot(), self.owned.shards())))
+        };
         if let (Ok(_), Some(canary)) = (&reply, &mut job.body.canary) {
             canary.push(letter);
         }

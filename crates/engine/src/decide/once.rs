@@ -86,12 +86,16 @@ impl Lane {
         if self.now < self.expiry_due {
             return Ok(());
         }
-        let first = self.store.first_to_expire(self.fence.shard, EXPIRED_MAX)?;
-        let is_full = first.len() == EXPIRED_MAX;
+        let mut first = Vec::new();
+        for shard in self.owned.all() {
+            first.extend(self.store.first_to_expire(shard, EXPIRED_MAX)?);
+        }
+        let is_full = first.len() >= EXPIRED_MAX;
         let next = first
             .iter()
             .map(|(expiry, _)| *expiry)
-            .find(|expiry| *expiry > self.now);
+            .filter(|expiry| *expiry > self.now)
+            .min();
         let expired = first.into_iter().filter(|(expiry, _)| *expiry <= self.now);
         self.batch
             .log

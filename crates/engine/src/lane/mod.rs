@@ -9,12 +9,17 @@ mod jobs;
 mod leases;
 mod life;
 mod machines;
+mod owned;
 mod recovery;
+mod shards;
 mod tick;
 mod wants;
 
 pub use batch::Change;
 pub(crate) use batch::{Batch, Write};
 pub(crate) use machines::compile;
+pub use owned::Tenure;
+pub(crate) use shards::elsewhere;
+pub use shards::slot_of;
 pub(crate) use tick::damaged;
 pub use tick::{Fatal, Lane, Parts, Publish};

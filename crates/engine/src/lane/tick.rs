@@ -11,15 +11,17 @@ use sprag_core::clock::Clock;
 use sprag_core::ids::Mint;
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
+use sprag_store::home::CONTROL;
 use sprag_store::records::Life;
 use sprag_store::traits::Loaded;
-use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
+use sprag_store::{Error, Fence, LaneStore, Mutation, Wanted};
 
 use super::alerts::Armed;
 use super::batch::{Batch, Change};
 use super::cache::Cache;
 use super::jobs::Jobs;
 use super::machines::Machines;
+use super::owned::{Owned, Tenure};
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
 use crate::closings::Closings;
@@ -27,7 +29,7 @@ use crate::command::{Answer, Code, Command, Internal, Refusal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
 use crate::decide::EXPIRY_EVERY_MILLIS;
-use crate::dispatch::{Dispatcher, LINE_MAX};
+use crate::dispatch::Dispatcher;
 use crate::hands::Hands;
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, Options, SHORT_LIFE_MILLIS};
@@ -58,6 +60,8 @@ pub struct Parts {
     pub options: Options,
     /// Where it is counted what becomes durable.
     pub metrics: Arc<Metrics>,
+    /// Whether others write to the same store.
+    pub tenure: Tenure,
 }
 
 /// Called with the changes of a batch once they are durable.
@@ -67,12 +71,16 @@ pub type Publish = Box<dyn FnMut(&[Change]) + Send>;
 pub struct Lane {
     pub(crate) store: Box<dyn LaneStore>,
     pub(super) hands: Box<dyn Hands>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     entropy: Box<dyn FnMut() -> u64 + Send>,
     publish: Publish,
     pub(crate) options: Options,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) fence: Fence,
+    pub(crate) owned: Owned,
+    /// Until when its lease surely runs, in microseconds of the clock, where others share the store.
+    pub(super) in_touch_until: u64,
+    /// Shards that were given and could not be read.
+    pub(super) given_up: Vec<Fence>,
     pub(crate) now: Timestamp,
     pub(crate) mint: Mint,
     pub(crate) cache: Cache,
@@ -96,12 +104,11 @@ pub struct Lane {
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
     pub(crate) expiry_due: Timestamp,
-    /// Whether the process before this one lived only briefly.
-    pub(crate) after_short_life: bool,
 }
 
 impl Lane {
-    /// Takes ownership of the shard and gathers what an earlier process left: running attempts, lines, due times.
+    /// Takes ownership of the store, unless others share it, and gathers what an earlier process left: running attempts,
+    /// lines, due times.
     pub fn open(parts: Parts) -> Result<Self, Fatal> {
         let Parts {
             mut store,
@@ -111,10 +118,14 @@ impl Lane {
             publish,
             options,
             metrics,
+            tenure,
         } = parts;
-        let shard = ShardId(0);
         let last = store.last_life()?;
-        let fence = store.acquire(shard)?;
+        let after_short_life = last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS);
+        let mut owned = Owned::none(tenure);
+        if tenure == Tenure::Whole {
+            owned.add(store.acquire(CONTROL)?, after_short_life);
+        }
         let now = clock.now();
         let mut lane = Self {
             store,
@@ -126,7 +137,7 @@ impl Lane {
             cache: Cache::new(CACHE_MAX),
             machines: Machines::default(),
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits, now),
-            timers: Timers::new(),
+            timers: Timers::new(owned.shards(), owned.all()),
             control: Control::default(),
             jobs: Jobs::new(),
             alerts: Vec::new(),
@@ -138,21 +149,22 @@ impl Lane {
             store_rests_until: None,
             options,
             metrics,
-            fence,
+            owned,
+            in_touch_until: 0,
+            given_up: Vec::new(),
             now,
             started_at: now,
             life_written_at: now,
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
-            after_short_life: last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS),
         };
-        lane.store.commit(
-            &[lane.fence],
-            &[Mutation::PutLife(Life {
-                started_at: now,
-                seen_at: now,
-            })],
-        )?;
-        lane.arm_alerts()?;
+        let life = [Mutation::PutLife(Life {
+            started_at: now,
+            seen_at: now,
+        })];
+        lane.store.commit(&lane.owned.fences(&life), &life)?;
+        if lane.owned.owns_control() {
+            lane.arm_alerts()?;
+        }
         lane.gather()?;
         Ok(lane)
     }
@@ -171,6 +183,7 @@ impl Lane {
             self.dispatcher.next_wake(),
             self.next_chore(),
             Some(self.expiry_due),
+            self.next_let_go(),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
     }
@@ -195,6 +208,7 @@ impl Lane {
         self.now = self.now.max(self.clock.now());
         self.mint = Mint::new(self.now, (self.entropy)());
         let commands = self.gather_batch(commands)?;
+        let commands = self.turn_away(commands);
         match self.decide_all(&commands) {
             Ok(replies) => self.commit(commands, replies),
             Err(error) => self.fail(commands, error),
@@ -207,7 +221,7 @@ impl Lane {
         if commands.is_empty() && self.store_rests_until.is_some_and(|until| self.now < until) {
             return Ok(commands);
         }
-        self.timers.refill(self.store.as_mut(), self.fence.shard, self.now)?;
+        self.timers.refill(self.store.as_mut(), self.now)?;
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
         }
@@ -238,7 +252,7 @@ impl Lane {
     fn refill(&mut self, line: &str) -> Result<(), Error> {
         let mut after = None;
         loop {
-            let found = self.store.ready(self.fence.shard, line, after.as_ref(), LINE_MAX)?;
+            let found = self.ready(line, after.as_ref())?;
             after = found.last().map(|last| last.key);
             if !self.dispatcher.refill(line, found) {
                 return Ok(());
@@ -285,7 +299,7 @@ impl Lane {
     /// Starts what may start, in the same commit: once it is known what became of all that an earlier process left
     /// running, because some of that may have to run alone.
     pub(super) fn begin_ready(&mut self) -> Result<(), Error> {
-        if !self.lost.is_empty() {
+        if !self.lost.is_empty() || !self.is_in_touch() {
             return Ok(());
         }
         for _ in 0..BEGIN_MAX {
@@ -359,11 +373,12 @@ impl Lane {
         }
         if !mutations.is_empty() {
             let began = self.clock.micros();
-            match self.store.commit(&[self.fence], &mutations) {
+            match self.store.commit(&self.owned.fences(&mutations), &mutations) {
                 Ok(()) => self
                     .metrics
                     .committed(commands.len(), self.clock.micros().saturating_sub(began)),
                 Err(Error::Refused { detail }) if commands.len() > 1 => return self.one_by_one(commands, &detail),
+                Err(Error::FenceBroken { shard }) if !self.ends_by_fence() => return self.moved(shard, commands),
                 Err(error) => return self.fail(commands, error),
             }
         }
@@ -400,7 +415,7 @@ impl Lane {
         self.control.board.show(&self.control.switches);
         for job in batch.jobs {
             match job.lease {
-                None => self.hands.start(job),
+                None => self.start_job(job),
                 Some(_) => self.dispatcher.polls.grant(job),
             }
         }
@@ -409,7 +424,7 @@ impl Lane {
             self.hands.cancel(attempt);
         }
         for attempt in batch.abandons {
-            self.hands.abandon(attempt);
+            self.hands.abandon(attempt.attempt);
         }
         if !changes.is_empty() {
             (self.publish)(&changes);
@@ -434,7 +449,11 @@ impl Lane {
     }
 
     pub(super) fn one(&mut self, command: Command) -> Result<(), Fatal> {
-        let commands = vec![command];
+        self.again(vec![command])
+    }
+
+    /// Decides on commands whose batch was not written, on what is stored.
+    pub(super) fn again(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
         match self.decide_all(&commands) {
             Ok(replies) => self.commit(commands, replies),
             Err(error) => self.fail(commands, error),
@@ -474,10 +493,6 @@ impl Lane {
         self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
         self.forget()?;
         Ok(())
-    }
-
-    pub(super) fn shard(&self) -> ShardId {
-        self.fence.shard
     }
 
     pub(crate) fn hands(&self) -> &dyn Hands {
