@@ -10,6 +10,7 @@ use sprag_engine::view::ExecutionView;
 use sprag_engine::{Closing, Handle};
 use tokio::sync::{Semaphore, watch};
 
+use crate::forward::Forwarder;
 use crate::guard::Hosts;
 use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::problem::{Code, Problem};
@@ -29,6 +30,7 @@ pub(crate) struct App {
     pub(crate) streams: Arc<Streams>,
     pub(crate) metrics: Arc<HttpMetrics>,
     pub(crate) census: Arc<CensusTaker>,
+    pub(crate) forwarder: Forwarder,
 }
 
 /// What was set when the server began.
@@ -48,6 +50,7 @@ impl App {
             streams: Arc::new(Streams::new(settings.streams)),
             metrics: Arc::new(HttpMetrics::new(engine.now())),
             census: Arc::default(),
+            forwarder: Forwarder::new(),
             engine,
             settings: Arc::new(settings),
             closing,

@@ -206,7 +206,7 @@ impl Simulation {
         }
     }
 
-    fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
+    pub(crate) fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
         let mut commands = Vec::with_capacity(asks.len());
         let mut replies = Vec::new();
         for ask in asks {
@@ -273,7 +273,7 @@ impl Simulation {
         self.check_effects()
     }
 
-    fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
+    pub(crate) fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
         for (ask, mut receiver) in replies {
             match receiver.try_recv() {
                 Ok(reply) => self.take_reply(&ask, &reply)?,

@@ -61,6 +61,11 @@ impl Memory {
         MemoryNodes::new(self.clone(), clock)
     }
 
+    /// Whether a fence is that of the present owner.
+    pub fn holds(&self, fence: Fence) -> bool {
+        self.state().cluster.holds(fence)
+    }
+
     /// What `read` finds in one shard.
     fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(Part<'_>) -> Vec<T>) -> Vec<T> {
         let state = self.state();

@@ -62,7 +62,7 @@ impl Lane {
 
     fn rejoined(&mut self) {
         // Another switch may have been released meanwhile: then the walk begins anew, and its mark stays.
-        if self.control.rejoining.is_none() && self.owned.owns_control() {
+        if self.control.rejoining.is_none() && self.owned.is_whole() {
             self.batch.log.push(Mutation::DeleteFact {
                 kind: FactKind::Mark,
                 key: REJOIN.to_owned(),

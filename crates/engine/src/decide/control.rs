@@ -109,9 +109,12 @@ impl Lane {
         }
         // Actions may stand in no line; the mark says so to a process that starts before all of them joined theirs.
         self.control.rejoining = Some(Rejoining::from_the_start());
-        self.batch
-            .log
-            .push(Mutation::PutFact(fact(FactKind::Mark, REJOIN, &())));
+        // Where others share the store, whoever is given a shard looks anyway.
+        if self.owned.is_whole() {
+            self.batch
+                .log
+                .push(Mutation::PutFact(fact(FactKind::Mark, REJOIN, &())));
+        }
     }
 
     fn limit_views(&self) -> Vec<LimitView> {

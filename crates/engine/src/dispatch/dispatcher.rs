@@ -209,7 +209,7 @@ impl Dispatcher {
     pub(crate) fn choose(&mut self, mint: &mut Mint, switches: &Switches, now: Timestamp) -> Option<Chosen> {
         self.chosen_at = now;
         self.unpark_due(now);
-        if self.closed || !self.alone.is_empty() || switches.hold_everything(now) {
+        if self.closed || self.resting.is_held() || !self.alone.is_empty() || switches.hold_everything(now) {
             return None;
         }
         while let Some((_, name)) = self.eligible.pop_first() {

@@ -13,9 +13,16 @@ pub(super) struct Resting {
     /// How many there are in all, whoever owns them.
     of: u32,
     shards: Vec<ShardId>,
+    /// Nothing of any shard begins: the node is out of touch with its database.
+    all: bool,
 }
 
 impl Resting {
+    /// Whether nothing begins at all.
+    pub(super) fn is_held(&self) -> bool {
+        self.all
+    }
+
     /// Whether nothing of this slot begins.
     pub(super) fn has(&self, slot: Slot) -> bool {
         !self.shards.is_empty() && self.shards.contains(&shard_of(slot, self.of))
@@ -23,6 +30,11 @@ impl Resting {
 }
 
 impl Dispatcher {
+    /// Lets nothing begin for the moment, or lets it again.
+    pub(crate) fn hold(&mut self, is_held: bool) {
+        self.resting.all = is_held;
+    }
+
     /// Nothing of a shard begins from now on. What waits stays in the store.
     pub(crate) fn rest(&mut self, shard: ShardId, of: u32) {
         self.resting.of = of;

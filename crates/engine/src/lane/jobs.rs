@@ -99,9 +99,10 @@ impl Lane {
     /// Reads the jobs that an earlier process left.
     pub(super) fn gather_jobs(&mut self) -> Result<(), Error> {
         let mut jobs = Jobs::new();
-        let rows = match self.owned.owns_control() {
-            true => self.store.open_jobs(CONTROL)?,
-            false => Vec::new(),
+        let rows = if self.owned.owns_control() {
+            self.store.open_jobs(CONTROL)?
+        } else {
+            Vec::new()
         };
         for row in rows {
             jobs.open.insert(row.id, Job::from_row(row)?);

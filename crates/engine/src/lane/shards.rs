@@ -16,7 +16,7 @@ use sprag_store::{Error, Fence, ShardId};
 use super::tick::{Fatal, Lane};
 use crate::command::{Code, Command, Internal, Refusal, Request};
 use crate::control::Rejoining;
-use crate::hands::Job;
+use crate::hands::{Job, Task};
 use crate::member::Orders;
 use crate::options::SHORT_LIFE_MILLIS;
 
@@ -199,20 +199,14 @@ impl Lane {
         let was_owned = self.owned.has(shard);
         self.lose(&[shard]);
         let (theirs, rest): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_there);
-        self.refuse_all(theirs, || elsewhere(shard));
+        refuse_all(theirs, shard);
         self.forget()?;
         if !was_owned {
             // Something that was decided here belongs elsewhere, and is not known by its request. Nothing of it stands.
-            self.refuse_all(rest, || elsewhere(shard));
+            refuse_all(rest, shard);
             return Ok(());
         }
         self.again(rest)
-    }
-
-    fn refuse_all(&self, commands: Vec<Command>, refusal: impl Fn() -> Refusal) {
-        for reply in commands.into_iter().filter_map(|command| command.reply) {
-            let _ = reply.send(Err(refusal()));
-        }
     }
 
     /// Refuses what this lane may not decide on: what is of other shards, and everything while it may have lost its own.
@@ -230,8 +224,8 @@ impl Lane {
             };
             match command.reply {
                 Some(reply) if !is_ours => {
-                    let shard = slot.map_or(CONTROL, |slot| shard_of(slot, self.owned.shards()));
-                    let _ = reply.send(Err(elsewhere(shard)));
+                    let shard = slot.map(|slot| shard_of(slot, self.owned.shards()));
+                    let _ = reply.send(Err(shard.map_or_else(owns_nothing, elsewhere)));
                 }
                 Some(reply) if !is_open => {
                     let _ = reply.send(Err(out_of_touch()));
@@ -248,9 +242,10 @@ impl Lane {
         self.owned.is_whole() || self.clock.micros() < self.in_touch_until
     }
 
-    /// Starts an attempt that is durable, unless this node may have lost its shard meanwhile.
+    /// Starts an attempt that is durable, unless this node may have lost its shard meanwhile. To find out what became of an
+    /// earlier one is no effect; and that one may have had its own, so "not done" could not be said of it.
     pub(super) fn start_job(&mut self, job: Job) {
-        if self.is_in_touch() {
+        if job.task == Task::Settle || self.is_in_touch() {
             self.hands.start(job);
             return;
         }
@@ -274,13 +269,15 @@ pub fn slot_of(request: &Request, once: Option<Slot>) -> Option<Slot> {
     use crate::command::Target;
     use crate::control;
     Some(match request {
+        Request::Control(control::Request::Switches | control::Request::Limits)
+        | Request::Queue
+        | Request::Lease(_) => return None,
         Request::Apply(_)
+        | Request::Control(_)
         | Request::RetryAll(_)
         | Request::PauseJob(_)
         | Request::ResumeJob(_)
         | Request::CancelJob(_) => Slot::default(),
-        Request::Control(control::Request::Switches | control::Request::Limits) => return None,
-        Request::Control(_) => Slot::default(),
         Request::Start(start) => match &start.key {
             Some(key) => Slot::of_key(&start.machine, key),
             None => return once,
@@ -294,7 +291,6 @@ pub fn slot_of(request: &Request, once: Option<Slot>) -> Option<Slot> {
         Request::RetryNow(id) | Request::CancelAction(id) | Request::Archive(id) | Request::Explain(id) => id.slot(),
         Request::RetryDead(retry) => retry.action.slot(),
         Request::Heartbeat(attempt, _) | Request::Finish(attempt, _) | Request::LeasedConfig(attempt) => attempt.slot(),
-        Request::Queue | Request::Lease(_) => return None,
         Request::Internal(internal) => return slot_of_own(internal),
     })
 }
@@ -319,13 +315,30 @@ fn slot_of_own(internal: &Internal) -> Option<Slot> {
     })
 }
 
+fn refuse_all(commands: Vec<Command>, shard: ShardId) {
+    for reply in commands.into_iter().filter_map(|command| command.reply) {
+        let _ = reply.send(Err(elsewhere(shard)));
+    }
+}
+
 /// The refusal of what another node decides on.
 pub(crate) fn elsewhere(shard: ShardId) -> Refusal {
     let detail = format!(
         "shard {} is served by another node, or by none just now; try again in a moment",
         shard.0
     );
-    Refusal::new(Code::ShardMoved, detail)
+    Refusal {
+        elsewhere: Some(shard),
+        ..Refusal::new(Code::ShardMoved, detail)
+    }
+}
+
+/// The refusal of a start that could be anywhere, by a node that has no shard.
+fn owns_nothing() -> Refusal {
+    Refusal::new(
+        Code::ShardMoved,
+        "this node serves no shard just now; try again in a moment",
+    )
 }
 
 fn out_of_touch() -> Refusal {

@@ -299,9 +299,11 @@ impl Lane {
     /// Starts what may start, in the same commit: once it is known what became of all that an earlier process left
     /// running, because some of that may have to run alone.
     pub(super) fn begin_ready(&mut self) -> Result<(), Error> {
-        if !self.lost.is_empty() || !self.is_in_touch() {
+        if !self.lost.is_empty() {
             return Ok(());
         }
+        let is_in_touch = self.is_in_touch();
+        self.dispatcher.hold(!is_in_touch);
         for _ in 0..BEGIN_MAX {
             let Some(chosen) = self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now) else {
                 break;

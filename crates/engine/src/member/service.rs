@@ -7,13 +7,11 @@ use sprag_store::Fence;
 
 use super::{Member, Orders};
 
-/// What the lane tells its member.
+/// What the lane tells its member. A lane that has ended says nothing any more.
 #[derive(Debug)]
 pub(crate) enum Word {
     /// It let go of these.
     Released(Vec<Fence>),
-    /// It has ended.
-    Ended,
 }
 
 /// A member on a thread of its own.
@@ -56,7 +54,7 @@ impl Service {
                 true
             }
             Err(RecvTimeoutError::Timeout) => true,
-            Ok(Word::Ended) | Err(RecvTimeoutError::Disconnected) => false,
+            Err(RecvTimeoutError::Disconnected) => false,
         }
     }
 }

@@ -148,7 +148,9 @@ impl Crowd {
     }
 
     fn run_all(&mut self) {
-        (0..self.nodes.len()).for_each(|node| self.run(node));
+        for node in 0..self.nodes.len() {
+            self.run(node);
+        }
     }
 
     /// Time passes, with heartbeats of these nodes every second.

@@ -126,8 +126,9 @@ impl Cluster {
 
     fn leave(&mut self, node: NodeId) {
         self.nodes.remove(&node);
-        let owned = self.shards.iter_mut().filter(|shard| shard.owner == Some(node));
-        owned.for_each(|shard| shard.owner = None);
+        for shard in self.shards.iter_mut().filter(|shard| shard.owner == Some(node)) {
+            shard.owner = None;
+        }
     }
 }
 
@@ -160,7 +161,9 @@ impl Nodes for MemoryNodes {
 
     fn release(&mut self, node: NodeId, fences: &[Fence]) -> Result<(), Error> {
         let cluster = &mut self.memory.state().cluster;
-        fences.iter().for_each(|fence| cluster.release(node, *fence));
+        for fence in fences {
+            cluster.release(node, *fence);
+        }
         Ok(())
     }
 
