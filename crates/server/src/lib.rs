@@ -9,6 +9,7 @@ mod body;
 mod cursor;
 mod deadline;
 mod etag;
+mod forward;
 mod guard;
 mod handlers;
 mod metrics;

@@ -457,14 +457,14 @@ impl World {
         self.report_after(when, attempt, outcome);
     }
 
-    /// The attempt's outcome no longer matters; what left may still arrive.
-    pub(crate) fn abandon(&mut self, attempt: AttemptRef) {
-        let is_outside = |known: &UnderWay| known.life == OUTSIDE;
-        if self.under_way.get(&attempt.attempt).is_some_and(is_outside) {
-            // A program goes on until it is told.
+    /// The attempt's outcome no longer matters to a process; what left may still arrive.
+    pub(crate) fn abandon(&mut self, life: u64, attempt: AttemptId) {
+        let is_theirs = |known: &UnderWay| known.life != life;
+        if self.under_way.get(&attempt).is_some_and(is_theirs) {
+            // A program goes on until it is told, and so does another process, which nobody here reaches.
             return;
         }
-        self.drop_attempt(attempt.attempt, 0);
+        self.drop_attempt(attempt, 0);
     }
 
     /// The process dies: its attempts end where they are. What left may still arrive; an outcome may still be heard.

@@ -95,7 +95,7 @@ impl Lane {
     }
 
     /// Decides commands once more, from what is stored, if that can be known.
-    fn again(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+    pub(super) fn again(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
         if self.is_away {
             return self.still_away(commands);
         }
@@ -138,7 +138,7 @@ impl Lane {
             return Ok(());
         }
         decided.began = self.clock.micros();
-        let fences = vec![self.fence];
+        let fences = self.owned.fences(&mutations).into_owned();
         if self.goes_beside(&decided, &mutations) {
             self.store.send(fences, mutations)?;
             self.under_way = Some(Box::new(decided));
@@ -200,6 +200,10 @@ impl Lane {
             Err(Error::Refused { detail }) if decided.commands.len() > 1 => {
                 self.one_by_one(decided, &detail).map(|()| Landed::Undone)
             }
+            Err(Error::FenceBroken { shard }) if !self.ends_by_fence() => {
+                self.unlearn(&decided.batch);
+                self.moved(shard, decided.commands).map(|()| Landed::Undone)
+            }
             Err(error) => {
                 self.unlearn(&decided.batch);
                 self.fail(decided.commands, error).map(|()| Landed::Undone)
@@ -253,7 +257,7 @@ impl Lane {
         self.control.board.show(&self.control.switches);
         for job in batch.jobs {
             match job.lease {
-                None => self.hands.start(job),
+                None => self.start_job(job),
                 Some(_) => self.dispatcher.polls.grant(job),
             }
         }
@@ -262,7 +266,7 @@ impl Lane {
             self.hands.cancel(attempt);
         }
         for attempt in batch.abandons {
-            self.hands.abandon(attempt);
+            self.hands.abandon(attempt.attempt);
         }
         if !changes.is_empty() {
             (self.publish)(changes);

@@ -57,6 +57,7 @@ pages! {
     "reserved-type"
     "route-unknown"
     "secret-unavailable"
+    "shard-moved"
     "shutting-down"
     "signature-invalid"
     "simulation-too-large"

@@ -29,6 +29,7 @@ const ELSEWHERE: [(&str, &str); 31] = [
     ("not-ready", "edges"),
     ("overloaded", "faulty"),
     ("secret-unavailable", "hooks"),
+    ("shard-moved", "nodes"),
     ("shutting-down", "edges"),
     ("signature-invalid", "hooks"),
     ("simulation-too-large", "tools"),

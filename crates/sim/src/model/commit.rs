@@ -40,12 +40,13 @@ pub(super) struct Commit<'a> {
 impl Model {
     /// Reads an applied commit and checks everything that can be known about it.
     pub(crate) fn apply(&mut self, applied: &Applied, around: Circumstances<'_>) -> Checked {
-        ensure(applied.epoch == applied.present_epoch, Invariant::Fences, || {
+        ensure(applied.stale.is_empty(), Invariant::Fences, || {
             format!(
-                "epoch {} wrote while {} was the present one",
-                applied.epoch, applied.present_epoch
+                "a commit was accepted under {:?}, which another owner voided",
+                applied.stale
             )
         })?;
+        self.check_carried(applied)?;
         let mut commit = Commit {
             around,
             touched: BTreeSet::new(),
@@ -68,10 +69,21 @@ impl Model {
         // Actions come last: what triggers and cancels them is known by then.
         for mutation in &applied.mutations {
             if let Mutation::InsertAction(row) | Mutation::UpdateAction(row) = mutation {
+                self.serve(&applied.fences, row.execution.slot());
                 self.read_action(&mut commit, row, matches!(mutation, Mutation::InsertAction(_)))?;
             }
         }
         self.check_commit(&commit)
+    }
+
+    /// A commit carries the fence of every shard that it writes to.
+    fn check_carried(&self, applied: &Applied) -> Checked {
+        let carries = |shard| applied.fences.iter().any(|fence| fence.shard == shard);
+        let bare = |mutation: &&Mutation| mutation.home(self.shards).is_some_and(|shard| !carries(shard));
+        let bare = applied.mutations.iter().find(bare);
+        ensure(bare.is_none(), Invariant::Fences, || {
+            format!("{:?} carry no fence for {bare:?}", applied.fences)
+        })
     }
 
     fn read(&mut self, commit: &mut Commit<'_>, mutation: &Mutation) -> Checked {
