@@ -25,7 +25,7 @@ FEATURES := --features sprag/failpoints
 
 # Where Debian puts the server, and what of the whole-product tests runs on it once more.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := crash:: webhook:: timers:: once:: external:: failpoints:: streams::
+ON_POSTGRES := crash:: webhook:: timers::
 
 help:
 	@sed -n '2,6p' Makefile
@@ -97,7 +97,7 @@ binary:
 test: setup tools fmt clippy binary
 	$(TEST) --workspace $(FEATURES)
 	if ls $(POSTGRES) >/dev/null 2>&1; then \
-	  SPRAG_TEST_STORE=postgres $(TEST) -p sprag-tests --test suite -- $(ON_POSTGRES); fi
+	  SPRAG_TEST_STORE=postgres $(TEST) --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
 
 prove: setup

@@ -132,7 +132,7 @@ fn a_database_is_named_by_its_url_and_shown_without_its_password() {
     };
     let settings = settings("", &[], given("postgres://sprag:hidden@db.example/sprag")).unwrap();
     assert_eq!(settings.store.kind(), "postgres");
-    assert_eq!(settings.store.to_string(), "postgres://sprag@db.example/sprag");
+    assert_eq!(settings.store.to_string(), "postgres://sprag@db.example:5432/sprag");
     let problems = refused("", &[], given("postgres://db.example/sprag?sslmode=maybe"));
     assert!(problems[0].detail.contains("`maybe`"), "{problems:?}");
     assert!(problems[0].remedy.contains("docs/postgresql.md"), "{problems:?}");

@@ -57,8 +57,12 @@ fn what_can_be_configured_is_there_for_programs_too() {
 fn a_store_or_an_address_that_cannot_be_is_refused_before_anything_is_opened() {
     let place = Place::new();
     place
-        .run(&["up", "--store", "postgres://localhost/sprag"])
-        .fails(2, "PostgreSQL is not available yet");
+        .run(&["up", "--store", "mysql://localhost/sprag"])
+        .fails(2, "mysql://localhost/sprag");
+    // Nothing listens on the first port.
+    place
+        .run(&["up", "--store", "postgres://127.0.0.1:1/sprag"])
+        .fails(1, "`postgres://@127.0.0.1:1/sprag` cannot be reached");
     place
         .run(&["up", "--listen", "0.0.0.0:7400"])
         .fails(2, "not a loopback address");

@@ -11,6 +11,8 @@ use super::VALUE_BYTES_MIN;
 const MARK: &[u8] = "…".as_bytes();
 /// What may stand between the last byte that was kept and the mark: a line break, half a character.
 const BESIDE: [&[u8]; 2] = [b"\n", "\u{fffd}".as_bytes()];
+/// How many of them a secret may hold at a cut and still be looked for there.
+const BESIDE_MAX: usize = 4;
 /// The longest escape that may have been cut in two: `\u00e9`, with its backslash escaped once more.
 const ESCAPE_BYTES_MAX: usize = 7;
 
@@ -32,23 +34,47 @@ pub(super) fn places(bytes: &[u8]) -> Vec<Cut> {
             position += 1;
             continue;
         }
-        cuts.push(Cut::After(bare_end(bytes.get(..position).unwrap_or_default())));
+        ends(bytes.get(..position).unwrap_or_default(), &mut cuts);
         position += MARK.len();
-        cuts.push(Cut::Before(bare_start(bytes, position)));
+        starts(bytes, position, &mut cuts);
     }
-    cuts.push(Cut::After(bare_end(bytes)));
+    ends(bytes, &mut cuts);
     cuts
 }
 
-fn bare_end(bytes: &[u8]) -> usize {
-    let stripped = BESIDE.iter().find_map(|beside| bytes.strip_suffix(*beside));
-    stripped.map_or(bytes.len(), bare_end)
+/// The end of the text, with what may stand beside a mark and without: a secret may hold that too.
+fn ends(mut bytes: &[u8], cuts: &mut Vec<Cut>) {
+    cuts.push(Cut::After(bytes.len()));
+    let mut stripped = 0;
+    while let Some(bare) = BESIDE.iter().find_map(|beside| bytes.strip_suffix(*beside)) {
+        bytes = bare;
+        stripped += 1;
+        if stripped <= BESIDE_MAX {
+            cuts.push(Cut::After(bytes.len()));
+        }
+    }
+    cuts.push(Cut::After(bytes.len()));
 }
 
-fn bare_start(bytes: &[u8], from: usize) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    let beside = BESIDE.iter().find(|beside| rest.starts_with(beside));
-    beside.map_or(from, |beside| bare_start(bytes, from + beside.len()))
+/// The beginning of what follows a mark, in the same way.
+fn starts(bytes: &[u8], mut from: usize, cuts: &mut Vec<Cut>) {
+    cuts.push(Cut::Before(from));
+    let mut stripped = 0;
+    let beside_at = |from| {
+        let rest: &[u8] = bytes.get(from..).unwrap_or_default();
+        BESIDE
+            .iter()
+            .find(|beside| rest.starts_with(beside))
+            .map(|beside| beside.len())
+    };
+    while let Some(length) = beside_at(from) {
+        from += length;
+        stripped += 1;
+        if stripped <= BESIDE_MAX {
+            cuts.push(Cut::Before(from));
+        }
+    }
+    cuts.push(Cut::Before(from));
 }
 
 /// The part of `secret` that stands at the cut, if it is long enough to matter.

@@ -222,6 +222,14 @@ fn beside() -> impl Strategy<Value = String> {
     "[ a-z{}:,<>ü]{0,20}"
 }
 
+#[test]
+fn a_part_that_ends_like_half_a_character_is_masked_too() {
+    let redactor = Redactor::new([("name", "🌀\u{fffd}aაລপ")]);
+    for cut in ["🌀\u{fffd}", "🌀\u{fffd}\n", "🌀\u{fffd}…"] {
+        assert!(!redactor.text(cut).contains('🌀'), "{cut}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_form_of_a_secret_is_left(

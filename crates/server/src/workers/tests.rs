@@ -155,7 +155,7 @@ async fn who_reads_deltas_gets_everything_and_then_what_changes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_is_refused_with_its_code() {
-    let scene = Scene::set().await;
+    let mut scene = Scene::set().await;
     for (method, path, host, code) in [
         ("GET", "/v1/workers/nobody/explain", "localhost", "worker-unknown"),
         ("GET", "/v1/workers/nobody/logs", "localhost", "worker-unknown"),
@@ -167,7 +167,7 @@ async fn what_cannot_be_is_refused_with_its_code() {
         assert_eq!(problem["code"], code, "{method} {path}: {problem}");
     }
     scene.workers.handle.shut_down().await;
-    scene.ticking.await.unwrap();
+    (&mut scene.ticking).await.unwrap();
     let (status, problem) = scene.get("/v1/workers").await;
     assert_eq!((status, &problem["code"]), (503, &Value::from("supervisor-stopped")));
 }

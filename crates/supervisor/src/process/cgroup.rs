@@ -14,14 +14,19 @@ pub(super) fn create(name: &str) -> Option<PathBuf> {
     group.join("cgroup.kill").exists().then_some(group)
 }
 
-/// Puts a process into it. Whether that went well.
+/// The file that takes whoever writes itself into it.
+pub(super) fn door(group: &Path) -> PathBuf {
+    group.join("cgroup.procs")
+}
+
+/// Puts a process into it, where it has not gone in by itself. Whether that went well.
 pub(super) fn enter(group: &Path, pid: i32) -> bool {
-    fs::write(group.join("cgroup.procs"), pid.to_string()).is_ok()
+    fs::write(door(group), pid.to_string()).is_ok()
 }
 
 /// The processes in it.
 pub(super) fn members(group: &Path) -> Vec<i32> {
-    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let text = fs::read_to_string(door(group)).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 

@@ -13,9 +13,9 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use super::MARK;
 use super::user::{Account, UserError};
 use super::watch::Watched;
+use super::{MARK, cgroup};
 use crate::services::{Limits, Service};
 
 /// Where programs are looked for when neither the service nor the supervisor says.
@@ -82,6 +82,9 @@ pub enum LaunchError {
     },
 }
 
+/// Goes into the control group whose door is `$0`, if it lets us in, and becomes the program with its arguments.
+const ENTER: &str = r#"{ echo 0 > "$0"; } 2>/dev/null; exec "$@""#;
+
 impl LaunchError {
     /// Whether the same configuration may work later.
     pub fn is_configuration(&self) -> bool {
@@ -112,7 +115,13 @@ impl Launch {
     }
 
     /// Starts it.
-    pub(super) fn start(&self, service: &Service, mark: &str, log: &Path) -> Result<Watched, LaunchError> {
+    pub(super) fn start(
+        &self,
+        service: &Service,
+        mark: &str,
+        log: &Path,
+        group: Option<&Path>,
+    ) -> Result<Watched, LaunchError> {
         let name = service.command.first().cloned().unwrap_or_default();
         let refused = |source| LaunchError::Refused {
             program: name.clone(),
@@ -120,7 +129,7 @@ impl Launch {
         };
         let output = open_log(log)?;
         let errors = output.try_clone().map_err(refused)?;
-        let mut command = self.command(service, mark);
+        let mut command = self.command(service, mark, group);
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         let child = command.spawn().map_err(refused)?;
         let watched = Watched::child(child.id()).map_err(refused)?;
@@ -131,11 +140,23 @@ impl Launch {
         Ok(watched)
     }
 
-    fn command(&self, service: &Service, mark: &str) -> Command {
-        let mut command = Command::new(&self.program);
-        if let Some((name, arguments)) = service.command.split_first() {
-            command.arg0(name).args(arguments);
-        }
+    fn command(&self, service: &Service, mark: &str, group: Option<&Path>) -> Command {
+        let arguments = service.command.get(1..).unwrap_or_default();
+        let mut command = match group {
+            // Whoever is put into a control group from outside may have children by then, which stay outside. A shell
+            // that goes in by itself and becomes the program has none. Another user could not go in.
+            Some(group) if self.account.is_none() => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", ENTER]).arg(cgroup::door(group)).arg(&self.program);
+                command
+            }
+            _ => {
+                let mut command = Command::new(&self.program);
+                command.arg0(service.command.first().map(String::as_str).unwrap_or_default());
+                command
+            }
+        };
+        command.args(arguments);
         for name in own_variables() {
             command.env_remove(name);
         }

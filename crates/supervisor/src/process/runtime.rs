@@ -253,10 +253,10 @@ impl Runtime {
         let service = &desired.service;
         let mut inner = self.inner();
         let log_offset = log::length(&self.log);
-        let watched = Launch::prepare(service, &desired.folder)
-            .and_then(|launch| launch.start(service, &self.mark, &self.log))
-            .inspect_err(|error| self.note_problem(&mut inner, desired, error))?;
         let cgroup = cgroup::create(&self.mark.replace('/', "+"));
+        let watched = Launch::prepare(service, &desired.folder)
+            .and_then(|launch| launch.start(service, &self.mark, &self.log, cgroup.as_deref()))
+            .inspect_err(|error| self.note_problem(&mut inner, desired, error))?;
         let cgroup = cgroup.filter(|cgroup| cgroup::enter(cgroup, watched.identity.pid));
         let started = Started {
             identity: watched.identity,

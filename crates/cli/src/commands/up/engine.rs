@@ -39,8 +39,8 @@ pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
     let builder = Engine::builder(requirements).options(options);
     let runners = registry.types().filter_map(|kind| registry.get(kind));
     let builder = runners.fold(builder, |builder, runner| builder.runner(Arc::clone(runner)));
-    builder
-        .start()
+    // A lane that opens reads what an earlier process left, and may wait for a database while it does.
+    tokio::task::block_in_place(|| builder.start())
         .map_err(|error| Failure::new(format!("the engine does not start: {}", error.0)))
 }
 

@@ -43,7 +43,7 @@ const RUNTIME_END: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where everything is remembered: sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:./sprag.db]
+    /// Where everything is remembered: sqlite:PATH, or the URL of a database [default: sqlite:./sprag.db]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Where the API answers [default: 127.0.0.1:7400]

@@ -117,7 +117,7 @@ fn a_full_disk_refuses_commits_and_loses_nothing() {
 #[test]
 fn a_disk_that_fills_up_after_the_log_was_copied_back_loses_nothing() {
     let name = "a_disk_that_fills_up_after_the_log_was_copied_back_loses_nothing";
-    if let Some(directory) = on_small_disk(name, "40m") {
+    if let Some(directory) = on_small_disk(name, "160m") {
         fill_up_and_free(&directory, 200_000);
         let file = fs::metadata(directory.join("sprag.db")).unwrap().len();
         assert!(file > 4 * 1024 * 1024, "the log was copied back");
