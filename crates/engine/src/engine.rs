@@ -181,26 +181,16 @@ impl Builder {
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
         let (ended_sender, ended) = watch::channel(None);
         let (grace, grace_receiver) = watch::channel(None);
-        let runtime = tokio::runtime::Handle::current();
-        let (lane_clock, lane_metrics) = (Arc::clone(&clock), Arc::clone(&metrics));
-        let thread = std::thread::Builder::new()
-            .name("lane".to_owned())
-            .spawn(move || {
-                let _inside = runtime.enter();
-                let end = run(
-                    lane,
-                    &receiver,
-                    (lane_clock.as_ref(), &lane_metrics),
-                    (&grace_receiver, words.as_ref()),
-                );
-                if let Err(error) = &end {
-                    tracing::error!(error = %error.0, "the lane stopped");
-                }
-                ended_sender.send_replace(Some(end.err().map(|error| error.0.to_string()).unwrap_or_default()));
-            })
-            .map_err(|error| sprag_store::Error::Failed {
-                detail: format!("no thread for the lane: {error}"),
-            })?;
+        let thread = LaneThread {
+            lane,
+            receiver,
+            clock: Arc::clone(&clock),
+            metrics: Arc::clone(&metrics),
+            grace: grace_receiver,
+            words,
+            ended: ended_sender,
+        };
+        let thread = thread.start()?;
         let handle = Handle::new(HandleParts {
             inbox: inbox.clone(),
             readers,
@@ -277,6 +267,40 @@ impl Engine {
             member.map(JoinHandle::join)
         });
         let _ = ended.await;
+    }
+}
+
+/// What a lane's thread has at hand.
+struct LaneThread {
+    lane: Lane,
+    receiver: Receiver<Wake>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    grace: watch::Receiver<Option<Duration>>,
+    /// The way to the member, where others share the store.
+    words: Option<mpsc::Sender<Word>>,
+    ended: watch::Sender<Option<String>>,
+}
+
+impl LaneThread {
+    /// Runs the lane on a thread of its own, inside the present runtime, and says how it ended.
+    fn start(self) -> Result<JoinHandle<()>, Fatal> {
+        let runtime = tokio::runtime::Handle::current();
+        let thread = std::thread::Builder::new().name("lane".to_owned());
+        let spawned = thread.spawn(move || {
+            let _inside = runtime.enter();
+            let around = (self.clock.as_ref(), self.metrics.as_ref());
+            let end = run(self.lane, &self.receiver, around, (&self.grace, self.words.as_ref()));
+            if let Err(error) = &end {
+                tracing::error!(error = %error.0, "the lane stopped");
+            }
+            let reason = end.err().map(|error| error.0.to_string());
+            self.ended.send_replace(Some(reason.unwrap_or_default()));
+        });
+        let failed = |error| sprag_store::Error::Failed {
+            detail: format!("no thread for the lane: {error}"),
+        };
+        Ok(spawned.map_err(failed)?)
     }
 }
 

@@ -116,7 +116,7 @@ async fn any_node_answers_any_request() {
         }
     }
     for world in [&one, &two] {
-        let on = json!({"scope": "machine:order", "mode": "hold", "reason": "a test", "by": "a test"});
+        let on = json!({"scope": "machine:order", "reason": "a test"});
         world.post("/v1/kill-switches", &on).await.expect(201);
     }
 }
