@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
-# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead
+# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead | cluster
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead cluster)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -33,6 +33,11 @@ closed() {
 dead() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_PROVE_LETTERS="${SPRAG_PROVE_LETTERS:-100000}" test_release -p sprag-tests -- dead:: --nocapture
+}
+# Three nodes on one PostgreSQL: kills, stops, cut connections, crashes of the database. About a quarter of an hour.
+cluster() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE=1 test_release -p sprag-tests -- cluster:: --nocapture --test-threads 1
 }
 
 for part in "${parts[@]}"; do

@@ -1,7 +1,8 @@
 //! Time for those who may ask for it: the engine's edges, never its decisions.
 //!
 //! Engine time is the wall clock sampled at start plus monotonic time elapsed since, so it never runs backwards within
-//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back.
+//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back. Nodes that share
+//! a database keep to the database's clock instead: see [`System::follow`].
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -64,22 +65,42 @@ mod system {
     pub struct System {
         started: Instant,
         base: AtomicI64,
+        /// The latest instant given: where the base goes back, time stands until it has caught up.
+        latest: AtomicI64,
     }
 
-    /// The wall clock went ahead of engine time and was adopted.
+    /// Another clock is more than two seconds from engine time.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Jump {
-        /// How far, in milliseconds.
+        /// How far, in milliseconds: one that went ahead was adopted, one that is behind (negative) was not followed.
         pub millis: i64,
     }
 
     impl System {
         /// Samples the wall clock, but starts no earlier than `floor`, the latest instant the store knows.
         pub fn start(floor: Timestamp) -> Self {
+            Self::start_at(Timestamp::from_millis(wall()).max(floor))
+        }
+
+        /// Starts where another clock is, whatever the wall clock says.
+        pub fn start_at(at: Timestamp) -> Self {
             Self {
                 started: Instant::now(),
-                base: AtomicI64::new(wall().max(floor.as_millis())),
+                base: AtomicI64::new(at.as_millis()),
+                latest: AtomicI64::new(at.as_millis()),
             }
+        }
+
+        /// Keeps to another clock, which showed an instant at some time between `asked` and now. Goes ahead where it is
+        /// behind, and stands for a moment where it is ahead; a clock that is more than two seconds behind is left alone.
+        pub fn follow(&self, shown: Timestamp, asked: Timestamp) -> Option<Jump> {
+            let ahead = shown.as_millis() - self.now().as_millis();
+            let behind = asked.as_millis() - shown.as_millis();
+            let millis = if ahead > 0 { ahead } else { -behind.max(0) };
+            if millis >= -STEP_MIN_MILLIS {
+                self.base.fetch_add(millis, Ordering::SeqCst);
+            }
+            (millis.abs() > STEP_MIN_MILLIS).then_some(Jump { millis })
         }
 
         /// Adopts a wall clock that stepped forwards by more than two seconds; a step back is never followed.
@@ -101,7 +122,8 @@ mod system {
     impl Clock for System {
         fn now(&self) -> Timestamp {
             let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
-            Timestamp::from_millis(self.base.load(Ordering::SeqCst).saturating_add(elapsed))
+            let now = self.base.load(Ordering::SeqCst).saturating_add(elapsed);
+            Timestamp::from_millis(self.latest.fetch_max(now, Ordering::SeqCst).max(now))
         }
 
         fn micros(&self) -> u64 {
@@ -112,5 +134,53 @@ mod system {
     fn wall() -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        const HOUR: i64 = 3_600_000;
+
+        fn at(millis: i64) -> Timestamp {
+            Timestamp::from_millis(millis)
+        }
+
+        #[test]
+        fn a_clock_that_is_ahead_is_adopted_and_only_a_step_is_told() {
+            let clock = System::start_at(at(HOUR));
+            let asked = clock.now();
+            assert_eq!(clock.follow(asked.plus(1_000), asked), None);
+            assert!(clock.now() >= asked.plus(1_000));
+            let asked = clock.now();
+            let jump = clock.follow(asked.plus(9_000), asked).unwrap();
+            assert!((8_000..=9_000).contains(&jump.millis), "{jump:?}");
+            assert!(clock.now() >= asked.plus(9_000));
+        }
+
+        #[test]
+        fn a_clock_that_is_behind_is_waited_for_and_time_never_goes_back() {
+            let clock = System::start_at(at(HOUR));
+            let asked = clock.now();
+            assert_eq!(clock.follow(at(asked.as_millis() - 1_500), asked), None);
+            assert!(clock.now() >= asked);
+            // It stands now, so another reading of the same clock, a little later, is behind no more.
+            assert_eq!(clock.base.load(Ordering::SeqCst), HOUR - 1_500);
+            let jump = clock.follow(at(HOUR - 60_000), clock.now()).unwrap();
+            assert!(jump.millis <= -60_000 + 1_500, "{jump:?}");
+            assert_eq!(
+                clock.base.load(Ordering::SeqCst),
+                HOUR - 1_500,
+                "so far behind is not followed"
+            );
+        }
+
+        #[test]
+        fn what_was_shown_while_the_question_was_under_way_changes_nothing() {
+            let clock = System::start_at(at(HOUR));
+            let asked = clock.now();
+            assert_eq!(clock.follow(asked, asked), None);
+            assert_eq!(clock.base.load(Ordering::SeqCst), HOUR);
+        }
     }
 }

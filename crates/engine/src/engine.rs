@@ -393,6 +393,8 @@ fn run(
         };
         if stop == Stop::Asked {
             lane.stop_starting();
+            // Others take what is free of work while the rest of it ends.
+            let _ = words.map(|words| words.send(Word::Leaving));
             let grace = grace.borrow().unwrap_or_default();
             until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }

@@ -13,15 +13,16 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::{Authority, PathAndQuery, Scheme, Uri};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use sprag_core::ids::{ExecutionId, Slot};
+use sprag_core::ids::{ExecutionId, NodeId, Slot};
 use sprag_engine::command::{Code, Refusal};
 use sprag_engine::member::{Place, Whereabouts};
+use sprag_store::ShardId;
 
 use crate::app::App;
 use crate::body::collect;
@@ -34,6 +35,8 @@ pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token")
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// How long another node may take to begin its answer: longer than the longest `?wait`.
 const ANSWER_MAX: Duration = Duration::from_secs(75);
+/// How often it is looked whether the node that was asked still decides on what it was asked.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often a request is passed on before whoever asked must try again.
 const TRIES_MAX: u32 = 3;
 /// How long to wait before the next try.
@@ -125,10 +128,10 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
         return next.run(request).await;
     }
     if let Some(slot) = watched(&request)
-        && let place @ Place::There { .. } = whereabouts.place(slot)
+        && let Place::There { shard, .. } = whereabouts.place(slot)
     {
         let (parts, _) = request.into_parts();
-        return pass_on(&app, &whereabouts, (&parts, Bytes::new()), place).await;
+        return pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard).await;
     }
     let (parts, body) = request.into_parts();
     let bytes = match collect(body, &parts.headers, app.settings.body_bytes).await {
@@ -141,25 +144,21 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
 /// Tries here first. A request that could be anywhere, on a node that has nothing, finds its place by its new key.
 async fn try_here(app: &App, whereabouts: &Whereabouts, asked: (Parts, Bytes), next: Next) -> Response {
     let (mut parts, bytes) = asked;
-    let answer = run(&next, &parts, &bytes).await;
-    if answer.status() != StatusCode::SERVICE_UNAVAILABLE {
+    let mut answer = run(&next, &parts, &bytes).await;
+    // Whatever else went wrong is answered as it is: something may have been decided.
+    let Some(Elsewhere(mut moved)) = answer.extensions().get().copied() else {
         return answer;
-    }
+    };
     let is_bare = parts.method == Method::POST && !parts.headers.contains_key(once::KEY);
-    let moved = answer.extensions().get::<Elsewhere>().copied();
     if is_bare && let Some(key) = app.forwarder.key(whereabouts) {
         parts.headers.insert(once::KEY, key);
         if moved.is_none() {
-            let again = run(&next, &parts, &bytes).await;
-            let moved = again.extensions().get::<Elsewhere>().copied();
-            return match moved {
-                Some(Elsewhere(shard)) => pass_on(app, whereabouts, (&parts, bytes), whereabouts.place_of(shard)).await,
-                None => again,
-            };
+            answer = run(&next, &parts, &bytes).await;
+            moved = answer.extensions().get().and_then(|Elsewhere(shard)| *shard);
         }
     }
     match moved {
-        Some(Elsewhere(shard)) => pass_on(app, whereabouts, (&parts, bytes), whereabouts.place_of(shard)).await,
+        Some(shard) => pass_on(app, whereabouts, (&parts, bytes, &next), shard).await,
         None => answer,
     }
 }
@@ -170,26 +169,46 @@ async fn run(next: &Next, parts: &Parts, bytes: &Bytes) -> Response {
         .await
 }
 
-/// Sends a request where it is decided on. The place may change meanwhile: it is looked up again for every try.
-async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes), mut place: Place) -> Response {
-    let (parts, bytes) = asked;
+/// Sends a request where it is decided on. The place may change meanwhile, and become this node: it is looked up again
+/// for every try.
+async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &Next), shard: ShardId) -> Response {
+    let (parts, bytes, next) = asked;
     let mut problem = String::from("no other node serves it just now");
     for _ in 0..TRIES_MAX {
-        let token = whereabouts.view().map(|view| view.token.clone()).unwrap_or_default();
-        if let Place::There { advertise, shard, .. } = &place {
-            match app.forwarder.send(advertise, &token, (parts, bytes.clone())).await {
-                Ok(answer) => return answer,
-                Err(error) => problem = format!("the node of shard {} could not be asked: {error}", shard.0),
+        match whereabouts.place_of(shard) {
+            Place::There { advertise, node, .. } => {
+                let token = whereabouts.view().map(|view| view.token.clone()).unwrap_or_default();
+                let answer = tokio::select! {
+                    biased;
+                    answer = app.forwarder.send(&advertise, &token, (parts, bytes.clone())) => answer,
+                    () = moved(whereabouts, shard, node) => Err("it has another owner now".to_owned()),
+                };
+                match answer {
+                    Ok(answer) => return answer,
+                    Err(error) => problem = format!("the node of shard {} could not be asked: {error}", shard.0),
+                }
             }
+            Place::Here => {
+                let answer = run(next, parts, &bytes).await;
+                if answer.extensions().get::<Elsewhere>().is_none() {
+                    return answer;
+                }
+            }
+            Place::Nowhere { .. } => {}
         }
         tokio::time::sleep(TRY_PAUSE).await;
-        place = match place {
-            Place::There { shard, .. } | Place::Nowhere { shard } => whereabouts.place_of(shard),
-            Place::Here => Place::Here,
-        };
     }
     let detail = format!("{problem}; try again in a moment");
     Problem::from(Refusal::new(Code::ShardMoved, detail)).into_response()
+}
+
+/// Waits until a node does not serve a shard any more: one that stands still would never say so. What it was asked
+/// is asked elsewhere then, and acts once, because it has a key.
+async fn moved(whereabouts: &Whereabouts, shard: ShardId, from: NodeId) {
+    let is_there = |place| matches!(place, Place::There { node, .. } if node == from);
+    while is_there(whereabouts.place_of(shard)) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// The slot of what a request watches, which only its owner hears of.

@@ -33,6 +33,6 @@ mod tests;
 
 pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
-pub use server::Server;
+pub use server::{Reserved, Server};
 pub use streams::STREAMS_MAX;
 pub use workers::Workers;

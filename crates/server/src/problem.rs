@@ -37,9 +37,10 @@ pub(crate) struct Problem {
     elsewhere: Option<ShardId>,
 }
 
-/// Goes with an answer that decided nothing, because another node decides on what it was about.
+/// Goes with an answer that decided nothing, because another node decides on what it was about: on which shard, where
+/// that is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Elsewhere(pub(crate) ShardId);
+pub(crate) struct Elsewhere(pub(crate) Option<ShardId>);
 
 /// What is wrong at one place of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -163,8 +164,8 @@ impl IntoResponse for Problem {
         if retryable {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
         }
-        if let Some(shard) = elsewhere {
-            response.extensions_mut().insert(Elsewhere(shard));
+        if elsewhere.is_some() || code == command::Code::ShardMoved.text() {
+            response.extensions_mut().insert(Elsewhere(elsewhere));
         }
         response
     }

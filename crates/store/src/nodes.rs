@@ -26,6 +26,8 @@ pub struct Beat {
     pub lease_millis: u64,
     /// What nodes show each other; the first to be proposed counts for all.
     pub token: String,
+    /// Whether it is about to leave: it takes nothing more, and others should have what it has.
+    pub is_leaving: bool,
 }
 
 /// All nodes and shards, as of one instant.
@@ -63,6 +65,11 @@ impl View {
         self.nodes.iter().filter(|node| node.is_alive(self.now))
     }
 
+    /// Those of them that shards are due to: all but those about to leave.
+    pub fn staying(&self) -> impl Iterator<Item = &Node> {
+        self.live().filter(|node| !node.is_leaving)
+    }
+
     /// A node whose lease runs.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.live().find(|node| node.id == id)
@@ -88,6 +95,8 @@ pub struct Node {
     pub joined_at: Timestamp,
     /// Until when it may be counted on.
     pub lease_until: Timestamp,
+    /// Whether it is about to leave.
+    pub is_leaving: bool,
 }
 
 impl Node {
@@ -119,7 +128,9 @@ pub struct Claimed {
 
 /// What nodes on one database ask it about each other. Blocking: a member has a thread of its own.
 pub trait Nodes: Send {
-    /// Renews the lease of a node, which joins by its first; says who else there is and who owns what.
+    /// Renews the lease of a node, which joins by its first; says who else there is and who owns what. One that joins
+    /// where another was reached has taken that one's place, whose lease is over: a process that was killed and
+    /// started again need not wait for it. One that is about to leave answers for nobody's place any more.
     fn heartbeat(&mut self, beat: &Beat) -> Result<View, Error>;
 
     /// Takes those of these shards that may be taken: that have no owner, or one whose lease has run out, or this one.

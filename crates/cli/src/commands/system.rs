@@ -41,12 +41,22 @@ fn text(system: &Value) -> String {
 }
 
 fn nodes(cluster: &Value) -> String {
-    let mut table = Table::new(&["NODE", "ADVERTISE", "VERSION", "ALIVE", "LEASE UNTIL", "SHARDS"]);
+    let mut table = Table::new(&["NODE", "ADVERTISE", "VERSION", "STATE", "LEASE UNTIL", "SHARDS"]);
     for node in cluster["nodes"].as_array().into_iter().flatten() {
-        let fields = ["id", "advertise", "version", "alive", "leaseUntil", "shards"];
-        table.row(fields.map(|field| shown(&node[field])));
+        let [id, advertise, version, until, shards] =
+            ["id", "advertise", "version", "leaseUntil", "shards"].map(|field| shown(&node[field]));
+        table.row([id, advertise, version, state(node).to_owned(), until, shards]);
     }
     table.text()
+}
+
+/// Whether a node can be counted on.
+fn state(node: &Value) -> &'static str {
+    match (node["alive"].as_bool(), node["leaving"].as_bool()) {
+        (Some(true), Some(true)) => "leaving",
+        (Some(true), _) => "alive",
+        _ => "gone",
+    }
 }
 
 fn shards(cluster: &Value) -> String {

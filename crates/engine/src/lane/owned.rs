@@ -149,7 +149,7 @@ impl Owned {
         let mut touched: Vec<ShardId> = mutations.iter().filter_map(|mutation| mutation.home(shards)).collect();
         touched.sort_unstable();
         touched.dedup();
-        let never = |shard| Fence { shard, epoch: 0 };
+        let never = |shard| Fence { shard, epoch: u64::MAX };
         let fence = |shard| self.fence(shard).unwrap_or_else(|| never(shard));
         Cow::Owned(touched.into_iter().map(fence).collect())
     }

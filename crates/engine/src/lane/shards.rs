@@ -65,13 +65,14 @@ impl Lane {
                 .is_some_and(|former| former.lease_until.since(former.joined_at) < SHORT_LIFE_MILLIS);
             self.owned.add(*fence, after_short_life);
             self.timers.follow(fence.shard);
-            tracing::info!(shard = fence.shard.0, epoch = fence.epoch, "a shard is served here");
+            tracing::debug!(shard = fence.shard.0, epoch = fence.epoch, "a shard is served here");
             self.gather_shard(fence.shard)?;
         }
         if claimed.iter().any(|claimed| claimed.fence.shard == CONTROL) {
             self.gather_jobs()?;
         }
         if !claimed.is_empty() {
+            tracing::info!(shards = claimed.len(), "shards are served here from now on");
             self.expiry_due = self.now;
             self.control.swept.clear();
             self.read_control()?;
@@ -181,7 +182,7 @@ impl Lane {
         if shard == CONTROL {
             self.jobs = super::jobs::Jobs::new();
         }
-        tracing::info!(
+        tracing::debug!(
             shard = shard.0,
             epoch = fence.epoch,
             "a shard is not served here any more"

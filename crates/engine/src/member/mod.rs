@@ -50,6 +50,8 @@ pub const LEASE_MILLIS: u64 = 10_000;
 pub const BEAT_MILLIS: u64 = 2_000;
 /// How long after one it still starts effects, in milliseconds.
 pub const PATIENCE_MILLIS: u64 = 8_000;
+/// How often it looks again while others let go of what is due to it, in milliseconds.
+const IMPATIENT_MILLIS: u64 = 200;
 /// How long what is under way of a shard that moves on may take to end, in milliseconds.
 pub const GRACE_MILLIS: u64 = 10_000;
 
@@ -75,6 +77,7 @@ impl Options {
             version: self.version.clone(),
             lease_millis: self.lease_millis,
             token: self.token.clone(),
+            is_leaving: false,
         }
     }
 }
@@ -111,6 +114,10 @@ pub struct Member {
     clock: Arc<dyn Clock>,
     holds: BTreeMap<ShardId, Held>,
     whereabouts: Whereabouts,
+    /// It takes nothing more: its lane ends what is under way.
+    is_leaving: bool,
+    /// Others are about to let go of what is due to it.
+    is_waiting: bool,
 }
 
 impl Member {
@@ -123,6 +130,8 @@ impl Member {
             clock,
             holds: BTreeMap::new(),
             whereabouts,
+            is_leaving: false,
+            is_waiting: false,
         }
     }
 
@@ -140,14 +149,18 @@ impl Member {
     pub fn beat(&mut self) -> Result<Orders, Error> {
         // From before the question: however long the answer takes, the lease runs longer than this node believes.
         let began = self.clock.micros();
-        let view = self.nodes.heartbeat(&self.options.beat())?;
+        let beat = Beat {
+            is_leaving: self.is_leaving,
+            ..self.options.beat()
+        };
+        let view = self.nodes.heartbeat(&beat)?;
         let mut orders = Orders {
             lost: self.lost(&view),
             grace_millis: self.options.grace_millis,
             in_touch_until: began.saturating_add(self.options.patience_millis.saturating_mul(1_000)),
             ..Orders::default()
         };
-        let live: Vec<NodeId> = view.live().map(|node| node.id).collect();
+        let live: Vec<NodeId> = view.staying().map(|node| node.id).collect();
         let owners: Vec<Option<NodeId>> = view.shards.iter().map(|shard| shard.owner).collect();
         let (mut wanted, mut stray) = (Vec::new(), Vec::new());
         for (shard, due) in view.shards.iter().zip(assign(&live, &owners)) {
@@ -175,6 +188,7 @@ impl Member {
             self.nodes.release(self.options.id, &stray)?;
         }
         orders.acquired = self.claim(&view, &wanted)?;
+        self.is_waiting = orders.acquired.len() < wanted.len();
         self.show(view, &orders);
         Ok(orders)
     }
@@ -233,6 +247,11 @@ impl Member {
         self.nodes.release(self.options.id, fences)
     }
 
+    /// From the next heartbeat on nothing is due to this node: its lane is about to end.
+    pub fn prepare_to_leave(&mut self) {
+        self.is_leaving = true;
+    }
+
     /// Gives up everything: the lane has ended.
     pub fn leave(&mut self) -> Result<(), Error> {
         self.holds.clear();
@@ -246,6 +265,11 @@ impl Member {
             let others = view.live().filter(|node| node.id != self.options.id);
             others.map(|node| node.lease_until.since(view.now).saturating_add(1))
         });
-        runs_out.min().unwrap_or(u64::MAX).min(self.options.beat_millis)
+        let next = if self.is_waiting {
+            IMPATIENT_MILLIS.min(self.options.beat_millis)
+        } else {
+            self.options.beat_millis
+        };
+        runs_out.min().unwrap_or(u64::MAX).min(next)
     }
 }

@@ -12,6 +12,8 @@ use super::{Member, Orders};
 pub(crate) enum Word {
     /// It let go of these.
     Released(Vec<Fence>),
+    /// It is about to end.
+    Leaving,
 }
 
 /// A member on a thread of its own.
@@ -51,6 +53,10 @@ impl Service {
                 if let Err(error) = self.member.released(&fences) {
                     tracing::warn!(%error, "shards could not be released: their lease runs out by itself");
                 }
+                true
+            }
+            Ok(Word::Leaving) => {
+                self.member.prepare_to_leave();
                 true
             }
             Err(RecvTimeoutError::Timeout) => true,

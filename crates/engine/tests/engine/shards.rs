@@ -532,3 +532,20 @@ fn everybody_knows_where_everything_is() {
         1
     );
 }
+
+#[test]
+fn a_node_that_is_about_to_leave_hands_over_what_is_free_of_work_and_the_rest_when_it_has_ended() {
+    let mut crowd = Crowd::of(2);
+    let busy = crowd.start_of(0, "order");
+    assert!(crowd.job_of(0, busy).is_some());
+    crowd.nodes[0].member.prepare_to_leave();
+    crowd.pass(3_000, &[0, 1]);
+    assert_eq!(crowd.counts(), [1, 7]);
+    assert_eq!(crowd.owner(busy.slot()), 0);
+    crowd.done(0, busy);
+    crowd.pass(2_000, &[0, 1]);
+    assert_eq!(crowd.counts(), [0, 8]);
+    assert!(crowd.job_of(1, busy).is_none(), "nothing was tried again");
+    crowd.pay(1, busy).unwrap();
+    assert_eq!(crowd.status(busy), ExecutionStatus::Completed);
+}

@@ -56,6 +56,8 @@ struct NodeView {
     advertise: String,
     version: String,
     alive: bool,
+    /// About to leave: what it has is handed over.
+    leaving: bool,
     joined_at: Timestamp,
     lease_until: Timestamp,
     /// How many shards it owns.
@@ -78,6 +80,7 @@ impl ClusterView {
             advertise: node.advertise.clone(),
             version: node.version.clone(),
             alive: node.is_alive(view.now),
+            leaving: node.is_leaving,
             joined_at: node.joined_at,
             lease_until: node.lease_until,
             shards: owned(node.id),

@@ -190,6 +190,7 @@ async fn a_request_for_a_node_that_does_not_answer_is_to_be_tried_again() {
         version: "test".to_owned(),
         lease_millis: 60_000,
         token: String::new(),
+        is_leaving: false,
     };
     sprag_store::Nodes::heartbeat(&mut silent, &beat).unwrap();
     let view = cluster(&one, |cluster| {

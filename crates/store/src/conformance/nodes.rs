@@ -12,8 +12,8 @@ use crate::traits::{Error, Fence, LaneStore, ShardId, shard_of};
 
 /// Shards that a store under test has.
 pub(super) const SHARDS: u32 = 16;
-/// How long leases last here, in milliseconds.
-const LEASE_MILLIS: u64 = 200;
+/// How long leases last here, in milliseconds: longer than a check takes on a busy machine.
+const LEASE_MILLIS: u64 = 60_000;
 
 /// A store under test with sixteen shards, all free, on which several nodes meet.
 pub trait Crowd {
@@ -50,6 +50,8 @@ pub const NODES: &[CrowdCheck] = crowd_checks![
     what_is_released_is_free_and_what_is_not_ones_own_is_not_released,
     a_node_whose_lease_ran_out_takes_nothing,
     whoever_leaves_gives_up_everything_at_once,
+    whoever_is_about_to_leave_keeps_its_lease_and_nothing_is_due_to_it,
+    a_node_that_joins_where_another_was_reached_has_taken_its_place,
     a_commit_is_judged_by_the_fences_it_carries_and_no_others,
     a_question_about_a_shard_is_answered_from_that_shard,
     however_stale_what_nodes_believe_no_shard_ever_has_two_owners,
@@ -75,6 +77,7 @@ fn beat(number: u64) -> Beat {
         version: "0.1.0".to_owned(),
         lease_millis: LEASE_MILLIS,
         token: format!("token {number}"),
+        is_leaving: false,
     }
 }
 
@@ -109,7 +112,8 @@ fn a_node_joins_by_its_first_heartbeat_and_all_see_the_same(crowd: &dyn Crowd) -
     assert_eq!(first.advertise, "http://elsewhere:1");
     assert_eq!(first.version, "0.1.0");
     assert_eq!(first.joined_at, alone.nodes[0].joined_at);
-    assert!(first.lease_until >= again.now.plus(LEASE_MILLIS));
+    assert!(first.is_alive(again.now) && first.lease_until <= again.now.plus(LEASE_MILLIS));
+    assert!(first.lease_until >= alone.nodes[0].lease_until);
     Ok(())
 }
 
@@ -235,6 +239,47 @@ fn whoever_leaves_gives_up_everything_at_once(crowd: &dyn Crowd) -> Result<(), E
     let taken = nodes.claim(id(2), &shards(&[0, 9]))?;
     assert_eq!(taken.len(), held.len());
     nodes.leave(id(3))
+}
+
+fn whoever_is_about_to_leave_keeps_its_lease_and_nothing_is_due_to_it(crowd: &dyn Crowd) -> Result<(), Error> {
+    let mut nodes = crowd.nodes();
+    nodes.heartbeat(&beat(1))?;
+    nodes.claim(id(1), &shards(&[0, 9]))?;
+    nodes.heartbeat(&beat(2))?;
+    let view = nodes.heartbeat(&Beat {
+        is_leaving: true,
+        ..beat(1)
+    })?;
+    assert_eq!(view.live().map(|node| node.id).collect::<Vec<_>>(), [id(1), id(2)]);
+    assert_eq!(view.staying().map(|node| node.id).collect::<Vec<_>>(), [id(2)]);
+    assert_eq!(view.owner(ShardId(9)).map(|owner| owner.id), Some(id(1)));
+    assert!(nodes.claim(id(2), &shards(&[9]))?.is_empty(), "its lease runs");
+    Ok(())
+}
+
+fn a_node_that_joins_where_another_was_reached_has_taken_its_place(crowd: &dyn Crowd) -> Result<(), Error> {
+    let mut nodes = crowd.nodes();
+    let there = |number, is_leaving| Beat {
+        advertise: "http://10.0.0.1:7400".to_owned(),
+        is_leaving,
+        ..beat(number)
+    };
+    nodes.heartbeat(&there(1, false))?;
+    nodes.claim(id(1), &shards(&[3]))?;
+    nodes.heartbeat(&there(2, false))?;
+    let taken = nodes.claim(id(2), &shards(&[3]))?;
+    assert_eq!(taken[0].former.as_ref().map(|former| former.id), Some(id(1)));
+    let view = nodes.heartbeat(&there(1, false))?;
+    assert_eq!(
+        view.live().count(),
+        2,
+        "one that was there all the same is counted on again"
+    );
+    // Only whoever joins takes a place; and one that is about to leave keeps what it has until it has ended it.
+    nodes.heartbeat(&there(2, true))?;
+    nodes.heartbeat(&there(3, false))?;
+    assert!(nodes.claim(id(3), &shards(&[3]))?.is_empty());
+    Ok(())
 }
 
 fn a_commit_is_judged_by_the_fences_it_carries_and_no_others(crowd: &dyn Crowd) -> Result<(), Error> {

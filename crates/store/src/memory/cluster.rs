@@ -73,11 +73,18 @@ impl Cluster {
             version,
             lease_millis,
             token,
+            is_leaving,
         } = beat.clone();
         if self.token.is_empty() {
             self.token = token;
         }
-        let joined_at = self.nodes.get(&node).map_or(now, |known| known.joined_at);
+        let joined_at = match self.nodes.get(&node) {
+            Some(known) => known.joined_at,
+            None => {
+                self.oust(&advertise, now);
+                now
+            }
+        };
         self.nodes.insert(
             node,
             Node {
@@ -86,6 +93,7 @@ impl Cluster {
                 version,
                 joined_at,
                 lease_until: now.plus(lease_millis),
+                is_leaving,
             },
         );
         let shards = &self.shards;
@@ -97,6 +105,14 @@ impl Cluster {
             token: self.token.clone(),
             nodes: self.nodes.values().cloned().collect(),
             shards: self.shards.clone(),
+        }
+    }
+
+    /// Another node is reached there now.
+    fn oust(&mut self, advertise: &str, now: Timestamp) {
+        let there = |node: &&mut Node| node.advertise == advertise && !node.is_leaving;
+        for node in self.nodes.values_mut().filter(there) {
+            node.lease_until = node.lease_until.min(now);
         }
     }
 

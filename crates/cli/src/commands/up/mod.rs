@@ -11,6 +11,7 @@ mod store;
 mod time;
 mod watchdog;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
-use sprag_server::{Error as ServerError, Server};
+use sprag_server::{Error as ServerError, Reserved, Server};
 use sprag_supervisor::services::ServicesFile;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -29,10 +30,10 @@ pub(super) use self::engine::Asked;
 pub(in crate::commands) use self::signals::Signals;
 use crate::commands::machine::Known;
 use crate::commands::supervise;
-use crate::config::{Environment, Given, Settings, compile_alerts};
+use crate::config::{Advertise, Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
-use crate::telemetry;
+use crate::telemetry::{self, Endpoint};
 
 /// How long actions under way have to end once the server is asked to stop.
 const DRAIN: Duration = Duration::from_secs(8);
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// Where the API answers [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Where other nodes on the same database reach this one [default: where it listens]
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
     /// The configuration file [default: sprag.toml if it is there]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -68,6 +72,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let Arguments {
         store,
         listen,
+        advertise,
         config,
         check,
         demo,
@@ -89,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             .map(|passing| passing.url.as_str())
             .or(store.as_deref()),
         listen: listen.as_deref(),
+        advertise: advertise.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
     let services = services.as_deref().map(supervise::load).transpose()?;
@@ -102,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
     }
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
-    let store = store::open(&settings.store)?;
+    let store = store::open(&settings.store, settings.shards)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let end = runtime.block_on(serve(settings, store, services.as_ref(), purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
@@ -158,6 +164,8 @@ async fn serve(
         store: address,
         listen,
         hosts,
+        advertise,
+        shards: _,
         body_bytes,
         runners,
         secrets,
@@ -167,20 +175,17 @@ async fn serve(
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
-    let clock = Arc::new(System::start(store.latest));
+    let reserved = Reserved::take(listen).map_err(not_listening)?;
+    let (advertise, hosts) = addressed(advertise, hosts, reserved.address());
+    let (clock, is_shared) = (Arc::clone(&store.clock), store.nodes.is_some());
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
     options.alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
-    let mut exporting = None;
-    if let Some((endpoint, name)) = telemetry {
-        let (traces, task) = telemetry::start(endpoint, &name)?;
-        options.traces = traces;
-        exporting = Some(task);
-    }
+    let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {
         store,
-        clock: clock.clone(),
+        advertise,
         registry,
         secrets,
         options,
@@ -193,9 +198,11 @@ async fn serve(
         store: address.kind().to_owned(),
         streams: sprag_server::STREAMS_MAX,
     };
-    let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
+    let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server).await?;
-    tokio::spawn(time::follow(clock));
+    if !is_shared {
+        tokio::spawn(time::follow(clock));
+    }
     let demo = match purpose {
         Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
         Purpose::Work => None,
@@ -216,6 +223,28 @@ async fn serve(
         demo.stop();
     }
     running.drain(end, stop).await
+}
+
+/// Has traces carried to a collector, where one was named.
+fn export(
+    telemetry: Option<(Endpoint, String)>,
+    options: &mut sprag_engine::Options,
+) -> anyhow::Result<Option<JoinHandle<()>>> {
+    let Some((endpoint, name)) = telemetry else {
+        return Ok(None);
+    };
+    let (traces, task) = telemetry::start(endpoint, &name)?;
+    options.traces = traces;
+    Ok(Some(task))
+}
+
+/// Where other nodes reach this one, and the names it answers to: that of its own address among them.
+fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: SocketAddr) -> (String, Vec<String>) {
+    let Some(advertise) = advertise else {
+        return (format!("http://{listens}"), hosts);
+    };
+    hosts.extend(advertise.name());
+    (advertise.to_string(), hosts)
 }
 
 /// Why nobody can be listened to: an address that is not allowed is a mistake of whoever wrote it.

@@ -28,6 +28,7 @@ pub(super) fn schemas() -> Named {
     });
     let node = json!({
         "id": text(), "advertise": text(), "version": text(), "alive": { "type": "boolean" },
+        "leaving": { "type": "boolean" },
         "joinedAt": text(), "leaseUntil": text(), "shards": whole(0),
     });
     let shard = json!({ "id": whole(0), "owner": { "type": ["string", "null"] }, "epoch": whole(0) });
