@@ -141,6 +141,9 @@ impl Member {
         // From before the question: however long the answer takes, the lease runs longer than this node believes.
         let began = self.clock.micros();
         let view = self.nodes.heartbeat(&self.options.beat())?;
+        if let Some(millis) = self.clock.follow(view.now) {
+            tracing::warn!(millis, "clock-jumped: this node's time follows the database's");
+        }
         let mut orders = Orders {
             lost: self.lost(&view),
             grace_millis: self.options.grace_millis,
@@ -171,10 +174,16 @@ impl Member {
         }
         // What was claimed or released while the answer was lost is this node's without its knowledge: it is taken anew, or
         // released again.
-        if !stray.is_empty() {
-            self.nodes.release(self.options.id, &stray)?;
+        // The lease was renewed all the same: what else follows from the view is not to be lost with these answers.
+        if !stray.is_empty()
+            && let Err(error) = self.nodes.release(self.options.id, &stray)
+        {
+            tracing::warn!(%error, "stray shards could not be released: the next heartbeat tries again");
         }
-        orders.acquired = self.claim(&view, &wanted)?;
+        orders.acquired = self.claim(&view, &wanted).unwrap_or_else(|error| {
+            tracing::warn!(%error, "shards could not be claimed: the next heartbeat tries again");
+            Vec::new()
+        });
         self.show(view, &orders);
         Ok(orders)
     }
