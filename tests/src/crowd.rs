@@ -139,7 +139,7 @@ impl Crowd {
     }
 }
 
-fn started(url: &str, address: SocketAddr, environment: &Environment) -> Product {
+fn started(url: &str, address: SocketAddr, environment: &[(String, String)]) -> Product {
     let environment: Vec<(&str, &str)> = environment
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))

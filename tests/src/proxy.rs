@@ -65,13 +65,13 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<State>) -> std::io::Re
     });
     let state = Arc::clone(state);
     std::thread::spawn(move || {
-        let _ = carry(client, &server, &state);
+        let _ = carry(&client, &server, &state);
         let _ = server.shutdown(Shutdown::Write);
     });
     Ok(())
 }
 
-fn carry(mut client: TcpStream, mut server: &TcpStream, state: &State) -> std::io::Result<()> {
+fn carry(mut client: &TcpStream, mut server: &TcpStream, state: &State) -> std::io::Result<()> {
     let mut said = Said::default();
     let mut bytes = vec![0; 64 * 1024];
     loop {

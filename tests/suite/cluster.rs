@@ -4,10 +4,10 @@
 
 mod cron;
 mod join;
-mod limits;
 mod rolling;
 mod storm;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -19,6 +19,15 @@ const GUARD: Duration = Duration::from_mins(3);
 const LEASE: Duration = Duration::from_secs(10);
 /// Promised: what a dead node had under way goes on elsewhere within this time.
 const TAKEN_OVER: Duration = Duration::from_secs(12);
+
+/// Says that it is over, also when something panics: whoever makes load must not go on for ever.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
 
 /// So many nodes like any other.
 fn nodes(url: &str, count: usize) -> Crowd {

@@ -1,8 +1,8 @@
 //! Time for those who may ask for it: the engine's edges, never its decisions.
 //!
 //! Engine time is the wall clock sampled at start plus monotonic time elapsed since, so it never runs backwards within
-//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back. Nodes that share
-//! a database keep to the database's clock instead: see [`System::follow`].
+//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back. Where several
+//! nodes share a database, its time takes the place of the wall clock's, so that they agree whatever their own clocks say.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,6 +17,14 @@ pub trait Clock: Send + Sync {
     /// them, so a clock that stands may leave them to its milliseconds.
     fn micros(&self) -> u64 {
         u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000)
+    }
+
+    /// Follows the time of a store that many share, as of an answer that has just come. The first sets the clock, forwards
+    /// or back, because nothing was decided before it; later ones only set it forwards. Says how far it moved, in
+    /// milliseconds, if that is worth a word.
+    fn follow(&self, store: Timestamp) -> Option<i64> {
+        let _ = store;
+        None
     }
 }
 
@@ -51,7 +59,7 @@ pub use system::System;
     reason = "the workspace's one place that reads the clock"
 )]
 mod system {
-    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
     use super::Clock;
@@ -65,46 +73,36 @@ mod system {
     pub struct System {
         started: Instant,
         base: AtomicI64,
-        /// The latest instant given: where the base goes back, time stands until it has caught up.
-        latest: AtomicI64,
+        /// The latest instant that was known before it started.
+        floor: Timestamp,
+        /// A store's time counts, not the wall clock's.
+        follows: AtomicBool,
     }
 
-    /// Another clock is more than two seconds from engine time.
+    /// The wall clock went ahead of engine time and was adopted.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Jump {
-        /// How far, in milliseconds: one that went ahead was adopted, one that is behind (negative) was not followed.
+        /// How far, in milliseconds.
         pub millis: i64,
     }
 
     impl System {
         /// Samples the wall clock, but starts no earlier than `floor`, the latest instant the store knows.
         pub fn start(floor: Timestamp) -> Self {
-            Self::start_at(Timestamp::from_millis(wall()).max(floor))
-        }
-
-        /// Starts where another clock is, whatever the wall clock says.
-        pub fn start_at(at: Timestamp) -> Self {
             Self {
                 started: Instant::now(),
-                base: AtomicI64::new(at.as_millis()),
-                latest: AtomicI64::new(at.as_millis()),
+                base: AtomicI64::new(wall().max(floor.as_millis())),
+                floor,
+                follows: AtomicBool::new(false),
             }
         }
 
-        /// Keeps to another clock, which showed an instant at some time between `asked` and now. Goes ahead where it is
-        /// behind, and stands for a moment where it is ahead; a clock that is more than two seconds behind is left alone.
-        pub fn follow(&self, shown: Timestamp, asked: Timestamp) -> Option<Jump> {
-            let ahead = shown.as_millis() - self.now().as_millis();
-            let behind = asked.as_millis() - shown.as_millis();
-            let millis = if ahead > 0 { ahead } else { -behind.max(0) };
-            if millis >= -STEP_MIN_MILLIS {
-                self.base.fetch_add(millis, Ordering::SeqCst);
-            }
-            (millis.abs() > STEP_MIN_MILLIS).then_some(Jump { millis })
-        }
-
-        /// Adopts a wall clock that stepped forwards by more than two seconds; a step back is never followed.
+        /// Adopts a wall clock that stepped forwards by more than two seconds; a step back is never followed. A clock that
+        /// follows a store's time does not look at the wall any more.
         pub fn adopt_wall(&self) -> Option<Jump> {
+            if self.follows.load(Ordering::SeqCst) {
+                return None;
+            }
             let millis = wall() - self.now().as_millis();
             if millis <= STEP_MIN_MILLIS {
                 return None;
@@ -122,12 +120,22 @@ mod system {
     impl Clock for System {
         fn now(&self) -> Timestamp {
             let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
-            let now = self.base.load(Ordering::SeqCst).saturating_add(elapsed);
-            Timestamp::from_millis(self.latest.fetch_max(now, Ordering::SeqCst).max(now))
+            Timestamp::from_millis(self.base.load(Ordering::SeqCst).saturating_add(elapsed))
         }
 
         fn micros(&self) -> u64 {
             u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+        }
+
+        fn follow(&self, store: Timestamp) -> Option<i64> {
+            let is_first = !self.follows.swap(true, Ordering::SeqCst);
+            let store = store.max(self.floor).as_millis();
+            let millis = store - self.now().as_millis();
+            if is_first || millis > 0 {
+                self.base.fetch_add(millis, Ordering::SeqCst);
+                return (millis.abs() > STEP_MIN_MILLIS).then_some(millis);
+            }
+            None
         }
     }
 
@@ -135,52 +143,34 @@ mod system {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
+}
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
+#[cfg(all(test, feature = "system-clock"))]
+mod tests {
+    use super::*;
 
-        const HOUR: i64 = 3_600_000;
+    #[test]
+    fn a_store_sets_a_clock_once_in_either_direction_and_later_only_forwards() {
+        let floor = Timestamp::from_millis(1_000);
+        let clock = System::start(floor);
+        let wall = clock.now();
+        let hour = 3_600_000;
+        let behind = Timestamp::from_millis(wall.as_millis() - hour);
+        assert!(clock.follow(behind).is_some_and(|millis| millis < -hour + 2_000));
+        assert!(clock.now() < wall, "nothing was decided before");
+        assert_eq!(clock.adopt_wall(), None, "the wall does not count any more");
+        let before = clock.now();
+        assert_eq!(clock.follow(Timestamp::from_millis(behind.as_millis() - hour)), None);
+        assert!(clock.now() >= before, "never back");
+        assert!(clock.follow(wall.plus(3_600_000)).is_some());
+        assert!(clock.now() >= wall.plus(3_600_000));
+    }
 
-        fn at(millis: i64) -> Timestamp {
-            Timestamp::from_millis(millis)
-        }
-
-        #[test]
-        fn a_clock_that_is_ahead_is_adopted_and_only_a_step_is_told() {
-            let clock = System::start_at(at(HOUR));
-            let asked = clock.now();
-            assert_eq!(clock.follow(asked.plus(1_000), asked), None);
-            assert!(clock.now() >= asked.plus(1_000));
-            let asked = clock.now();
-            let jump = clock.follow(asked.plus(9_000), asked).unwrap();
-            assert!((8_000..=9_000).contains(&jump.millis), "{jump:?}");
-            assert!(clock.now() >= asked.plus(9_000));
-        }
-
-        #[test]
-        fn a_clock_that_is_behind_is_waited_for_and_time_never_goes_back() {
-            let clock = System::start_at(at(HOUR));
-            let asked = clock.now();
-            assert_eq!(clock.follow(at(asked.as_millis() - 1_500), asked), None);
-            assert!(clock.now() >= asked);
-            // It stands now, so another reading of the same clock, a little later, is behind no more.
-            assert_eq!(clock.base.load(Ordering::SeqCst), HOUR - 1_500);
-            let jump = clock.follow(at(HOUR - 60_000), clock.now()).unwrap();
-            assert!(jump.millis <= -60_000 + 1_500, "{jump:?}");
-            assert_eq!(
-                clock.base.load(Ordering::SeqCst),
-                HOUR - 1_500,
-                "so far behind is not followed"
-            );
-        }
-
-        #[test]
-        fn what_was_shown_while_the_question_was_under_way_changes_nothing() {
-            let clock = System::start_at(at(HOUR));
-            let asked = clock.now();
-            assert_eq!(clock.follow(asked, asked), None);
-            assert_eq!(clock.base.load(Ordering::SeqCst), HOUR);
-        }
+    #[test]
+    fn a_store_never_sets_a_clock_before_what_is_stored() {
+        let floor = Timestamp::from_millis(i64::from(u32::MAX));
+        let clock = System::start(floor);
+        let _ = clock.follow(Timestamp::from_millis(5));
+        assert!(clock.now() >= floor);
     }
 }

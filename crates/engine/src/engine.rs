@@ -149,11 +149,7 @@ impl Builder {
             .map(|(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock)))
             .transpose()?;
         let (sender, receiver) = mpsc::channel();
-        // Shards come and go between batches, so whoever shares the store has none under way then.
-        let committer = match &joined {
-            None => Some(Box::new(Beside::start(sender.clone())?) as Box<dyn Committer>),
-            Some(_) => None,
-        };
+        let committer: Box<dyn Committer> = Box::new(Beside::start(sender.clone())?);
         let inbox = Inbox::new(sender, Arc::clone(&clock));
         let runners = Arc::new(runners);
         let masks = Masks::default();
@@ -163,7 +159,7 @@ impl Builder {
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let mut lane = Lane::open(Parts {
             store,
-            committer,
+            committer: Some(committer),
             hands: Box::new(hands),
             clock: Arc::clone(&clock),
             entropy,
@@ -416,7 +412,7 @@ fn share(lane: &mut Lane, orders: Option<&Orders>, words: &mpsc::Sender<Word>) -
     if let Some(orders) = orders {
         lane.obey(orders)?;
     }
-    let gone = lane.let_go();
+    let gone = lane.let_go()?;
     if !gone.is_empty() {
         // A member that has ended leaves by itself.
         let _ = words.send(Word::Released(gone));

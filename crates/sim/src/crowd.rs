@@ -11,18 +11,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{NodeId, Slot};
 use sprag_core::time::Timestamp;
+use sprag_engine::command::Reply;
 use sprag_engine::lane::{Lane, Parts, Tenure, slot_of};
-use sprag_engine::member::{self, Member};
-use sprag_store::memory::MemoryNodes;
-use sprag_store::nodes::{Beat, Claimed, Nodes, View};
+use sprag_engine::member::{self, Member, Orders};
 use sprag_store::traits::shard_of;
-use sprag_store::{Error, Fence, ShardId};
+use sprag_store::{Fence, ShardId};
+use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::error::TryRecvError;
 
+use crate::beside::Beside;
 use crate::clients::{Ask, Clients};
 use crate::hands::SimulatedHands;
+use crate::node::{CutNodes, NodeClock};
 use crate::rest::{REST_MILLIS, TICKS_MAX, TIME_MAX_MILLIS};
 use crate::simulation::{Simulation, said};
-use crate::store::{Fault, cut_off};
+use crate::store::Fault;
 use crate::violation::{Checked, Invariant, Violation, ensure};
 use crate::world::Delivery;
 
@@ -34,6 +37,8 @@ const NODES_MAX: usize = 4;
 const STEPS: (u64, u64) = (60, 160);
 /// The longest a node stands still, in milliseconds: well beyond its lease.
 const STILL_MILLIS: u64 = 25_000;
+/// How far the clock of a node may be behind between two heartbeats, in milliseconds.
+const BEHIND_MILLIS: i64 = 1_000;
 
 /// All nodes.
 #[derive(Default)]
@@ -49,6 +54,7 @@ struct Node {
     life: u64,
     lane: Lane,
     member: Member,
+    clock: Arc<NodeClock>,
     is_cut: Arc<AtomicBool>,
     /// It hears from its database again then.
     cut_until: Timestamp,
@@ -58,43 +64,10 @@ struct Node {
     /// It goes down: then at the latest it is gone.
     closes_at: Option<Timestamp>,
     inbox: VecDeque<Ask>,
-}
-
-/// The way to the other nodes, which may be cut.
-struct CutNodes {
-    nodes: MemoryNodes,
-    is_cut: Arc<AtomicBool>,
-}
-
-impl CutNodes {
-    fn check(&self) -> Result<(), Error> {
-        if self.is_cut.load(Ordering::SeqCst) {
-            return Err(cut_off());
-        }
-        Ok(())
-    }
-}
-
-impl Nodes for CutNodes {
-    fn heartbeat(&mut self, beat: &Beat) -> Result<View, Error> {
-        self.check()?;
-        self.nodes.heartbeat(beat)
-    }
-
-    fn claim(&mut self, node: NodeId, shards: &[ShardId]) -> Result<Vec<Claimed>, Error> {
-        self.check()?;
-        self.nodes.claim(node, shards)
-    }
-
-    fn release(&mut self, node: NodeId, fences: &[Fence]) -> Result<(), Error> {
-        self.check()?;
-        self.nodes.release(node, fences)
-    }
-
-    fn leave(&mut self, node: NodeId) -> Result<(), Error> {
-        self.check()?;
-        self.nodes.leave(node)
-    }
+    /// What its member says and its lane has not heard yet.
+    orders: VecDeque<Orders>,
+    /// Those who wait for an answer, each since when.
+    waiting: Vec<(Timestamp, Ask, Receiver<Reply>)>,
 }
 
 impl Simulation {
@@ -119,7 +92,43 @@ impl Simulation {
     fn join(&mut self) -> Checked {
         self.crowd.drawn += 1;
         let life = self.crowd.drawn;
+        self.trace.line(format_args!("{} node {life} joins", self.now()));
         let is_cut = Arc::new(AtomicBool::new(false));
+        let own = Arc::new(NodeClock::wrong(Arc::clone(&self.clock), &mut self.random));
+        let clock = Arc::clone(&own) as Arc<dyn Clock>;
+        let id = NodeId::compose(self.now(), Slot(0), life);
+        let nodes = CutNodes {
+            nodes: self.disk.memory().nodes(Arc::clone(&self.clock) as Arc<dyn Clock>),
+            is_cut: Arc::clone(&is_cut),
+            world: self.world.clone(),
+            random: self.random.fork(life),
+        };
+        let options = member::Options::new(id, format!("node-{life}"), "simulated", "secret");
+        let mut member = Member::new(options, Box::new(nodes), Arc::clone(&clock));
+        // It is told the database's time before it decides on anything.
+        let Ok(first) = member.beat() else { return Ok(()) };
+        let Some(lane) = self.open_node(life, clock, Arc::clone(&is_cut)) else {
+            self.disk.crash();
+            return self.observe();
+        };
+        self.crowd.nodes.push(Node {
+            life,
+            lane,
+            beats_at: self.now().plus(member.rest_millis()),
+            member,
+            clock: own,
+            is_cut,
+            cut_until: self.now(),
+            still_until: self.now(),
+            closes_at: None,
+            inbox: VecDeque::new(),
+            orders: VecDeque::new(),
+            waiting: Vec::new(),
+        });
+        self.obey(self.crowd.nodes.len() - 1, &first)
+    }
+
+    fn open_node(&self, life: u64, clock: Arc<dyn Clock>, is_cut: Arc<AtomicBool>) -> Option<Lane> {
         let hands = SimulatedHands {
             world: self.world.clone(),
             disk: self.disk.clone(),
@@ -127,41 +136,18 @@ impl Simulation {
             life,
         };
         let mut entropy = self.entropy.fork(life);
-        let clock = Arc::clone(&self.lane_clock) as Arc<dyn Clock>;
         let opened = Lane::open(Parts {
-            store: Box::new(self.disk.open_cut(Arc::clone(&is_cut))),
-            committer: None,
+            store: Box::new(self.disk.open_cut(is_cut)),
+            committer: Some(Box::new(Beside::default())),
             hands: Box::new(hands),
-            clock: Arc::clone(&clock),
+            clock,
             entropy: Box::new(move || entropy.bits()),
             publish: Box::new(|_| {}),
             options: self.options.clone(),
             metrics: Arc::default(),
             tenure: Tenure::Shared { shards: SHARDS },
         });
-        self.trace.line(format_args!("{} node {life} joins", self.now()));
-        let Ok(lane) = opened else {
-            self.disk.crash();
-            return self.observe();
-        };
-        let id = NodeId::compose(self.now(), Slot(0), life);
-        let nodes = CutNodes {
-            nodes: self.disk.memory().nodes(Arc::clone(&clock)),
-            is_cut: Arc::clone(&is_cut),
-        };
-        let options = member::Options::new(id, format!("node-{life}"), "simulated", "secret");
-        self.crowd.nodes.push(Node {
-            life,
-            lane,
-            member: Member::new(options, Box::new(nodes), clock),
-            is_cut,
-            cut_until: self.now(),
-            still_until: self.now(),
-            beats_at: self.now(),
-            closes_at: None,
-            inbox: VecDeque::new(),
-        });
-        self.observe()
+        opened.ok()
     }
 
     /// Everybody hears of everybody.
@@ -174,9 +160,10 @@ impl Simulation {
         Ok(())
     }
 
-    /// A node gives a heartbeat, and its lane does what follows.
+    /// A node gives a heartbeat, and its lane hears of it, sooner or later.
     fn beat(&mut self, place: usize) -> Checked {
         let now = self.now();
+        let is_late = !self.world.lock().is_calm && self.random.chance(1, 6);
         let node = &mut self.crowd.nodes[place];
         let Ok(orders) = node.member.beat() else {
             node.beats_at = now.plus(member::BEAT_MILLIS);
@@ -190,11 +177,47 @@ impl Simulation {
             "{now} node {} beats: takes {taken:?}, lost {:?}, hands over {:?}, keeps {:?}",
             node.life, orders.lost, orders.hand_over, orders.keep
         ));
-        let obeyed = node.lane.obey(&orders);
-        if obeyed.is_err() {
-            self.die(place, "it could not read what it was given");
+        node.orders.push_back(orders);
+        if is_late {
+            return Ok(());
         }
-        self.observe()
+        self.obey_all(place).map(|_| ())
+    }
+
+    /// A lane does what its member has said by now. Says whether it lives.
+    fn obey_all(&mut self, place: usize) -> Result<bool, Violation> {
+        let orders = std::mem::take(&mut self.crowd.nodes[place].orders);
+        let life = self.crowd.nodes[place].life;
+        for orders in orders {
+            self.obey(place, &orders)?;
+            if self.crowd.place(life).is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn obey(&mut self, place: usize, orders: &Orders) -> Checked {
+        let obeyed = self.crowd.nodes[place].lane.obey(orders);
+        self.observe()?;
+        self.hear(place)?;
+        if let Err(fatal) = obeyed {
+            self.die(place, &fatal.0.to_string());
+        }
+        Ok(())
+    }
+
+    /// Takes the answers that have come by now.
+    fn hear(&mut self, place: usize) -> Checked {
+        for (since, ask, mut receiver) in std::mem::take(&mut self.crowd.nodes[place].waiting) {
+            self.asked_at = Timestamp::from_millis(since.as_millis() - BEHIND_MILLIS);
+            match receiver.try_recv() {
+                Ok(reply) => self.take_reply(&ask, &reply)?,
+                Err(TryRecvError::Empty) => self.crowd.nodes[place].waiting.push((since, ask, receiver)),
+                Err(TryRecvError::Closed) => self.unanswered(&ask),
+            }
+        }
+        Ok(())
     }
 
     fn die(&mut self, place: usize, why: &str) {
@@ -204,7 +227,8 @@ impl Simulation {
         self.crashes += 1;
         self.world.lock().crash(node.life);
         self.disk.crash();
-        for ask in node.inbox {
+        let waiting = node.waiting.into_iter().map(|(_, ask, _)| ask);
+        for ask in node.inbox.into_iter().chain(waiting) {
             self.unanswered(&ask);
         }
     }
@@ -279,8 +303,15 @@ impl Simulation {
             }
         } else if self.random.chance(1, 35) {
             self.die(place, "kill");
-        } else if self.random.chance(1, 30) {
-            let faults = [Fault::DieBefore, Fault::DieAfter, Fault::Failed];
+        } else if self.random.chance(1, 20) {
+            let faults = [
+                Fault::DieBefore,
+                Fault::DieAfter,
+                Fault::Failed,
+                Fault::Away,
+                Fault::ToldAway,
+                Fault::ToldAway,
+            ];
             let fault = self.random.pick(&faults).copied().unwrap_or(Fault::Failed);
             self.disk.lock().next = Some((0, fault));
         }
@@ -329,32 +360,60 @@ impl Simulation {
         let Some(place) = self.crowd.place(life) else {
             return Ok(());
         };
+        if !self.obey_all(place)? {
+            return Ok(());
+        }
         let asks: Vec<Ask> = self.crowd.nodes[place].inbox.drain(..).collect();
         self.trace.line(format_args!("{} node {life} ticks", self.now()));
         let (commands, replies) = self.commands(asks);
         self.ticks += 1;
         self.model.ticked();
-        let ticked = self.crowd.nodes[place].lane.tick(commands);
+        let now = self.now();
+        let rests = self.world.lock().is_calm || self.random.chance(2, 3);
+        let mut node = self.crowd.nodes.remove(place);
+        let waiting = replies.into_iter().map(|(ask, receiver)| (now, ask, receiver));
+        node.waiting.extend(waiting);
+        let ticked = if rests {
+            self.decide(&mut node.lane, commands)
+        } else {
+            self.decide_on(&mut node.lane, commands)
+        };
+        self.crowd.nodes.insert(place, node);
         self.observe()?;
+        self.hear(place)?;
         if let Err(fatal) = ticked {
             self.die(place, &fatal.0.to_string());
-            return self.take_replies(replies);
+            return Ok(());
         }
-        self.take_replies(replies)?;
+        self.let_go(place)
+    }
+
+    /// A lane lets go of what it is to hand over, and of everything when it has gone down.
+    fn let_go(&mut self, place: usize) -> Checked {
         let now = self.now();
         let node = &mut self.crowd.nodes[place];
-        let gone = node.lane.let_go();
-        if !gone.is_empty() {
+        let life = node.life;
+        let is_down = node
+            .closes_at
+            .is_some_and(|at| at <= now || node.lane.performing() == 0);
+        let rested = if is_down { node.lane.come_to_rest() } else { Ok(()) };
+        let gone = rested.and_then(|()| node.lane.let_go());
+        if let Ok(gone) = &gone
+            && !gone.is_empty()
+        {
             self.trace.line(format_args!("{now} node {life} lets go of {gone:?}"));
             // A release that is not heard is made good by a later heartbeat.
-            let _ = node.member.released(&gone);
+            let _ = node.member.released(gone);
         }
-        if node
-            .closes_at
-            .is_some_and(|at| at <= now || node.lane.performing() == 0)
-        {
+        if is_down && gone.is_ok() {
             let _ = node.member.leave();
-            self.die(place, "it went down");
+        }
+        self.observe()?;
+        self.hear(place)?;
+        match gone {
+            Err(fatal) => self.die(place, &fatal.0.to_string()),
+            Ok(_) if is_down => self.die(place, "it went down"),
+            Ok(_) => {}
         }
         Ok(())
     }
@@ -374,6 +433,7 @@ impl Simulation {
         }
         let until = now.plus(TIME_MAX_MILLIS);
         for round in 0..TICKS_MAX {
+            self.crowd.nodes.iter().for_each(|node| node.clock.repair());
             if self.crowd.owned() == SHARDS {
                 self.mend(round);
             }

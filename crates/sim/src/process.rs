@@ -209,14 +209,19 @@ impl Simulation {
     }
 
     /// The lane decides in one batch, or in several of which none waits for the one before it to be written.
-    pub(crate) fn decide(&mut self, lane: &mut Lane, mut commands: Vec<Command>) -> Result<(), Fatal> {
+    pub(crate) fn decide(&mut self, lane: &mut Lane, commands: Vec<Command>) -> Result<(), Fatal> {
+        self.decide_on(lane, commands)?;
+        lane.come_to_rest()
+    }
+
+    /// The same, and the last batch may be on its way still.
+    pub(crate) fn decide_on(&mut self, lane: &mut Lane, mut commands: Vec<Command>) -> Result<(), Fatal> {
         for _ in 0..self.random.below(3) {
             let first = usize::try_from(self.random.below(8)).unwrap_or(0).min(commands.len());
             let others = commands.split_off(first);
             lane.tick(std::mem::replace(&mut commands, others))?;
         }
-        lane.tick(commands)?;
-        lane.come_to_rest()
+        lane.tick(commands)
     }
 
     pub(crate) fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
@@ -264,6 +269,7 @@ impl Simulation {
                 Circumstances {
                     now: self.clock.now(),
                     reports: &world.reports,
+                    started: &world.started,
                     promised: &world.promised,
                     has_refused,
                 },
@@ -287,6 +293,7 @@ impl Simulation {
     }
 
     pub(crate) fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
+        self.asked_at = self.now();
         for (ask, mut receiver) in replies {
             match receiver.try_recv() {
                 Ok(reply) => self.take_reply(&ask, &reply)?,

@@ -68,6 +68,8 @@ pub struct Counts {
     pub fenced: u64,
     /// Shards that were taken from nodes whose lease had run out.
     pub taken_over: u64,
+    /// Commits that were written although whoever wrote was told that the database is out of reach.
+    pub told_away: u64,
 }
 
 /// Runs one seed, with one process at a time.
@@ -125,6 +127,8 @@ pub(crate) struct Simulation {
     /// Deliveries for the stale process.
     pub(crate) stale_inbox: VecDeque<Ask>,
     outage_until: Option<Timestamp>,
+    /// When what is answered now was asked, or earlier.
+    pub(crate) asked_at: Timestamp,
     /// How many effects were checked when they arrived.
     pub(crate) checked_effects: usize,
     /// The lane leaves a store that failed alone until then.
@@ -179,6 +183,7 @@ impl Simulation {
             polls: Vec::new(),
             stale_inbox: VecDeque::new(),
             outage_until: None,
+            asked_at: start,
             checked_effects: 0,
             rests_until: start,
             ticks: 0,
@@ -197,6 +202,7 @@ impl Simulation {
             effects: self.world.lock().ledger.len(),
             fenced: disk.fenced,
             taken_over: self.crowd.taken_over,
+            told_away: disk.told_away,
         }
     }
 

@@ -31,6 +31,10 @@ pub(crate) enum Fault {
     Refused,
     /// Something else.
     Failed,
+    /// The database is out of reach; nothing was written.
+    Away,
+    /// The database is out of reach after the commit: it was written, and nobody was told.
+    ToldAway,
 }
 
 /// A commit that was applied.
@@ -67,6 +71,8 @@ pub(crate) struct Disk {
     pub failures: u64,
     /// How many commits of somebody who had lost a shard were refused.
     pub fenced: u64,
+    /// How many commits were written although whoever wrote was told that the database is out of reach.
+    pub told_away: u64,
     /// A planted bug.
     pub mutant: Option<Mutant>,
     /// All that was ever applied, where a planted bug needs it.
@@ -190,7 +196,7 @@ pub(crate) struct FaultyStore {
 
 /// What whoever is cut off from the database hears.
 pub(crate) fn cut_off() -> Error {
-    Error::Failed {
+    Error::Away {
         detail: "the database cannot be reached".to_owned(),
     }
 }
@@ -308,6 +314,12 @@ impl LaneStore for FaultyStore {
             Some(Fault::Failed) => self.fail(Error::Failed {
                 detail: "planned".to_owned(),
             }),
+            Some(Fault::Away) => self.fail(cut_off()),
+            Some(Fault::ToldAway) => {
+                self.apply(fences, mutations)?;
+                self.disk.lock().told_away += 1;
+                self.fail(cut_off())
+            }
         }
     }
 

@@ -117,6 +117,8 @@ pub(crate) struct World {
     pub ledger: Vec<Effect>,
     /// What was reported of each attempt.
     pub reports: BTreeMap<AttemptId, Vec<Outcome>>,
+    /// The attempts that began.
+    pub started: BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
     pub promised: BTreeMap<AttemptId, Timestamp>,
     /// Attempts whose programs heard that they should stop.
@@ -147,6 +149,7 @@ impl SharedWorld {
             down: BTreeMap::new(),
             ledger: Vec::new(),
             reports: BTreeMap::new(),
+            started: BTreeSet::new(),
             promised: BTreeMap::new(),
             stopped: BTreeSet::new(),
             bodies: BTreeMap::new(),
@@ -255,6 +258,7 @@ impl World {
             Some(left) => *left -= 1,
             None => {}
         }
+        self.started.insert(job.attempt.attempt);
         match job.task {
             Task::Run => self.run(life, job),
             Task::Settle => self.settle(life, &job),

@@ -10,7 +10,7 @@ use sprag_core::ids::scatter;
 use sprag_core::time::Timestamp;
 use sprag_tests::{Crowd, Ledger, Postgres};
 
-use super::{apply, nodes};
+use super::{Over, apply, nodes};
 use crate::crash;
 
 const NODES: usize = 3;
@@ -58,14 +58,6 @@ fn a_rolling_restart_is_noticed_by_nobody_who_tries_again_and_repeats_nothing() 
     );
     assert_eq!(repeats, 0, "what was under way ended before its node did");
     assert!(acknowledged.len() > 50, "there was load");
-}
-
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 #[derive(Default)]

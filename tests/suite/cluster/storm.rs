@@ -11,7 +11,7 @@ use sprag_core::ids::scatter;
 use sprag_core::time::Timestamp;
 use sprag_tests::{Client, Crowd, Ledger, Postgres, Product, Proxy, Reply, Site, wait};
 
-use super::{GUARD, LEASE, TAKEN_OVER, apply, caller, nodes, proves};
+use super::{GUARD, LEASE, Over, TAKEN_OVER, apply, caller, nodes, proves};
 use crate::crash;
 
 const NODES: usize = 3;
@@ -65,15 +65,6 @@ fn nodes_that_die_and_stand_still_lose_nothing_and_what_they_write_too_late_is_r
         storm.blow();
     });
     storm.verify(&ledger);
-}
-
-/// Says that it is over, also when something panics.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 /// A site that keeps the first call of each action waiting until it is told otherwise.

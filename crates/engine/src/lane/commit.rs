@@ -99,6 +99,8 @@ impl Lane {
         if self.is_away {
             return self.still_away(commands);
         }
+        // A shard may have been lost with the batch before: what is about it is not decided here any more.
+        let commands = self.turn_away(commands);
         self.decide_and_write(commands)
     }
 
@@ -206,6 +208,9 @@ impl Lane {
             }
             Err(error) => {
                 self.unlearn(&decided.batch);
+                if matches!(error, Error::Away { .. }) {
+                    self.doubt(&decided.batch.jobs);
+                }
                 self.fail(decided.commands, error).map(|()| Landed::Undone)
             }
         }

@@ -149,6 +149,11 @@ impl Lane {
                 self.adopt_lease(&action, attempt, known.unwrap_or_else(|| lease.renewed(self.now)));
             } else {
                 self.keep_time_to_end(&action, attempt);
+                self.settle_unsure(AttemptRef {
+                    attempt,
+                    action: action.id,
+                    execution: action.origin.execution,
+                });
             }
         }
         Ok(())

@@ -32,6 +32,8 @@ impl Lane {
             grace_millis,
             in_touch_until,
         } = orders;
+        // What was decided under the shards as they were is written, or refused by its fences, before any of them goes.
+        self.come_to_rest()?;
         self.now = self.now.max(self.clock.now());
         self.lose(lost);
         self.hand_over(hand_over, *grace_millis);
@@ -128,16 +130,17 @@ impl Lane {
     }
 
     /// Lets go of what was to be handed over and is ready: nobody may be told that it is free before.
-    pub fn let_go(&mut self) -> Vec<Fence> {
-        let mut gone = std::mem::take(&mut self.given_up);
+    pub fn let_go(&mut self) -> Result<Vec<Fence>, Fatal> {
         if self.owned.leaving().next().is_none() {
-            return gone;
+            return Ok(std::mem::take(&mut self.given_up));
         }
+        self.come_to_rest()?;
+        let mut gone = std::mem::take(&mut self.given_up);
         let now = self.now.max(self.clock.now());
         let is_ready = |(shard, until): &(ShardId, Timestamp)| *until <= now || !self.performs_in(*shard);
         let ready: Vec<ShardId> = self.owned.leaving().filter(is_ready).map(|(shard, _)| shard).collect();
         gone.extend(ready.into_iter().filter_map(|shard| self.drop_shard(shard)));
-        gone
+        Ok(gone)
     }
 
     /// Shards that are this lane's no longer, as somebody found out elsewhere.
@@ -207,12 +210,15 @@ impl Lane {
         if let Err(error) = self.forget() {
             return self.away(rest, error);
         }
-        if !was_owned {
-            // Something that was decided here belongs elsewhere, and is not known by its request. Nothing of it stands.
-            refuse_all(rest, shard);
-            return Ok(());
+        if was_owned {
+            return self.again(rest);
         }
-        self.again(rest)
+        // Something that was decided here belongs elsewhere, and is not known by its request: only that one is refused.
+        if rest.len() > 1 {
+            return rest.into_iter().try_for_each(|command| self.alone(command));
+        }
+        refuse_all(rest, shard);
+        Ok(())
     }
 
     /// Refuses what this lane may not decide on: what is of other shards, and everything while it may have lost its own.

@@ -3,12 +3,12 @@
 //! Nothing is answered before it is durable, and no effect starts before its attempt is. A decision may be taken on what is
 //! being written, but is itself written after it (see `commit.rs`). Time is read once per batch, so a batch is one instant.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sprag_core::action::Status;
 use sprag_core::clock::Clock;
-use sprag_core::ids::Mint;
+use sprag_core::ids::{AttemptId, Mint};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
@@ -110,6 +110,8 @@ pub struct Lane {
     pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
     pub(super) store_rests_until: Option<Timestamp>,
+    /// Attempts that were to begin with a commit of which nobody knows whether it landed.
+    pub(super) unsure: BTreeSet<AttemptId>,
     /// Whether the store went out of reach, so that memory must be derived anew first (see `away.rs`).
     pub(super) is_away: bool,
     pub(super) started_at: Timestamp,
@@ -141,7 +143,7 @@ impl Lane {
         }
         let now = clock.now();
         let mut lane = Self {
-            is_shared: store.is_shared(),
+            is_shared: store.is_shared() || tenure != Tenure::Whole,
             store: Held::new(store, committer),
             under_way: None,
             hands,
@@ -163,6 +165,7 @@ impl Lane {
             pending: Vec::new(),
             lost: VecDeque::new(),
             store_rests_until: None,
+            unsure: BTreeSet::new(),
             is_away: false,
             options,
             metrics,

@@ -154,6 +154,9 @@ impl Member {
             ..self.options.beat()
         };
         let view = self.nodes.heartbeat(&beat)?;
+        if let Some(millis) = self.clock.follow(view.now) {
+            tracing::warn!(millis, "clock-jumped: this node's time follows the database's");
+        }
         let mut orders = Orders {
             lost: self.lost(&view),
             grace_millis: self.options.grace_millis,
@@ -184,10 +187,16 @@ impl Member {
         }
         // What was claimed or released while the answer was lost is this node's without its knowledge: it is taken anew, or
         // released again.
-        if !stray.is_empty() {
-            self.nodes.release(self.options.id, &stray)?;
+        // The lease was renewed all the same: what else follows from the view is not to be lost with these answers.
+        if !stray.is_empty()
+            && let Err(error) = self.nodes.release(self.options.id, &stray)
+        {
+            tracing::warn!(%error, "stray shards could not be released: the next heartbeat tries again");
         }
-        orders.acquired = self.claim(&view, &wanted)?;
+        orders.acquired = self.claim(&view, &wanted).unwrap_or_else(|error| {
+            tracing::warn!(%error, "shards could not be claimed: the next heartbeat tries again");
+            Vec::new()
+        });
         self.is_waiting = orders.acquired.len() < wanted.len();
         self.show(view, &orders);
         Ok(orders)

@@ -117,7 +117,7 @@ impl Crowd {
         let Node { lane, member, .. } = &mut self.nodes[node];
         let orders = member.beat().unwrap();
         lane.obey(&orders).unwrap();
-        let gone = lane.let_go();
+        let gone = lane.let_go().unwrap();
         member.released(&gone).unwrap();
     }
 
@@ -138,7 +138,7 @@ impl Crowd {
     fn run(&mut self, node: usize) {
         let Node { lane, member, .. } = &mut self.nodes[node];
         for _ in 0..1_000 {
-            let gone = lane.let_go();
+            let gone = lane.let_go().unwrap();
             member.released(&gone).unwrap();
             if lane.next_wake() > self.clock.now() {
                 return;

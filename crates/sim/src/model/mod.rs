@@ -80,6 +80,8 @@ pub(crate) struct Circumstances<'a> {
     pub now: Timestamp,
     /// What was reported of each attempt.
     pub reports: &'a BTreeMap<AttemptId, Vec<Outcome>>,
+    /// The attempts that began.
+    pub started: &'a BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
     pub promised: &'a BTreeMap<AttemptId, Timestamp>,
     /// Whether a record was refused by plan in this life.

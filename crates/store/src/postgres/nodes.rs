@@ -5,7 +5,6 @@
 //! and then counts; and it holds the shard's row, so a commit that is under way lands before the epoch rises or not at all.
 
 use sprag_core::ids::NodeId;
-use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -14,8 +13,6 @@ use super::link::Link;
 use super::session::Session;
 use crate::nodes::{Beat, Claimed, GONE_KEPT_MILLIS, Node, Nodes, Shard, View};
 use crate::traits::{Error, Fence, ShardId};
-
-const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 const BEAT: &str = "\
     WITH proposed AS (INSERT INTO node_token (token) VALUES ($5) ON CONFLICT DO NOTHING), \
@@ -82,14 +79,6 @@ pub struct Members {
 impl Members {
     pub(super) fn new(link: Link) -> Self {
         Self { link }
-    }
-
-    /// The database's time.
-    pub fn now(&mut self) -> Result<Timestamp, Error> {
-        self.link.ask(&async |session| {
-            let now = session.first(NOW, &[], |row| instant(row, 0)).await?;
-            now.ok_or_else(|| missing("time"))
-        })
     }
 }
 

@@ -177,7 +177,7 @@ async fn serve(
     let signals = Signals::listen()?;
     let reserved = Reserved::take(listen).map_err(not_listening)?;
     let (advertise, hosts) = addressed(advertise, hosts, reserved.address());
-    let (clock, is_shared) = (Arc::clone(&store.clock), store.nodes.is_some());
+    let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
@@ -200,9 +200,7 @@ async fn serve(
     };
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server).await?;
-    if !is_shared {
-        tokio::spawn(time::follow(clock));
-    }
+    tokio::spawn(time::follow(clock));
     let demo = match purpose {
         Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
         Purpose::Work => None,

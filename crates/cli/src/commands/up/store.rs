@@ -9,7 +9,6 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::Readers;
 use sprag_store::{LaneStore, Nodes, postgres, sqlite};
 
-use super::time::Kept;
 use crate::config::StoreAddress;
 use crate::failure::Failure;
 
@@ -24,7 +23,7 @@ pub(super) struct Opened {
     pub(super) readers: Arc<dyn Readers>,
     /// Engine time: it starts no earlier than the latest instant the store knows.
     pub(super) clock: Arc<System>,
-    /// The way to other nodes on the same store, where there may be any. It keeps the clock to the database's.
+    /// The way to other nodes on the same store, where there may be any.
     pub(super) nodes: Option<Box<dyn Nodes>>,
 }
 
@@ -57,16 +56,16 @@ fn open_database(address: &postgres::Address, shards: u32) -> Result<Opened, Fai
     let postgres::Store {
         mut writer,
         readers,
-        mut members,
+        members,
         shards: _,
     } = postgres::open(&options).map_err(|error| not_opened(&error, error.code()))?;
-    let now = members.now().map_err(|error| Failure::new(error.to_string()))?;
-    let clock = Arc::new(System::start_at(now.max(latest(&mut writer)?)));
+    // The first heartbeat sets it to the database's time.
+    let clock = System::start(latest(&mut writer)?);
     Ok(Opened {
         lane: lane(writer)?,
         readers: Arc::new(readers),
-        nodes: Some(Box::new(Kept::new(members, Arc::clone(&clock)))),
-        clock,
+        clock: Arc::new(clock),
+        nodes: Some(Box::new(members)),
     })
 }
 

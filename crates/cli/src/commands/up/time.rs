@@ -1,12 +1,10 @@
-//! What engine time keeps to: the wall clock of a server alone, the database's clock of nodes that share one.
+//! The wall clock, followed when it jumps ahead. Nodes that share a database keep to the database's time instead: their
+//! clock follows that with every heartbeat, and looks at the wall no more.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use sprag_core::clock::{Clock as _, System};
-use sprag_core::ids::NodeId;
-use sprag_store::nodes::{Beat, Claimed, Nodes, View};
-use sprag_store::{Error, Fence, ShardId};
+use sprag_core::clock::System;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -23,58 +21,5 @@ pub(super) async fn follow(clock: Arc<System>) {
                 "the wall clock jumped ahead; engine time follows"
             );
         }
-    }
-}
-
-/// The way to other nodes, which brings the database's time along: every heartbeat keeps the clock to it.
-pub(super) struct Kept<N> {
-    nodes: N,
-    clock: Arc<System>,
-    /// The database's clock is behind, and that was said.
-    is_behind: bool,
-}
-
-impl<N: Nodes> Kept<N> {
-    pub(super) fn new(nodes: N, clock: Arc<System>) -> Self {
-        Self {
-            nodes,
-            clock,
-            is_behind: false,
-        }
-    }
-}
-
-impl<N: Nodes> Nodes for Kept<N> {
-    fn heartbeat(&mut self, beat: &Beat) -> Result<View, Error> {
-        let asked = self.clock.now();
-        let view = self.nodes.heartbeat(beat)?;
-        let jump = self.clock.follow(view.now, asked);
-        match jump {
-            Some(jump) if jump.millis > 0 => tracing::warn!(
-                code = "clock-jumped",
-                millis = jump.millis,
-                "the database's clock is ahead; engine time follows"
-            ),
-            Some(jump) if !self.is_behind => tracing::warn!(
-                code = "clock-jumped",
-                millis = jump.millis,
-                "the database's clock went back; engine time goes on, because it never runs backwards"
-            ),
-            _ => {}
-        }
-        self.is_behind = jump.is_some_and(|jump| jump.millis < 0);
-        Ok(view)
-    }
-
-    fn claim(&mut self, node: NodeId, shards: &[ShardId]) -> Result<Vec<Claimed>, Error> {
-        self.nodes.claim(node, shards)
-    }
-
-    fn release(&mut self, node: NodeId, fences: &[Fence]) -> Result<(), Error> {
-        self.nodes.release(node, fences)
-    }
-
-    fn leave(&mut self, node: NodeId) -> Result<(), Error> {
-        self.nodes.leave(node)
     }
 }

@@ -225,7 +225,7 @@ fn a_lease_runs_out_by_itself_and_not_before() -> Result<(), Error> {
     };
     // On a machine that is so busy that the owner could claim nothing in time, nobody had them before.
     assert!(former.is_none_or(|former| former.id == id(1) && former.lease_until == lease));
-    assert!(other.now()? >= lease);
+    assert!(other.heartbeat(&beat(2, 60_000))?.now >= lease);
     Ok(())
 }
 
@@ -239,9 +239,8 @@ fn time_is_the_databases() -> Result<(), Error> {
     let said = |sql: &str| -> i64 { Postgres::shared().sql(&database.name(), sql).parse().unwrap() };
     let before = said("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
     let view = members.heartbeat(&beat(1, 5_000))?;
-    let now = members.now()?;
     let after = said("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
-    assert!((before..=after).contains(&view.now.as_millis()) && view.now <= now && now.as_millis() <= after);
+    assert!((before..=after).contains(&view.now.as_millis()));
     let lease = said("SELECT lease_until FROM node") - 5_000;
     assert!((before..=view.now.as_millis()).contains(&lease));
     Ok(())
