@@ -106,28 +106,21 @@ impl Crowd {
 
     /// Waits until every node that runs says that all of these run and have their share of the shards.
     pub fn until_shared(&self) {
-        let running: Vec<usize> = (0..self.size())
-            .filter(|node| self.with(*node, |_| ()).is_some())
-            .collect();
-        for &node in &running {
+        let runs = |node: &usize| self.with(*node, |_| ()).is_some();
+        let running: Vec<usize> = (0..self.size()).filter(runs).collect();
+        // By their ids: whoever has not looked yet still shows the one before at the same address.
+        let id = |node: &usize| {
+            wait::until("a node to say who it is", GUARD, || {
+                self.view(*node)?["node"].as_str().map(str::to_owned)
+            })
+        };
+        let ids: Vec<String> = running.iter().map(id).collect();
+        for node in running {
             wait::until("the nodes to share the shards", GUARD, || {
                 let view = self.view(node)?;
-                self.is_shared(&view, &running).then_some(())
+                is_shared(&view, &ids).then_some(())
             });
         }
-    }
-
-    fn is_shared(&self, view: &Value, running: &[usize]) -> bool {
-        let (Some(nodes), Some(shards)) = (view["nodes"].as_array(), view["shards"].as_array()) else {
-            return false;
-        };
-        let least = shards.len() / running.len().max(1);
-        running.iter().all(|node| {
-            let advertised = format!("http://{}", self.address(*node));
-            let is_it = |node: &&Value| node["advertise"] == advertised.as_str() && node["alive"] == true;
-            let owned = nodes.iter().find(is_it).and_then(|node| node["shards"].as_u64());
-            owned.and_then(|owned| usize::try_from(owned).ok()) >= Some(least)
-        })
     }
 
     /// A figure of a node's metrics; nothing while it does not answer.
@@ -137,6 +130,19 @@ impl Crowd {
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line?.trim().parse().ok()
     }
+}
+
+/// Whether all of these are alive and have their share.
+fn is_shared(view: &Value, ids: &[String]) -> bool {
+    let (Some(nodes), Some(shards)) = (view["nodes"].as_array(), view["shards"].as_array()) else {
+        return false;
+    };
+    let least = shards.len() / ids.len().max(1);
+    ids.iter().all(|id| {
+        let is_it = |node: &&Value| node["id"] == id.as_str() && node["alive"] == true;
+        let owned = nodes.iter().find(is_it).and_then(|node| node["shards"].as_u64());
+        owned.and_then(|owned| usize::try_from(owned).ok()) >= Some(least)
+    })
 }
 
 fn started(url: &str, address: SocketAddr, environment: &[(String, String)]) -> Product {

@@ -175,18 +175,8 @@ impl Builder {
         let served = joined.map(|joined| joined.serve(inbox.clone())).transpose()?;
         let (words, member) = served.unzip();
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
-        let (ended_sender, ended) = watch::channel(None);
-        let (grace, grace_receiver) = watch::channel(None);
-        let thread = LaneThread {
-            lane,
-            receiver,
-            clock: Arc::clone(&clock),
-            metrics: Arc::clone(&metrics),
-            grace: grace_receiver,
-            words,
-            ended: ended_sender,
-        };
-        let thread = thread.start()?;
+        let around = (Arc::clone(&clock), Arc::clone(&metrics));
+        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, around, words)?;
         let handle = Handle::new(HandleParts {
             inbox: inbox.clone(),
             readers,
@@ -278,7 +268,35 @@ struct LaneThread {
     ended: watch::Sender<Option<String>>,
 }
 
+/// A lane's thread that runs, and what it hears and says.
+struct Started {
+    thread: JoinHandle<()>,
+    ended: watch::Receiver<Option<String>>,
+    grace: watch::Sender<Option<Duration>>,
+}
+
 impl LaneThread {
+    fn begin(
+        lane: Lane,
+        receiver: Receiver<Wake>,
+        (clock, metrics): (Arc<dyn Clock>, Arc<Metrics>),
+        words: Option<mpsc::Sender<Word>>,
+    ) -> Result<Started, Fatal> {
+        let (ended_sender, ended) = watch::channel(None);
+        let (grace, grace_receiver) = watch::channel(None);
+        let thread = Self {
+            lane,
+            receiver,
+            clock,
+            metrics,
+            grace: grace_receiver,
+            words,
+            ended: ended_sender,
+        };
+        let thread = thread.start()?;
+        Ok(Started { thread, ended, grace })
+    }
+
     /// Runs the lane on a thread of its own, inside the present runtime, and says how it ended.
     fn start(self) -> Result<JoinHandle<()>, Fatal> {
         let runtime = tokio::runtime::Handle::current();

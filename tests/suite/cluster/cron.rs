@@ -98,11 +98,10 @@ fn until_due(ledger: &Ledger) {
 
 /// Each occurrence has one action, none is missing, and all are within the test by the right clock. How many.
 fn dense(name: &str, id: &str, (began, ended): (Timestamp, Timestamp)) -> usize {
-    let bytes = id.parse::<ExecutionId>().unwrap().to_bytes();
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = u128::from_be_bytes(id.parse::<ExecutionId>().unwrap().to_bytes());
     // When each was to be; when it ran may be a little later.
     let sql = format!(
-        "SELECT convert_from(body, 'UTF8')::json ->> 'nominal' FROM action WHERE execution = '{hex}' ORDER BY 1"
+        "SELECT convert_from(body, 'UTF8')::json ->> 'nominal' FROM action WHERE execution = '{id:032x}' ORDER BY 1"
     );
     let said = Postgres::shared().sql(name, &sql);
     let due: Vec<i64> = said.lines().map(|line| line.parse().unwrap()).collect();

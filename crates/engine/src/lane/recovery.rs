@@ -105,7 +105,9 @@ impl Lane {
         let derived = self.derive(&held);
         if derived.is_err() {
             // The store cannot be read now; what programs hold is known from here alone until it can.
-            held.into_values().for_each(|held| self.dispatcher.leases.hold(held));
+            for held in held.into_values() {
+                self.dispatcher.leases.hold(held);
+            }
         }
         derived
     }

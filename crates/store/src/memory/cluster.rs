@@ -78,12 +78,11 @@ impl Cluster {
         if self.token.is_empty() {
             self.token = token;
         }
-        let joined_at = match self.nodes.get(&node) {
-            Some(known) => known.joined_at,
-            None => {
-                self.oust(&advertise, now);
-                now
-            }
+        let joined_at = if let Some(known) = self.nodes.get(&node) {
+            known.joined_at
+        } else {
+            self.oust(&advertise, now);
+            now
         };
         self.nodes.insert(
             node,

@@ -12,9 +12,6 @@ use sprag_runners::secrets::{SecretError, Secrets};
 use super::store::Opened;
 use crate::failure::{Exit, Failure};
 
-/// Words of 64 bits in the token of the nodes.
-const TOKEN_WORDS: usize = 4;
-
 /// What an engine is made of.
 pub(super) struct Parts {
     pub(super) store: Opened,
@@ -59,7 +56,13 @@ pub(super) fn start(parts: Parts) -> Result<Engine, Failure> {
 
 /// What nodes show each other, if this one is the first of all.
 fn token() -> String {
-    (0..TOKEN_WORDS).map(|_| format!("{:016x}", entropy())).collect()
+    format!(
+        "{:016x}{:016x}{:016x}{:016x}",
+        entropy(),
+        entropy(),
+        entropy(),
+        entropy()
+    )
 }
 
 /// What nobody can guess. A system that has none cannot be served: ids would repeat.

@@ -65,8 +65,8 @@ fn fences(claimed: &[Claimed]) -> Vec<Fence> {
 
 /// Writes something that a lease has run out: nobody waits for it.
 fn end_lease(database: &Database, node: NodeId) {
-    let hex: String = node.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    let sql = format!("UPDATE node SET lease_until = 0 WHERE id = '{hex}'");
+    let id = u128::from_be_bytes(node.to_bytes());
+    let sql = format!("UPDATE node SET lease_until = 0 WHERE id = '{id:032x}'");
     Postgres::shared().sql(&database.name(), &sql);
 }
 
@@ -142,14 +142,14 @@ fn a_lease_that_is_renewed_while_somebody_claims_is_respected() -> Result<(), Er
             (renewing.join().unwrap(), claimed)
         });
         let (view, claimed) = (view?, claimed?);
-        let owned = view.shards.iter().filter(|shard| shard.owner == Some(id(1))).count();
+        let held = view.shards.iter().filter(|shard| shard.owner == Some(id(1))).count();
         assert!(
             claimed.len() == all().len() || claimed.is_empty(),
             "round {round}: all of them or none"
         );
         if claimed.is_empty() {
             kept += 1;
-            assert_eq!(owned, all().len(), "round {round}");
+            assert_eq!(held, all().len(), "round {round}");
         } else {
             taken += 1;
             // Whoever renewed first may not have seen it yet; its next look shows it.
