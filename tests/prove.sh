@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
-# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead | suite-postgres
+# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead | suite-postgres | cluster
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead suite-postgres)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead suite-postgres cluster)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -39,6 +39,11 @@ dead() {
 suite-postgres() {
   cargo build --workspace --bins --features sprag/failpoints
   SPRAG_TEST_STORE=postgres cargo test --workspace --features sprag/failpoints --test suite -- --nocapture
+}
+# Three nodes on one PostgreSQL: kills, stops, cut connections, crashes of the database. About a quarter of an hour.
+cluster() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE=1 test_release -p sprag-tests -- cluster:: --nocapture --test-threads 1
 }
 
 for part in "${parts[@]}"; do

@@ -13,6 +13,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// One client of a server.
 pub struct Client {
     address: SocketAddr,
+    patience: Duration,
     connection: Option<BufReader<TcpStream>>,
 }
 
@@ -32,7 +33,16 @@ impl Client {
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
+            patience: TIMEOUT,
             connection: None,
+        }
+    }
+
+    /// The same, with less patience: what is not answered by then counts as unknown.
+    pub fn within(address: SocketAddr, patience: Duration) -> Self {
+        Self {
+            patience,
+            ..Self::new(address)
         }
     }
 
@@ -87,8 +97,8 @@ impl Client {
         body: Option<(&str, &str)>,
         headers: &str,
     ) -> std::io::Result<Answer> {
-        let address = self.address;
-        let mut reader = self.connection.take().map_or_else(|| connect(address), Ok)?;
+        let (address, patience) = (self.address, self.patience);
+        let mut reader = self.connection.take().map_or_else(|| connect(address, patience), Ok)?;
         let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}");
         let mut text = "";
         if let Some((content_type, body)) = body {
@@ -106,9 +116,9 @@ impl Client {
     }
 }
 
-fn connect(address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
+fn connect(address: SocketAddr, patience: Duration) -> std::io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
     stream.set_nodelay(true)?;
     Ok(BufReader::new(stream))
 }

@@ -1,12 +1,14 @@
 //! The product as a child process: started as a user would, killed as an outage would.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
 
@@ -35,6 +37,13 @@ pub fn binary(name: &str) -> PathBuf {
     program
 }
 
+/// Where the server of a path listens. One on a database that is started again takes the place of the one before it,
+/// which it is known by: nobody else can listen there. One on a file may listen anywhere.
+static PLACES: Mutex<BTreeMap<PathBuf, SocketAddr>> = Mutex::new(BTreeMap::new());
+
+/// Anywhere on loopback.
+const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// A running server.
 pub struct Product {
     child: Child,
@@ -53,14 +62,26 @@ impl Product {
 
     /// The same, giving what it printed last when it ends instead of starting.
     pub fn try_start(store: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
-        Self::start_on(&store::url(store), environment)
+        let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = store::url(store);
+        let listen = places.get(store).copied().unwrap_or(ANYWHERE);
+        let product = Self::start_node(&url, listen, environment)?;
+        if url.starts_with("postgres") {
+            places.insert(store.to_owned(), product.address());
+        }
+        Ok(product)
     }
 
     /// Starts `sprag up` on the store that a URL names.
     pub fn start_on(url: &str, environment: &[(&str, &str)]) -> Result<Self, String> {
+        Self::start_node(url, ANYWHERE, environment)
+    }
+
+    /// The same at a certain address.
+    pub fn start_node(url: &str, listen: SocketAddr, environment: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = Command::new(binary("sprag"));
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--store", url])
+            .args(["up", "--listen", &listen.to_string(), "--store", url])
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
             .envs(environment.iter().copied());
         Self::spawn(command)
@@ -179,13 +200,26 @@ impl Product {
         let _ = self.child.wait();
     }
 
+    /// Makes it stand still, wherever it is.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on as if nothing had happened.
+    pub fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok();
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
     /// Asks it to end, and waits until it has.
     pub fn terminate(mut self, guard: Duration) -> ExitStatus {
-        if let Ok(pid) = i32::try_from(self.child.id())
-            && let Some(pid) = rustix::process::Pid::from_raw(pid)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
+        self.signal(Signal::TERM);
         wait::until("the server to end", guard, || self.child.try_wait().ok().flatten())
     }
 

@@ -23,7 +23,7 @@ const STARTERS: u64 = 4;
 /// Before a start-and-settle counts as hung.
 const GUARD: Duration = Duration::from_mins(2);
 
-fn machine(ledger: &Ledger) -> Value {
+pub(crate) fn machine(ledger: &Ledger) -> Value {
     let call = |name: &str, path: &str| {
         json!({
             "actionId": name,
@@ -67,12 +67,12 @@ fn kill_nine_at_random_instants_loses_nothing_and_repeats_nothing_unaccounted() 
         "{} of {executions}",
         acknowledged.len()
     );
-    settle(&product, &acknowledged);
+    settle(&mut product.client(), &acknowledged);
     let actions = all_actions(&mut product.client());
     verify(&acknowledged, &actions, &ledger.arrivals().unwrap());
 }
 
-fn from_environment(name: &str) -> Option<usize> {
+pub(crate) fn from_environment(name: &str) -> Option<usize> {
     std::env::var(name).ok()?.parse().ok()
 }
 
@@ -158,8 +158,7 @@ impl Storm {
 
 /// Waits until every acknowledged execution is completed, and nothing moves any more: also those are running whose
 /// acknowledgement was lost.
-fn settle(product: &Product, acknowledged: &[String]) {
-    let mut client = product.client();
+pub(crate) fn settle(client: &mut Client, acknowledged: &[String]) {
     for id in acknowledged {
         wait::until("an execution to complete", GUARD, || {
             let answer = client.get(&format!("/v1/executions/{id}?wait=10s")).unwrap();
@@ -175,7 +174,7 @@ fn settle(product: &Product, acknowledged: &[String]) {
 }
 
 /// Every action there is, by id.
-fn all_actions(client: &mut Client) -> BTreeMap<String, Value> {
+pub(crate) fn all_actions(client: &mut Client) -> BTreeMap<String, Value> {
     let mut actions = BTreeMap::new();
     let mut path = "/v1/actions?limit=500".to_owned();
     loop {
@@ -191,8 +190,8 @@ fn all_actions(client: &mut Client) -> BTreeMap<String, Value> {
     }
 }
 
-/// Joins what arrived with what is stored.
-fn verify(acknowledged: &[String], actions: &BTreeMap<String, Value>, arrivals: &[Arrival]) {
+/// Joins what arrived with what is stored; how many effects were repeats.
+pub(crate) fn verify(acknowledged: &[String], actions: &BTreeMap<String, Value>, arrivals: &[Arrival]) -> usize {
     let mut by_key: BTreeMap<&str, usize> = BTreeMap::new();
     for arrival in arrivals {
         *by_key
@@ -231,4 +230,5 @@ fn verify(acknowledged: &[String], actions: &BTreeMap<String, Value>, arrivals: 
         acknowledged.len(),
         arrivals.len()
     );
+    repeats
 }

@@ -6,6 +6,7 @@ mod api_call;
 mod backup;
 mod canary;
 mod closed;
+mod cluster;
 mod crash;
 mod criteria;
 mod dead;

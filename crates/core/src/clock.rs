@@ -1,7 +1,8 @@
 //! Time for those who may ask for it: the engine's edges, never its decisions.
 //!
 //! Engine time is the wall clock sampled at start plus monotonic time elapsed since, so it never runs backwards within
-//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back.
+//! a process; a wall clock that jumped forwards is adopted by the owner of the clock, never followed back. Where several
+//! nodes share a database, its time takes the place of the wall clock's, so that they agree whatever their own clocks say.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -16,6 +17,14 @@ pub trait Clock: Send + Sync {
     /// them, so a clock that stands may leave them to its milliseconds.
     fn micros(&self) -> u64 {
         u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000)
+    }
+
+    /// Follows the time of a store that many share, as of an answer that has just come. The first sets the clock, forwards
+    /// or back, because nothing was decided before it; later ones only set it forwards. Says how far it moved, in
+    /// milliseconds, if that is worth a word.
+    fn follow(&self, store: Timestamp) -> Option<i64> {
+        let _ = store;
+        None
     }
 }
 
@@ -50,7 +59,7 @@ pub use system::System;
     reason = "the workspace's one place that reads the clock"
 )]
 mod system {
-    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
     use super::Clock;
@@ -64,6 +73,10 @@ mod system {
     pub struct System {
         started: Instant,
         base: AtomicI64,
+        /// The latest instant that was known before it started.
+        floor: Timestamp,
+        /// A store's time counts, not the wall clock's.
+        follows: AtomicBool,
     }
 
     /// The wall clock went ahead of engine time and was adopted.
@@ -79,11 +92,17 @@ mod system {
             Self {
                 started: Instant::now(),
                 base: AtomicI64::new(wall().max(floor.as_millis())),
+                floor,
+                follows: AtomicBool::new(false),
             }
         }
 
-        /// Adopts a wall clock that stepped forwards by more than two seconds; a step back is never followed.
+        /// Adopts a wall clock that stepped forwards by more than two seconds; a step back is never followed. A clock that
+        /// follows a store's time does not look at the wall any more.
         pub fn adopt_wall(&self) -> Option<Jump> {
+            if self.follows.load(Ordering::SeqCst) {
+                return None;
+            }
             let millis = wall() - self.now().as_millis();
             if millis <= STEP_MIN_MILLIS {
                 return None;
@@ -107,10 +126,51 @@ mod system {
         fn micros(&self) -> u64 {
             u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
         }
+
+        fn follow(&self, store: Timestamp) -> Option<i64> {
+            let is_first = !self.follows.swap(true, Ordering::SeqCst);
+            let store = store.max(self.floor).as_millis();
+            let millis = store - self.now().as_millis();
+            if is_first || millis > 0 {
+                self.base.fetch_add(millis, Ordering::SeqCst);
+                return (millis.abs() > STEP_MIN_MILLIS).then_some(millis);
+            }
+            None
+        }
     }
 
     fn wall() -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+#[cfg(all(test, feature = "system-clock"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_sets_a_clock_once_in_either_direction_and_later_only_forwards() {
+        let floor = Timestamp::from_millis(1_000);
+        let clock = System::start(floor);
+        let wall = clock.now();
+        let hour = 3_600_000;
+        let behind = Timestamp::from_millis(wall.as_millis() - hour);
+        assert!(clock.follow(behind).is_some_and(|millis| millis < -hour + 2_000));
+        assert!(clock.now() < wall, "nothing was decided before");
+        assert_eq!(clock.adopt_wall(), None, "the wall does not count any more");
+        let before = clock.now();
+        assert_eq!(clock.follow(Timestamp::from_millis(behind.as_millis() - hour)), None);
+        assert!(clock.now() >= before, "never back");
+        assert!(clock.follow(wall.plus(3_600_000)).is_some());
+        assert!(clock.now() >= wall.plus(3_600_000));
+    }
+
+    #[test]
+    fn a_store_never_sets_a_clock_before_what_is_stored() {
+        let floor = Timestamp::from_millis(i64::from(u32::MAX));
+        let clock = System::start(floor);
+        let _ = clock.follow(Timestamp::from_millis(5));
+        assert!(clock.now() >= floor);
     }
 }

@@ -184,6 +184,11 @@ id!(
     JobId,
     "job_"
 );
+id!(
+    /// One process among those that share a database: every start of one is another node.
+    NodeId,
+    "nod_"
+);
 
 /// Derives the ids of one decision from the entropy that came with its input.
 #[derive(Clone, Debug)]

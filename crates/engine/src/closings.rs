@@ -59,6 +59,13 @@ impl Closings {
         found
     }
 
+    /// Whoever waits for what is decided elsewhere now hears that, and looks for himself.
+    pub(crate) fn drop_where(&self, goes: impl Fn(ExecutionId) -> bool) {
+        let mut waits = self.lock();
+        waits.by_execution.retain(|id, _| !goes(*id));
+        waits.count = waits.by_execution.values().map(Vec::len).sum();
+    }
+
     /// Whether nobody waits for anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().count == 0

@@ -9,6 +9,7 @@ use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId};
 use sprag_core::machine::Machine;
 use sprag_core::patch::Operation;
+use sprag_store::ShardId;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
 
@@ -369,6 +370,8 @@ pub struct Refusal {
     pub detail: String,
     /// Where in what was sent, as JSON pointers, with what is wrong there.
     pub errors: Vec<(String, String)>,
+    /// The shard it must be asked of another node for: this one decided nothing.
+    pub elsewhere: Option<ShardId>,
 }
 
 impl Refusal {
@@ -378,6 +381,7 @@ impl Refusal {
             code,
             detail: detail.into(),
             errors: Vec::new(),
+            elsewhere: None,
         }
     }
 }
@@ -460,6 +464,8 @@ codes! {
     Overloaded = "overloaded", 503;
     /// The engine is going down.
     ShuttingDown = "shutting-down", 503;
+    /// Another node decides on it now, or none for a moment.
+    ShardMoved = "shard-moved", 503;
     /// The disk is full.
     StoreFull = "store-full", 503;
     /// The store is read-only.

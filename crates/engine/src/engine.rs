@@ -9,8 +9,8 @@ use std::time::Duration;
 use sprag_core::action::Runner;
 use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
-use sprag_store::LaneStore;
 use sprag_store::traits::Readers;
+use sprag_store::{LaneStore, Nodes};
 use tokio::sync::{broadcast, watch};
 
 use crate::command::Command;
@@ -18,7 +18,8 @@ use crate::committer::Beside;
 use crate::grants::Masks;
 use crate::handle::{Handle, HandleParts};
 use crate::inbox::{Inbox, Wake};
-use crate::lane::{Change, Committer, Fatal, Lane, Parts, Publish, may_overlap};
+use crate::lane::{Change, Committer, Fatal, Lane, Parts, Publish, Tenure, may_overlap};
+use crate::member::{self, Member, Orders, Word};
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, Options};
 use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
@@ -43,6 +44,7 @@ pub struct Builder {
     entropy: Box<dyn FnMut() -> u64 + Send>,
     runners: Runners,
     options: Options,
+    member: Option<(member::Options, Box<dyn Nodes>)>,
 }
 
 /// A running engine. Dropping it without [`Engine::shutdown`] is a crash, which it survives.
@@ -50,6 +52,8 @@ pub struct Engine {
     handle: Handle,
     inbox: Inbox,
     thread: Option<JoinHandle<()>>,
+    /// Gives this node's heartbeats, where others share the store; leaves once the lane has ended.
+    member: Option<JoinHandle<()>>,
     ended: watch::Receiver<Option<String>>,
     grace: watch::Sender<Option<Duration>>,
 }
@@ -115,6 +119,13 @@ impl Builder {
         self
     }
 
+    /// Shares the store with other nodes: this one serves the shards that are due to it.
+    #[must_use]
+    pub fn member(mut self, options: member::Options, nodes: Box<dyn Nodes>) -> Self {
+        self.member = Some((options, nodes));
+        self
+    }
+
     /// Sets bounds.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
@@ -132,7 +143,11 @@ impl Builder {
             entropy,
             runners,
             options,
+            member,
         } = self;
+        let joined = member
+            .map(|(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock)))
+            .transpose()?;
         let (sender, receiver) = mpsc::channel();
         let committer: Box<dyn Committer> = Box::new(Beside::start(sender.clone())?);
         let inbox = Inbox::new(sender, Arc::clone(&clock));
@@ -142,7 +157,7 @@ impl Builder {
         let hands = hands.traced(&options.traces);
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
-        let lane = Lane::open(Parts {
+        let mut lane = Lane::open(Parts {
             store,
             committer: Some(committer),
             hands: Box::new(hands),
@@ -151,25 +166,17 @@ impl Builder {
             publish: publisher(changes.clone()),
             options: options.clone(),
             metrics: Arc::clone(&metrics),
+            tenure: joined.as_ref().map_or(Tenure::Whole, Joined::tenure),
         })?;
+        if let Some(joined) = &joined {
+            lane.obey(&joined.first)?;
+        }
+        let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
+        let served = joined.map(|joined| joined.serve(inbox.clone())).transpose()?;
+        let (words, member) = served.unzip();
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
-        let (ended_sender, ended) = watch::channel(None);
-        let (grace, grace_receiver) = watch::channel(None);
-        let runtime = tokio::runtime::Handle::current();
-        let (lane_clock, lane_metrics) = (Arc::clone(&clock), Arc::clone(&metrics));
-        let thread = std::thread::Builder::new()
-            .name("lane".to_owned())
-            .spawn(move || {
-                let _inside = runtime.enter();
-                let end = run(lane, &receiver, (lane_clock.as_ref(), &lane_metrics), &grace_receiver);
-                if let Err(error) = &end {
-                    tracing::error!(error = %error.0, "the lane stopped");
-                }
-                ended_sender.send_replace(Some(end.err().map(|error| error.0.to_string()).unwrap_or_default()));
-            })
-            .map_err(|error| sprag_store::Error::Failed {
-                detail: format!("no thread for the lane: {error}"),
-            })?;
+        let around = (Arc::clone(&clock), Arc::clone(&metrics));
+        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, around, words)?;
         let handle = Handle::new(HandleParts {
             inbox: inbox.clone(),
             readers,
@@ -183,11 +190,13 @@ impl Builder {
             metrics,
             leases,
             masks,
+            whereabouts,
         });
         Ok(Engine {
             handle,
             inbox,
             thread: Some(thread),
+            member,
             ended,
             grace,
         })
@@ -212,6 +221,7 @@ impl Engine {
             entropy,
             runners: Runners::new(),
             options: Options::default(),
+            member: None,
         }
     }
 
@@ -236,7 +246,111 @@ impl Engine {
         self.inbox.stop();
         let Some(thread) = self.thread.take() else { return };
         // The lane's own bound ends it; joining is quick from there.
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        let member = self.member.take();
+        let ended = tokio::task::spawn_blocking(move || {
+            let _ = thread.join();
+            // Others may take its shards at once, not only when its lease has run out.
+            member.map(JoinHandle::join)
+        });
+        let _ = ended.await;
+    }
+}
+
+/// What a lane's thread has at hand.
+struct LaneThread {
+    lane: Lane,
+    receiver: Receiver<Wake>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    grace: watch::Receiver<Option<Duration>>,
+    /// The way to the member, where others share the store.
+    words: Option<mpsc::Sender<Word>>,
+    ended: watch::Sender<Option<String>>,
+}
+
+/// A lane's thread that runs, and what it hears and says.
+struct Started {
+    thread: JoinHandle<()>,
+    ended: watch::Receiver<Option<String>>,
+    grace: watch::Sender<Option<Duration>>,
+}
+
+impl LaneThread {
+    fn begin(
+        lane: Lane,
+        receiver: Receiver<Wake>,
+        (clock, metrics): (Arc<dyn Clock>, Arc<Metrics>),
+        words: Option<mpsc::Sender<Word>>,
+    ) -> Result<Started, Fatal> {
+        let (ended_sender, ended) = watch::channel(None);
+        let (grace, grace_receiver) = watch::channel(None);
+        let thread = Self {
+            lane,
+            receiver,
+            clock,
+            metrics,
+            grace: grace_receiver,
+            words,
+            ended: ended_sender,
+        };
+        let thread = thread.start()?;
+        Ok(Started { thread, ended, grace })
+    }
+
+    /// Runs the lane on a thread of its own, inside the present runtime, and says how it ended.
+    fn start(self) -> Result<JoinHandle<()>, Fatal> {
+        let runtime = tokio::runtime::Handle::current();
+        let thread = std::thread::Builder::new().name("lane".to_owned());
+        let spawned = thread.spawn(move || {
+            let _inside = runtime.enter();
+            let around = (self.clock.as_ref(), self.metrics.as_ref());
+            let end = run(self.lane, &self.receiver, around, (&self.grace, self.words.as_ref()));
+            if let Err(error) = &end {
+                tracing::error!(error = %error.0, "the lane stopped");
+            }
+            let reason = end.err().map(|error| error.0.to_string());
+            self.ended.send_replace(Some(reason.unwrap_or_default()));
+        });
+        let failed = |error| sprag_store::Error::Failed {
+            detail: format!("no thread for the lane: {error}"),
+        };
+        Ok(spawned.map_err(failed)?)
+    }
+}
+
+/// A node that has given its first heartbeat.
+struct Joined {
+    member: Member,
+    first: Orders,
+    shards: u32,
+}
+
+impl Joined {
+    fn new(options: member::Options, nodes: Box<dyn Nodes>, clock: Arc<dyn Clock>) -> Result<Self, Fatal> {
+        let mut member = Member::new(options, nodes, clock);
+        let first = member.beat()?;
+        let view = member.whereabouts().view();
+        let shards = view.map_or(0, |view| view.shards.len());
+        let shards = u32::try_from(shards).unwrap_or(u32::MAX);
+        Ok(Self { member, first, shards })
+    }
+
+    fn tenure(&self) -> Tenure {
+        Tenure::Shared { shards: self.shards }
+    }
+
+    /// Gives its heartbeats from now on, on a thread of its own. The lane tells it what it let go of, and its end.
+    fn serve(self, inbox: Inbox) -> Result<(mpsc::Sender<Word>, JoinHandle<()>), Fatal> {
+        let (words, heard) = mpsc::channel();
+        let orders = Box::new(move |orders| inbox.order(orders));
+        let service = member::Service::new(self.member, orders, heard);
+        let thread = std::thread::Builder::new().name("member".to_owned());
+        let thread = thread
+            .spawn(move || service.run())
+            .map_err(|error| sprag_store::Error::Failed {
+                detail: format!("no thread for the member: {error}"),
+            })?;
+        Ok((words, thread))
     }
 }
 
@@ -258,7 +372,7 @@ fn run(
     mut lane: Lane,
     receiver: &Receiver<Wake>,
     (clock, metrics): (&dyn Clock, &Metrics),
-    grace: &watch::Receiver<Option<Duration>>,
+    (grace, words): (&watch::Receiver<Option<Duration>>, Option<&mpsc::Sender<Word>>),
 ) -> Result<(), Fatal> {
     let mut until: Option<Timestamp> = None;
     let mut is_quiet = true;
@@ -277,11 +391,16 @@ fn run(
         } else {
             0
         };
+        let mut orders = None;
         let stop = match receive(receiver, sleep, (clock, patience)) {
             Ok(Wake::Command(command, at)) => {
                 oldest = Some(at);
                 batch.push(command);
-                fill(&mut batch, receiver, lane.is_writing())
+                fill(&mut batch, &mut orders, receiver, lane.is_writing())
+            }
+            Ok(Wake::Orders(given)) => {
+                orders = Some(given);
+                Stop::NotAsked
             }
             Ok(Wake::Stop) => Stop::Asked,
             Ok(Wake::Written) | Err(RecvTimeoutError::Timeout) => Stop::NotAsked,
@@ -289,6 +408,8 @@ fn run(
         };
         if stop == Stop::Asked {
             lane.stop_starting();
+            // Others take what is free of work while the rest of it ends.
+            let _ = words.map(|words| words.send(Word::Leaving));
             let grace = grace.borrow().unwrap_or_default();
             until = Some(now.plus(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)));
         }
@@ -299,8 +420,24 @@ fn run(
         if !batch.is_empty() || lane.next_wake() <= clock.now() {
             lane.tick(batch)?;
         }
+        if let Some(words) = words {
+            share(&mut lane, orders.as_deref(), words)?;
+        }
         metrics.rest(lane.running(), lane.leased());
     }
+}
+
+/// The lane's share of a node's heartbeat: what it takes up, and what it has let go of.
+fn share(lane: &mut Lane, orders: Option<&Orders>, words: &mpsc::Sender<Word>) -> Result<(), Fatal> {
+    if let Some(orders) = orders {
+        lane.obey(orders)?;
+    }
+    let gone = lane.let_go()?;
+    if !gone.is_empty() {
+        // A member that has ended leaves by itself.
+        let _ = words.send(Word::Released(gone));
+    }
+    Ok(())
 }
 
 /// Waits for something to do. A lane with little to do looks for the outcomes of what is under way for a moment before it
@@ -331,10 +468,20 @@ enum Stop {
 
 /// Takes what else waits, without waiting for it. While a batch is being written there is time to take all of it; otherwise
 /// a part of many everyday commands goes first, so that writing it and deciding on the others go side by side.
-fn fill(batch: &mut Vec<Command>, receiver: &Receiver<Wake>, is_writing: bool) -> Stop {
+fn fill(
+    batch: &mut Vec<Command>,
+    orders: &mut Option<Box<Orders>>,
+    receiver: &Receiver<Wake>,
+    is_writing: bool,
+) -> Stop {
     let goes_first = |batch: &[Command]| !is_writing && batch.len() == FIRST_PART && may_overlap(batch);
     while batch.len() < BATCH_MAX && !goes_first(batch) {
         match receiver.try_recv() {
+            Ok(Wake::Orders(given)) => {
+                // What came before them is decided first; what comes after waits for the next batch.
+                *orders = Some(given);
+                return Stop::NotAsked;
+            }
             Ok(Wake::Command(command, _)) => batch.push(command),
             Ok(Wake::Written) => {}
             Ok(Wake::Stop) => return Stop::Asked,

@@ -30,6 +30,7 @@ use crate::idempotency::Key;
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
 use crate::leases::Leases;
+use crate::member::Whereabouts;
 use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
 use crate::once::Once;
@@ -56,6 +57,7 @@ pub struct Handle {
     metrics: Arc<Metrics>,
     leases: Leases,
     pub(crate) masks: Masks,
+    whereabouts: Option<Whereabouts>,
 }
 
 /// What a handle is made of.
@@ -76,6 +78,8 @@ pub(crate) struct HandleParts {
     pub(crate) leases: Leases,
     /// What masks their secrets.
     pub(crate) masks: Masks,
+    /// Where everything is, where several nodes share the store.
+    pub(crate) whereabouts: Option<Whereabouts>,
 }
 
 /// Compiled versions by machine and version.
@@ -99,6 +103,7 @@ impl Handle {
             metrics,
             leases,
             masks,
+            whereabouts,
         } = parts;
         Self {
             inbox,
@@ -115,7 +120,13 @@ impl Handle {
             metrics,
             leases,
             masks,
+            whereabouts,
         }
+    }
+
+    /// Where everything is, where several nodes share the store.
+    pub fn whereabouts(&self) -> Option<&Whereabouts> {
+        self.whereabouts.as_ref()
     }
 
     /// Where secrets come from.

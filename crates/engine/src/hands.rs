@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sprag_core::action::Lease;
 use sprag_core::expression::template::Frozen;
+use sprag_core::ids::AttemptId;
 use tokio::sync::oneshot;
 
 use crate::command::{AttemptRef, Reply};
@@ -22,7 +23,7 @@ pub trait Hands: Send {
     fn cancel(&mut self, attempt: AttemptRef);
 
     /// The attempt's outcome no longer matters: stop it.
-    fn abandon(&mut self, attempt: AttemptRef);
+    fn abandon(&mut self, attempt: AttemptId);
 
     /// The destination of an action with this configuration, where it can be known.
     fn destination(&self, kind: &str, config: &Value) -> Option<String>;

@@ -269,7 +269,12 @@ pub(crate) fn is_kept(reply: &Reply) -> bool {
 pub(crate) fn stored(reply: &Reply) -> Option<Vec<u8>> {
     let kept = match reply {
         Ok(answer) => kept_answer(answer)?,
-        Err(Refusal { code, detail, errors }) => Kept::Refused {
+        Err(Refusal {
+            code,
+            detail,
+            errors,
+            elsewhere: _,
+        }) => Kept::Refused {
             code: code.text().to_owned(),
             detail: detail.clone(),
             errors: errors.clone(),
@@ -318,7 +323,10 @@ pub(crate) fn restored(bytes: &[u8]) -> Reply {
         Kept::Refused { code, detail, errors } => {
             let known = Code::ALL.iter().copied().find(|known| known.text() == code);
             let code = known.ok_or_else(unreadable)?;
-            Err(Refusal { code, detail, errors })
+            Err(Refusal {
+                errors,
+                ..Refusal::new(code, detail)
+            })
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::closings::Closed;
 use crate::command::{Code, Command, Refusal, Reply, Request};
 use crate::idempotency::Idempotency;
+use crate::member::Orders;
 
 /// Requests from outside that may wait for a lane.
 const ADMITTED_MAX: usize = 10_000;
@@ -26,6 +27,8 @@ pub(crate) enum Wake {
     Command(Command, u64),
     /// A batch was written beside the lane.
     Written,
+    /// What a heartbeat of this node means for its lane.
+    Orders(Box<Orders>),
     /// Start nothing more, end when nothing is under way.
     Stop,
 }
@@ -50,6 +53,11 @@ impl Inbox {
             polls: Arc::new(Semaphore::new(POLLS_MAX)),
             closing: Arc::default(),
         }
+    }
+
+    /// Tells the lane what a heartbeat means for it.
+    pub(crate) fn order(&self, orders: Orders) {
+        let _ = self.sender.send(Wake::Orders(Box::new(orders)));
     }
 
     /// Puts a request of the engine's own.

@@ -72,6 +72,11 @@ impl Leases {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Those that are somebody else's to watch now.
+    pub(crate) fn drop_where(&self, goes: impl Fn(AttemptId) -> bool) {
+        self.lock().retain(|attempt, _| !goes(*attempt));
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()

@@ -90,6 +90,7 @@ pub mod lane;
 mod leases;
 pub mod leasing;
 mod lists;
+pub mod member;
 pub mod metrics;
 mod migration;
 mod once;

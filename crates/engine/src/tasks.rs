@@ -146,9 +146,9 @@ impl Hands for TaskHands {
             .spawn(async move { grants::give(grant, secrets.as_ref(), &masks, &inbox).await });
     }
 
-    fn abandon(&mut self, attempt: AttemptRef) {
-        self.masks.forget(attempt.attempt);
-        if let Some(running) = self.tasks.remove(&attempt.attempt) {
+    fn abandon(&mut self, attempt: AttemptId) {
+        self.masks.forget(attempt);
+        if let Some(running) = self.tasks.remove(&attempt) {
             running.abort.abort();
         }
     }

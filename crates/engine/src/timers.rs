@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::TimerKey;
-use sprag_store::traits::{DueAction, Error, LaneStore, ShardId, Window};
+use sprag_store::traits::{DueAction, Error, LaneStore, ShardId, Window, shard_of};
 
 use crate::command::AttemptRef;
 
@@ -30,12 +30,43 @@ pub(crate) enum Due {
     Lease(AttemptRef),
 }
 
+impl Due {
+    /// Which shard it is of.
+    fn slot(&self) -> Slot {
+        match self {
+            Self::Timer(key) => key.execution.slot(),
+            Self::Action(execution, _) => execution.slot(),
+            Self::Overdue(attempt) | Self::Lease(attempt) => attempt.execution.slot(),
+        }
+    }
+}
+
 /// The due times up to a horizon.
 #[derive(Debug)]
 pub(crate) struct Timers {
     near: BTreeSet<(Timestamp, Due)>,
+    /// How many shards there are, whoever owns them.
+    shards: u32,
+    /// How far each shard of this lane has been read. One with the store to itself has one.
+    read: Vec<Read>,
+}
+
+/// How far a shard has been read.
+#[derive(Debug)]
+struct Read {
+    shard: ShardId,
     visits: Stretch<TimerKey>,
     actions: Stretch<ActionId>,
+}
+
+impl Read {
+    const fn new(shard: ShardId) -> Self {
+        Self {
+            shard,
+            visits: Stretch::new(),
+            actions: Stretch::new(),
+        }
+    }
 }
 
 /// How far one kind of due time has been read from the store.
@@ -75,23 +106,53 @@ impl<K: Copy> Stretch<K> {
 }
 
 impl Timers {
-    pub(crate) fn new() -> Self {
+    /// Those of these shards, of so many in all.
+    pub(crate) fn new(shards: u32, of: impl Iterator<Item = ShardId>) -> Self {
         Self {
             near: BTreeSet::new(),
-            visits: Stretch::new(),
-            actions: Stretch::new(),
+            shards,
+            read: of.map(Read::new).collect(),
         }
     }
 
+    /// A shard's due times are read from now on.
+    pub(crate) fn follow(&mut self, shard: ShardId) {
+        self.read.retain(|read| read.shard != shard);
+        self.read.push(Read::new(shard));
+    }
+
+    /// A shard's due times are somebody else's.
+    pub(crate) fn drop_shard(&mut self, shard: ShardId) {
+        let shards = self.shards;
+        self.read.retain(|read| read.shard != shard);
+        self.near.retain(|(_, due)| shard_of(due.slot(), shards) != shard);
+    }
+
     fn horizon(&self) -> Timestamp {
-        self.visits.horizon.min(self.actions.horizon)
+        let horizons = self
+            .read
+            .iter()
+            .map(|read| read.visits.horizon.min(read.actions.horizon));
+        horizons.min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// How far the shard of something due has been read.
+    fn read_of(&self, due: &Due) -> Option<&Read> {
+        match self.read.as_slice() {
+            [only] if self.shards == 1 => Some(only),
+            all => {
+                let shard = shard_of(due.slot(), self.shards);
+                all.iter().find(|read| read.shard == shard)
+            }
+        }
     }
 
     /// Adds a due time that has just been stored. Beyond the horizon it will be read when its time comes near.
     pub(crate) fn add(&mut self, at: Timestamp, due: Due) {
+        let Some(read) = self.read_of(&due) else { return };
         let near = match due {
-            Due::Timer(_) => at <= self.visits.horizon,
-            Due::Action(..) => at <= self.actions.horizon,
+            Due::Timer(_) => at <= read.visits.horizon,
+            Due::Action(..) => at <= read.actions.horizon,
             Due::Overdue(_) | Due::Lease(_) => true,
         };
         if near {
@@ -114,27 +175,29 @@ impl Timers {
         due
     }
 
-    /// Whether the next stretch is to be read.
+    /// Whether the next stretch of some shard is to be read.
     pub(crate) fn is_hungry(&self, now: Timestamp) -> bool {
         now >= self.horizon()
     }
 
-    /// Reads the next stretch from the store once the horizon has been reached.
-    pub(crate) fn refill(&mut self, store: &mut dyn LaneStore, shard: ShardId, now: Timestamp) -> Result<(), Error> {
+    /// Reads the next stretch of each shard from the store once its horizon has been reached.
+    pub(crate) fn refill(&mut self, store: &mut dyn LaneStore, now: Timestamp) -> Result<(), Error> {
         let until = now.plus(HORIZON_MILLIS);
-        if now >= self.visits.horizon {
-            let found = store.due_timers(shard, &self.visits.window(until))?;
-            let last = found.last().map(|timer| (timer.due_at, timer.key));
-            self.visits.advance(until, found.len(), last);
-            self.near
-                .extend(found.into_iter().map(|timer| (timer.due_at, Due::Timer(timer.key))));
-        }
-        if now >= self.actions.horizon {
-            let found = store.due_actions(shard, &self.actions.window(until))?;
-            let last = found.last().map(|action| (action.run_at, action.action));
-            self.actions.advance(until, found.len(), last);
-            let due = |found: DueAction| (found.run_at, Due::Action(found.execution, found.action));
-            self.near.extend(found.into_iter().map(due));
+        for Read { shard, visits, actions } in &mut self.read {
+            if now >= visits.horizon {
+                let found = store.due_timers(*shard, &visits.window(until))?;
+                let last = found.last().map(|timer| (timer.due_at, timer.key));
+                visits.advance(until, found.len(), last);
+                self.near
+                    .extend(found.into_iter().map(|timer| (timer.due_at, Due::Timer(timer.key))));
+            }
+            if now >= actions.horizon {
+                let found = store.due_actions(*shard, &actions.window(until))?;
+                let last = found.last().map(|action| (action.run_at, action.action));
+                actions.advance(until, found.len(), last);
+                let due = |found: DueAction| (found.run_at, Due::Action(found.execution, found.action));
+                self.near.extend(found.into_iter().map(due));
+            }
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use sprag_engine::view::ExecutionView;
 use sprag_engine::{Closing, Handle};
 use tokio::sync::{Semaphore, watch};
 
+use crate::forward::Forwarder;
 use crate::guard::Hosts;
 use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::problem::{Code, Problem};
@@ -32,6 +33,7 @@ pub(crate) struct App {
     pub(crate) census: Arc<CensusTaker>,
     /// Whom this server supervises.
     pub(crate) workers: Cell,
+    pub(crate) forwarder: Forwarder,
 }
 
 /// What was set when the server began.
@@ -52,6 +54,7 @@ impl App {
             metrics: Arc::new(HttpMetrics::new(engine.now())),
             census: Arc::default(),
             workers: Cell::default(),
+            forwarder: Forwarder::new(),
             engine,
             settings: Arc::new(settings),
             closing,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use sprag_core::json::{self, parse_bounded};
 use sprag_core::source::{Format, Limits};
 
-use self::collect::collect;
+pub(crate) use self::collect::collect;
 pub(crate) use self::fields::Fields;
 use self::media::Media;
 use crate::app::App;

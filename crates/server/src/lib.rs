@@ -9,6 +9,7 @@ mod body;
 mod cursor;
 mod deadline;
 mod etag;
+mod forward;
 mod guard;
 mod handlers;
 mod metrics;
@@ -32,6 +33,6 @@ mod tests;
 
 pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use problem::Code;
-pub use server::Server;
+pub use server::{Reserved, Server};
 pub use streams::STREAMS_MAX;
 pub use workers::{NotReloaded, Reload, Reloaded, Workers};

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::problem::{Code, Problem};
 
 /// The header of a request that must act once.
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header of an answer that was given before.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Whose keys they are: everybody is the same person until there is authentication.

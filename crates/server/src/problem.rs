@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use sprag_core::machine::{Finding, Severity};
 use sprag_engine::command::{self, Refusal};
+use sprag_store::ShardId;
 
 pub use codes::Code;
 pub(crate) use pages::page;
@@ -33,7 +34,13 @@ pub(crate) struct Problem {
     detail: String,
     errors: Vec<FieldError>,
     findings: Vec<Finding>,
+    elsewhere: Option<ShardId>,
 }
+
+/// Goes with an answer that decided nothing, because another node decides on what it was about: on which shard, where
+/// that is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elsewhere(pub(crate) Option<ShardId>);
 
 /// What is wrong at one place of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -101,6 +108,7 @@ impl Problem {
             detail,
             errors: Vec::new(),
             findings: Vec::new(),
+            elsewhere: None,
         }
     }
 
@@ -112,12 +120,20 @@ impl Problem {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let Refusal { code, detail, errors } = refusal;
+        let Refusal {
+            code,
+            detail,
+            errors,
+            elsewhere,
+        } = refusal;
         let errors = errors
             .into_iter()
             .map(|(pointer, detail)| FieldError { pointer, detail })
             .collect();
-        Self::named(code.text(), code.status(), detail).with_errors(errors)
+        Self {
+            elsewhere,
+            ..Self::named(code.text(), code.status(), detail).with_errors(errors)
+        }
     }
 }
 
@@ -130,6 +146,7 @@ impl IntoResponse for Problem {
             detail,
             errors,
             findings,
+            elsewhere,
         } = self;
         let wire = Wire {
             kind: format!("/errors/{code}"),
@@ -146,6 +163,9 @@ impl IntoResponse for Problem {
         response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
         if retryable {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        if elsewhere.is_some() || code == command::Code::ShardMoved.text() {
+            response.extensions_mut().insert(Elsewhere(elsewhere));
         }
         response
     }

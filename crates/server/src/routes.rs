@@ -4,6 +4,7 @@ use axum::http::{Method, Uri};
 use axum::{Router, middleware};
 
 use crate::app::App;
+use crate::forward::forward;
 use crate::guard::guard;
 use crate::handlers::{
     actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
@@ -258,6 +259,7 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
     routes
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown)
+        .layer(middleware::from_fn_with_state(app.clone(), forward))
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .layer(middleware::from_fn_with_state(app.clone(), observe))
         .with_state(app)

@@ -53,6 +53,33 @@ pub struct Server {
     workers: Cell,
 }
 
+/// An address that is taken: connections wait there until a server runs on it.
+pub struct Reserved {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Reserved {
+    /// Takes an address. Must be called inside a runtime.
+    pub fn take(listen: SocketAddr) -> Result<Self, Error> {
+        if !listen.ip().is_loopback() {
+            return Err(Error::NotLoopback { address: listen });
+        }
+        let failed = |source| Error::Listen {
+            address: listen,
+            source,
+        };
+        let listener = listener(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    /// Which; the port is the real one if it was left to the system.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 /// What the loop wakes up for.
 enum Wake {
     /// Somebody wants the server to end.
@@ -67,26 +94,23 @@ impl Server {
     /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
+        let reserved = Reserved::take(options.listen)?;
+        Self::on(reserved, options, engine)
+    }
+
+    /// The same on an address that was taken before, whatever `options` say about it.
+    pub fn on(reserved: Reserved, options: Options, engine: Handle) -> Result<Self, Error> {
         let Options {
-            listen,
+            listen: _,
             hosts,
             body_bytes,
             store,
             streams,
         } = options;
-        if !listen.ip().is_loopback() {
-            return Err(Error::NotLoopback { address: listen });
-        }
-        let hosts = Hosts::new(&hosts)?;
-        let failed = |source| Error::Listen {
-            address: listen,
-            source,
-        };
-        let listener = listener(listen).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let Reserved { listener, address } = reserved;
         let (closing, is_closing) = watch::channel(false);
         let settings = Settings {
-            hosts,
+            hosts: Hosts::new(&hosts)?,
             body_bytes,
             store,
             is_loopback: address.ip().is_loopback(),
@@ -106,15 +130,7 @@ impl Server {
     /// The same for a supervisor alone: there is no engine, and the only routes are those of supervision.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind_supervision(listen: SocketAddr, workers: Workers, now: Timestamp) -> Result<Self, Error> {
-        if !listen.ip().is_loopback() {
-            return Err(Error::NotLoopback { address: listen });
-        }
-        let failed = |source| Error::Listen {
-            address: listen,
-            source,
-        };
-        let listener = listener(listen).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let Reserved { listener, address } = Reserved::take(listen)?;
         let shared = Shared {
             workers: Cell::default(),
         };

@@ -77,9 +77,9 @@ impl Hands for SimulatedHands {
         self.world.lock().cancel(self.life, attempt);
     }
 
-    fn abandon(&mut self, attempt: AttemptRef) {
-        self.trace.line(format_args!("  abandon {}", attempt.attempt));
-        self.world.lock().abandon(attempt);
+    fn abandon(&mut self, attempt: AttemptId) {
+        self.trace.line(format_args!("  abandon {attempt}"));
+        self.world.lock().abandon(self.life, attempt);
     }
 
     fn destination(&self, kind: &str, config: &Value) -> Option<String> {

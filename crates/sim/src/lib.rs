@@ -5,6 +5,10 @@
 //! After every step the rules of [`Invariant`] are checked against a model that knows only what was acknowledged, what
 //! arrived in the world and what was written. [`run`] gives the same trace for the same seed, byte for byte.
 //!
+//! [`run_crowd`] does the same with several nodes on one store: they join with clocks that are wrong, beat, stand still
+//! past their lease with a commit on its way, are cut off, are told nothing of what they wrote, hand over and die, and
+//! the rules hold over all of them together.
+//!
 //! `SPRAG_SIM_SEED=7 cargo test -p sprag-sim one_seed -- --nocapture` shows one seed; `SPRAG_SIM_SEEDS=200000` runs more.
 //!
 //! Bugs planted on purpose, each of which some seed must catch by the rule it breaks:
@@ -40,11 +44,13 @@
 
 mod beside;
 mod clients;
+mod crowd;
 mod describe;
 mod hands;
 mod machines;
 mod model;
 mod mutant;
+mod node;
 mod process;
 mod programs;
 mod random;
@@ -59,5 +65,5 @@ mod violation;
 mod world;
 
 pub use mutant::Mutant;
-pub use simulation::{Counts, Report, run};
+pub use simulation::{Counts, Report, run, run_crowd};
 pub use violation::{Invariant, Violation};

@@ -93,13 +93,10 @@ mutants! {
 }
 
 impl Mutant {
-    /// The fences a commit is judged by.
-    pub(crate) fn fences(self, fences: &[Fence], epoch: u64) -> Vec<Fence> {
-        let present = |fence: &Fence| Fence { epoch, ..*fence };
-        match self {
-            Self::FenceIgnored => fences.iter().map(present).collect(),
-            _ => fences.to_vec(),
-        }
+    /// The fences a commit is judged by, of those it carries.
+    pub(crate) fn fences(self, fences: &[Fence], stale: &[Fence]) -> Vec<Fence> {
+        let is_judged = |fence: &&Fence| self != Self::FenceIgnored || !stale.contains(fence);
+        fences.iter().filter(is_judged).copied().collect()
     }
 
     /// What is written in place of these mutations.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use sprag_engine::command::{Command, Reply};
-use sprag_engine::lane::{Fatal, Lane, Parts};
+use sprag_engine::lane::{Fatal, Lane, Parts, Tenure};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
@@ -54,6 +54,7 @@ impl Simulation {
             publish: Box::new(|_| {}),
             options: self.options.clone(),
             metrics: Arc::default(),
+            tenure: Tenure::Whole,
         });
         self.trace.line(format_args!(
             "{} process {life} opens: {}",
@@ -208,17 +209,22 @@ impl Simulation {
     }
 
     /// The lane decides in one batch, or in several of which none waits for the one before it to be written.
-    fn decide(&mut self, lane: &mut Lane, mut commands: Vec<Command>) -> Result<(), Fatal> {
+    pub(crate) fn decide(&mut self, lane: &mut Lane, commands: Vec<Command>) -> Result<(), Fatal> {
+        self.decide_on(lane, commands)?;
+        lane.come_to_rest()
+    }
+
+    /// The same, and the last batch may be on its way still.
+    pub(crate) fn decide_on(&mut self, lane: &mut Lane, mut commands: Vec<Command>) -> Result<(), Fatal> {
         for _ in 0..self.random.below(3) {
             let first = usize::try_from(self.random.below(8)).unwrap_or(0).min(commands.len());
             let others = commands.split_off(first);
             lane.tick(std::mem::replace(&mut commands, others))?;
         }
-        lane.tick(commands)?;
-        lane.come_to_rest()
+        lane.tick(commands)
     }
 
-    fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
+    pub(crate) fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
         let mut commands = Vec::with_capacity(asks.len());
         let mut replies = Vec::new();
         for ask in asks {
@@ -263,6 +269,7 @@ impl Simulation {
                 Circumstances {
                     now: self.clock.now(),
                     reports: &world.reports,
+                    started: &world.started,
                     promised: &world.promised,
                     has_refused,
                 },
@@ -285,7 +292,8 @@ impl Simulation {
         self.check_effects()
     }
 
-    fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
+    pub(crate) fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
+        self.asked_at = self.now();
         for (ask, mut receiver) in replies {
             match receiver.try_recv() {
                 Ok(reply) => self.take_reply(&ask, &reply)?,

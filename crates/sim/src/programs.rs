@@ -11,7 +11,7 @@ use crate::simulation::Simulation;
 use crate::violation::{Checked, Invariant, ensure};
 
 /// The machine whose actions are for programs.
-const SERVED: &str = "leases";
+pub(crate) const SERVED: &str = "leases";
 /// How many programs wait for work at once.
 const WAITING_MAX: usize = 4;
 

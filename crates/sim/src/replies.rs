@@ -143,7 +143,7 @@ impl Simulation {
                 Target::Id(id) => self.model.executions.contains_key(id),
                 Target::Key { machine, key } => self.model.executions.values().any(|known| {
                     let is_it = known.row.machine == *machine && known.row.key.as_ref() == Some(key);
-                    is_it && known.status.is_open() && known.row.created_at < self.now()
+                    is_it && known.status.is_open() && known.row.created_at < self.asked_at
                 }),
             },
             _ => false,
@@ -172,7 +172,7 @@ impl Simulation {
         let Request::Start(start) = request else { return false };
         self.model.executions.values().any(|known| {
             let is_it = known.row.machine == start.machine && known.row.key == start.key;
-            is_it && (known.status.is_open() || known.row.updated_at == self.now())
+            is_it && (known.status.is_open() || known.row.updated_at >= self.asked_at)
         })
     }
 }

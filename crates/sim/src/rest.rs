@@ -13,11 +13,11 @@ use crate::simulation::Simulation;
 use crate::violation::{Checked, Invariant, Violation};
 
 /// How many ticks everything has to come to rest.
-const TICKS_MAX: usize = 1_500;
+pub(crate) const TICKS_MAX: usize = 1_500;
 /// How much simulated time, in milliseconds.
-const TIME_MAX_MILLIS: u64 = 3_600_000;
+pub(crate) const TIME_MAX_MILLIS: u64 = 3_600_000;
 /// Nothing due within this time is rest, in milliseconds.
-const REST_MILLIS: u64 = 600_000;
+pub(crate) const REST_MILLIS: u64 = 600_000;
 
 impl Simulation {
     /// Lets everything come to rest, and checks that it did.
@@ -65,13 +65,13 @@ impl Simulation {
         Err(Violation::new(Invariant::Settles, self.model.unrest(self.now())))
     }
 
-    fn needs_mending(&self) -> bool {
+    pub(crate) fn needs_mending(&self) -> bool {
         let mut open = self.model.executions.values().filter(|known| known.status.is_open());
         open.any(|known| known.status != ExecutionStatus::Running || is_endless(&known.row.machine))
     }
 
     /// People resume what is paused, mend what failed, and end what would go on for ever.
-    fn mend(&mut self, round: usize) {
+    pub(crate) fn mend(&mut self, round: usize) {
         let ask = |id, request| Ask {
             request,
             purpose: Purpose::Execution(id),

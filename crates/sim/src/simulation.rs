@@ -7,13 +7,14 @@ use std::sync::Arc;
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::time::Timestamp;
 use sprag_engine::Options;
-use sprag_engine::command::{Internal, Reply, Request};
+use sprag_engine::command::{AttemptRef, Internal, Reply, Request};
 use sprag_engine::dispatch::{Caps, CircuitOptions};
 use tokio::sync::oneshot::Receiver;
 
 use crate::clients::{Ask, Clients, Purpose};
+use crate::crowd::{self, Crowd};
 use crate::describe;
-use crate::machines;
+use crate::machines::{self, Fixture};
 use crate::model::{Acknowledged, Model};
 use crate::mutant::Mutant;
 use crate::process::Process;
@@ -63,13 +64,28 @@ pub struct Counts {
     pub actions: usize,
     /// Effects that arrived.
     pub effects: usize,
+    /// Commits that were refused because another owner had a shard by then.
+    pub fenced: u64,
+    /// Shards that were taken from nodes whose lease had run out.
+    pub taken_over: u64,
+    /// Commits that were written although whoever wrote was told that the database is out of reach.
+    pub told_away: u64,
 }
 
-/// Runs one seed.
+/// Runs one seed, with one process at a time.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Report {
+    report(seed, mutant, 1, Simulation::play)
+}
+
+/// Runs one seed, with several nodes on one store.
+pub fn run_crowd(seed: u64, mutant: Option<Mutant>) -> Report {
+    report(seed, mutant, crowd::SHARDS, Simulation::play_crowd)
+}
+
+fn report(seed: u64, mutant: Option<Mutant>, shards: u32, play: fn(&mut Simulation) -> Checked) -> Report {
     let trace = Trace::default();
-    let mut simulation = Simulation::new(seed, mutant, trace.clone());
-    let played = std::panic::catch_unwind(AssertUnwindSafe(|| simulation.play()));
+    let mut simulation = Simulation::new(seed, mutant, trace.clone(), shards);
+    let played = std::panic::catch_unwind(AssertUnwindSafe(|| play(&mut simulation)));
     let violation = match played {
         Ok(played) => played.err(),
         Err(panic) => Some(Violation::new(Invariant::NoPanic, describe::panic(panic.as_ref()))),
@@ -99,6 +115,8 @@ pub(crate) struct Simulation {
     pub(crate) acknowledged: Acknowledged,
     pub(crate) options: Options,
     pub(crate) process: Option<Process>,
+    /// Several processes on one store, in place of one.
+    pub(crate) crowd: Crowd,
     /// A process that lost its shard and does not know it yet.
     pub(crate) stale: Option<Process>,
     /// How many processes there were.
@@ -109,6 +127,8 @@ pub(crate) struct Simulation {
     /// Deliveries for the stale process.
     pub(crate) stale_inbox: VecDeque<Ask>,
     outage_until: Option<Timestamp>,
+    /// When what is answered now was asked, or earlier.
+    pub(crate) asked_at: Timestamp,
     /// How many effects were checked when they arrived.
     pub(crate) checked_effects: usize,
     /// The lane leaves a store that failed alone until then.
@@ -118,12 +138,14 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    fn new(seed: u64, mutant: Option<Mutant>, trace: Trace) -> Self {
+    pub(crate) fn new(seed: u64, mutant: Option<Mutant>, trace: Trace, shards: u32) -> Self {
         let mut random = Random::new(seed);
         let start = Timestamp::from_millis(START_MILLIS + i64::try_from(random.below(100_000)).unwrap_or(0));
-        let disk = SharedDisk::new(mutant);
+        let disk = SharedDisk::new(mutant, shards);
         let world = SharedWorld::new(random.fork(1), trace.clone(), mutant, start);
-        let mut fixtures: Vec<_> = machines::all().iter().collect();
+        // Programs ask one node for work, and get what that node has: they are left to runs with one process.
+        let is_used = |fixture: &&Fixture| shards == 1 || fixture.name != programs::SERVED;
+        let mut fixtures: Vec<_> = machines::all().iter().filter(is_used).collect();
         while fixtures.len() > 4 {
             let bound = u64::try_from(fixtures.len()).unwrap_or(1);
             fixtures.swap_remove(usize::try_from(random.below(bound)).unwrap_or(0));
@@ -150,7 +172,8 @@ impl Simulation {
             lane_clock: Arc::new(Manual::new(start)),
             disk,
             world,
-            model: Model::new(options.caps.clone()),
+            model: Model::new(options.caps.clone(), shards),
+            crowd: Crowd::default(),
             acknowledged: Acknowledged::default(),
             options,
             process: None,
@@ -160,6 +183,7 @@ impl Simulation {
             polls: Vec::new(),
             stale_inbox: VecDeque::new(),
             outage_until: None,
+            asked_at: start,
             checked_effects: 0,
             rests_until: start,
             ticks: 0,
@@ -168,13 +192,17 @@ impl Simulation {
     }
 
     fn counts(&self) -> Counts {
+        let disk = self.disk.lock();
         Counts {
             ticks: self.ticks,
             crashes: self.crashes,
-            failures: self.disk.lock().failures,
+            failures: disk.failures,
             executions: self.model.executions.len(),
             actions: self.model.actions.len(),
             effects: self.world.lock().ledger.len(),
+            fenced: disk.fenced,
+            taken_over: self.crowd.taken_over,
+            told_away: disk.told_away,
         }
     }
 
@@ -303,24 +331,7 @@ impl Simulation {
         let life = self.process.as_ref().map(|process| process.life);
         let stale = self.stale.as_ref().map(|process| process.life);
         for Delivery { to, attempt, news } in deliveries {
-            let ask = match news {
-                News::Outcome(outcome) => Ask {
-                    request: Request::Internal(Internal::Outcome { attempt, outcome }),
-                    purpose: Purpose::Nothing,
-                },
-                News::Checkpoint(value) => Ask {
-                    request: Request::Internal(Internal::Checkpoint {
-                        attempt,
-                        value: value.clone(),
-                    }),
-                    purpose: Purpose::Checkpoint(attempt, value),
-                },
-                News::Beat => Ask {
-                    request: Request::Heartbeat(attempt.attempt, None),
-                    purpose: Purpose::Beat(attempt),
-                },
-                News::Finish(outcome) => programs::finish(attempt, outcome),
-            };
+            let ask = said(attempt, news);
             if to.is_none() || to == life {
                 self.inbox.push_back(ask);
             } else if to == stale {
@@ -346,5 +357,27 @@ impl Simulation {
             })?;
         }
         Ok(())
+    }
+}
+
+/// What an attempt says, as a request.
+pub(crate) fn said(attempt: AttemptRef, news: News) -> Ask {
+    match news {
+        News::Outcome(outcome) => Ask {
+            request: Request::Internal(Internal::Outcome { attempt, outcome }),
+            purpose: Purpose::Nothing,
+        },
+        News::Checkpoint(value) => Ask {
+            request: Request::Internal(Internal::Checkpoint {
+                attempt,
+                value: value.clone(),
+            }),
+            purpose: Purpose::Checkpoint(attempt, value),
+        },
+        News::Beat => Ask {
+            request: Request::Heartbeat(attempt.attempt, None),
+            purpose: Purpose::Beat(attempt),
+        },
+        News::Finish(outcome) => programs::finish(attempt, outcome),
     }
 }

@@ -4,6 +4,7 @@
 //! right before or right after it; then the wrapper answers nothing but errors until it is dropped. Whatever was
 //! applied is in the journal, for the checks to follow.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::ids::{ActionId, ExecutionId};
@@ -30,15 +31,19 @@ pub(crate) enum Fault {
     Refused,
     /// Something else.
     Failed,
+    /// The database is out of reach; nothing was written.
+    Away,
+    /// The database is out of reach after the commit: it was written, and nobody was told.
+    ToldAway,
 }
 
 /// A commit that was applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Applied {
-    /// The epoch its writer held.
-    pub epoch: u64,
-    /// The epoch of the shard at that time.
-    pub present_epoch: u64,
+    /// The fences it carried.
+    pub fences: Vec<Fence>,
+    /// Those of them that were not the present ones.
+    pub stale: Vec<Fence>,
     /// What was written.
     pub mutations: Vec<Mutation>,
 }
@@ -64,6 +69,10 @@ pub(crate) struct Disk {
     pub has_refused: bool,
     /// How many commits failed, by plan or not.
     pub failures: u64,
+    /// How many commits of somebody who had lost a shard were refused.
+    pub fenced: u64,
+    /// How many commits were written although whoever wrote was told that the database is out of reach.
+    pub told_away: u64,
     /// A planted bug.
     pub mutant: Option<Mutant>,
     /// All that was ever applied, where a planted bug needs it.
@@ -75,9 +84,10 @@ pub(crate) struct Disk {
 pub(crate) struct SharedDisk(Arc<Mutex<Disk>>);
 
 impl SharedDisk {
-    /// The disk with a planted bug, or none.
-    pub(crate) fn new(mutant: Option<Mutant>) -> Self {
+    /// The disk with a planted bug, or none, and so many shards.
+    pub(crate) fn new(mutant: Option<Mutant>, shards: u32) -> Self {
         Self(Arc::new(Mutex::new(Disk {
+            memory: Memory::with_shards(shards),
             mutant,
             ..Disk::default()
         })))
@@ -99,7 +109,13 @@ impl SharedDisk {
             disk: self.clone(),
             memory: self.memory(),
             is_dead: false,
+            is_cut: Arc::default(),
         }
+    }
+
+    /// A wrapper for one node of several, which may be cut off from the database.
+    pub(crate) fn open_cut(&self, is_cut: Arc<AtomicBool>) -> FaultyStore {
+        FaultyStore { is_cut, ..self.open() }
     }
 
     /// The process died. With a planted bug, that may cost the last commit.
@@ -174,6 +190,15 @@ pub(crate) struct FaultyStore {
     disk: SharedDisk,
     memory: Memory,
     is_dead: bool,
+    /// Nothing reaches the database.
+    is_cut: Arc<AtomicBool>,
+}
+
+/// What whoever is cut off from the database hears.
+pub(crate) fn cut_off() -> Error {
+    Error::Away {
+        detail: "the database cannot be reached".to_owned(),
+    }
 }
 
 fn dead() -> Error {
@@ -187,6 +212,9 @@ impl FaultyStore {
         if self.is_dead {
             return Err(dead());
         }
+        if self.is_cut.load(Ordering::SeqCst) {
+            return Err(cut_off());
+        }
         let is_planned = self.disk.lock().read_fault();
         if is_planned {
             self.disk.lock().failures += 1;
@@ -199,24 +227,26 @@ impl FaultyStore {
 
     fn apply(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         let mut disk = self.disk.lock();
-        let epoch = fences.first().map_or(0, |fence| fence.epoch);
+        let carried = fences.to_vec();
+        let is_stale = |fence: &Fence| !self.memory.holds(*fence);
+        let stale: Vec<Fence> = carried.iter().copied().filter(is_stale).collect();
         let (fences, mutations) = match disk.mutant {
-            Some(mutant) => (mutant.fences(fences, disk.epoch), mutant.written(mutations)),
-            None => (fences.to_vec(), mutations.to_vec()),
+            Some(mutant) => (mutant.fences(fences, &stale), mutant.written(mutations)),
+            None => (carried.clone(), mutations.to_vec()),
         };
         let applied = self.memory.commit(&fences, &mutations);
         match &applied {
             Ok(()) => {
-                let present_epoch = disk.epoch;
                 if disk.mutant == Some(Mutant::AnswerBeforeCommit) {
                     disk.log.push(mutations.clone());
                 }
                 disk.journal.push(Applied {
-                    epoch,
-                    present_epoch,
+                    fences: carried,
+                    stale,
                     mutations,
                 });
             }
+            Err(Error::FenceBroken { .. }) => disk.fenced += 1,
             Err(Error::Refused { detail }) => {
                 let mutations: Vec<String> = mutations.iter().map(describe::mutation).collect();
                 disk.refused.push(format!("{detail}: {mutations:#?}"));
@@ -259,8 +289,11 @@ impl LaneStore for FaultyStore {
         if self.is_dead {
             return Err(dead());
         }
+        if self.is_cut.load(Ordering::SeqCst) {
+            return Err(cut_off());
+        }
         // A process that lost its shard meets its fence, not the faults planned for the owner.
-        let is_owner = fences.iter().all(|fence| fence.epoch == self.disk.lock().epoch);
+        let is_owner = fences.iter().all(|fence| self.memory.holds(*fence));
         let fault = if is_owner { self.disk.lock().fault() } else { None };
         match fault {
             None => self.apply(fences, mutations),
@@ -281,6 +314,12 @@ impl LaneStore for FaultyStore {
             Some(Fault::Failed) => self.fail(Error::Failed {
                 detail: "planned".to_owned(),
             }),
+            Some(Fault::Away) => self.fail(cut_off()),
+            Some(Fault::ToldAway) => {
+                self.apply(fences, mutations)?;
+                self.disk.lock().told_away += 1;
+                self.fail(cut_off())
+            }
         }
     }
 
@@ -350,6 +389,9 @@ impl LaneStore for FaultyStore {
         // Read where a lane begins, when a planned fault would only mean that it begins again.
         if self.is_dead {
             return Err(dead());
+        }
+        if self.is_cut.load(Ordering::SeqCst) {
+            return Err(cut_off());
         }
         self.memory.facts(kind)
     }

@@ -117,6 +117,8 @@ pub(crate) struct World {
     pub ledger: Vec<Effect>,
     /// What was reported of each attempt.
     pub reports: BTreeMap<AttemptId, Vec<Outcome>>,
+    /// The attempts that began.
+    pub started: BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
     pub promised: BTreeMap<AttemptId, Timestamp>,
     /// Attempts whose programs heard that they should stop.
@@ -147,6 +149,7 @@ impl SharedWorld {
             down: BTreeMap::new(),
             ledger: Vec::new(),
             reports: BTreeMap::new(),
+            started: BTreeSet::new(),
             promised: BTreeMap::new(),
             stopped: BTreeSet::new(),
             bodies: BTreeMap::new(),
@@ -255,6 +258,7 @@ impl World {
             Some(left) => *left -= 1,
             None => {}
         }
+        self.started.insert(job.attempt.attempt);
         match job.task {
             Task::Run => self.run(life, job),
             Task::Settle => self.settle(life, &job),
@@ -457,14 +461,14 @@ impl World {
         self.report_after(when, attempt, outcome);
     }
 
-    /// The attempt's outcome no longer matters; what left may still arrive.
-    pub(crate) fn abandon(&mut self, attempt: AttemptRef) {
-        let is_outside = |known: &UnderWay| known.life == OUTSIDE;
-        if self.under_way.get(&attempt.attempt).is_some_and(is_outside) {
-            // A program goes on until it is told.
+    /// The attempt's outcome no longer matters to a process; what left may still arrive.
+    pub(crate) fn abandon(&mut self, life: u64, attempt: AttemptId) {
+        let is_theirs = |known: &UnderWay| known.life != life;
+        if self.under_way.get(&attempt).is_some_and(is_theirs) {
+            // A program goes on until it is told, and so does another process, which nobody here reaches.
             return;
         }
-        self.drop_attempt(attempt.attempt, 0);
+        self.drop_attempt(attempt, 0);
     }
 
     /// The process dies: its attempts end where they are. What left may still arrive; an outcome may still be heard.

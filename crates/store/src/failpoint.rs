@@ -142,6 +142,10 @@ impl<S> fmt::Debug for Failing<S> {
 }
 
 impl<S: LaneStore> LaneStore for Failing<S> {
+    fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
         self.call(Call::Load, |store| store.load(wanted))
     }

@@ -4,12 +4,15 @@
 //! the store writes them all in one transaction or none. A backend lives in a module of its own and passes the suite
 //! in `conformance`.
 
+pub mod assignment;
 mod checks;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
+pub mod home;
 pub mod memory;
+pub mod nodes;
 pub mod postgres;
 pub mod records;
 mod rows;
@@ -19,4 +22,5 @@ pub mod traits;
 pub mod transfer;
 
 pub use memory::Memory;
+pub use nodes::Nodes;
 pub use traits::{Error, Fence, LaneStore, Mutation, Reader, ShardId, Wanted};

@@ -3,6 +3,7 @@
 //! It refuses and orders as the backends on disk do. A clone is another handle to the same records: dropping the lane
 //! and opening another on a clone is what a crash looks like, because a commit is all or nothing.
 
+mod cluster;
 mod search;
 mod state;
 #[cfg(test)]
@@ -12,10 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
+use sprag_core::clock::Clock;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
+pub use self::cluster::MemoryNodes;
+use self::cluster::{Cluster, Part};
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
 use crate::records::{
@@ -27,9 +31,6 @@ use crate::traits::{
     LoadedExecution, Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
     first_after,
 };
-
-/// The shard that holds everything.
-const ONLY: ShardId = ShardId(0);
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
 const QUEUED: u8 = Status::Queued as u8;
@@ -48,9 +49,27 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `read` finds; nothing in another shard than the only one.
-    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(&State) -> Vec<T>) -> Vec<T> {
-        if shard == ONLY { read(&self.state()) } else { Vec::new() }
+    /// A store with so many shards; the default has one.
+    pub fn with_shards(shards: u32) -> Self {
+        let memory = Self::default();
+        memory.state().cluster = Cluster::of(shards);
+        memory
+    }
+
+    /// The same store, as the nodes on it see each other. `clock` tells the database's time.
+    pub fn nodes(&self, clock: Arc<dyn Clock>) -> MemoryNodes {
+        MemoryNodes::new(self.clone(), clock)
+    }
+
+    /// Whether a fence is that of the present owner.
+    pub fn holds(&self, fence: Fence) -> bool {
+        self.state().cluster.holds(fence)
+    }
+
+    /// What `read` finds in one shard.
+    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(Part<'_>) -> Vec<T>) -> Vec<T> {
+        let state = self.state();
+        read(Part::of(&state, shard))
     }
 }
 
@@ -65,10 +84,7 @@ impl LaneStore for Memory {
 
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         let mut state = self.state();
-        if let Some(broken) = fences
-            .iter()
-            .find(|fence| fence.shard != ONLY || fence.epoch != state.epoch)
-        {
+        if let Some(broken) = fences.iter().find(|fence| !state.cluster.holds(**fence)) {
             return Err(Error::FenceBroken { shard: broken.shard });
         }
         let mut undo = Vec::with_capacity(mutations.len());
@@ -87,16 +103,8 @@ impl LaneStore for Memory {
     }
 
     fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
-        if shard != ONLY {
-            return Err(Error::Refused {
-                detail: format!("there is no shard {}", shard.0),
-            });
-        }
-        let mut state = self.state();
-        state.epoch += 1;
-        Ok(Fence {
-            shard,
-            epoch: state.epoch,
+        self.state().cluster.raise(shard).ok_or_else(|| Error::Refused {
+            detail: format!("there is no shard {}", shard.0),
         })
     }
 
@@ -135,11 +143,7 @@ impl LaneStore for Memory {
 
     fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
         Ok(self.read_shard(shard, |state| {
-            let due = state
-                .timers
-                .values()
-                .filter(|timer| timer.due_at <= window.until)
-                .cloned();
+            let due = state.timers().filter(|timer| timer.due_at <= window.until).cloned();
             page(
                 due,
                 |timer| (timer.due_at, timer.key),
@@ -180,9 +184,10 @@ impl LaneStore for Memory {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, Error> {
         Ok(self.read_shard(shard, |state| {
-            let mut waiting: Vec<ExecutionId> = state.inbox.keys().map(|(execution, _)| *execution).collect();
+            let inbox = state.all.inbox.keys().map(|(execution, _)| *execution);
+            let mut waiting: Vec<ExecutionId> = inbox.filter(|id| state.has(id.slot())).collect();
             waiting.dedup();
-            waiting.retain(|id| state.executions.get(id).is_some_and(is_running));
+            waiting.retain(|id| state.all.executions.get(id).is_some_and(is_running));
             page(waiting.into_iter(), |id| *id, after.as_ref(), limit)
         }))
     }
@@ -216,11 +221,13 @@ impl LaneStore for Memory {
     fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
         let AgedPage { before, after, limit } = page;
         Ok(self.read_shard(shard, |state| {
-            let old = state.executions.values().filter(|execution| {
-                execution.id < first_after(*before) && after.is_none_or(|after| execution.id > after)
+            let old = state.all.executions.values().filter(|execution| {
+                state.has(execution.id.slot())
+                    && execution.id < first_after(*before)
+                    && after.is_none_or(|after| execution.id > after)
             });
             old.take(*limit)
-                .map(|execution| aged(state, execution, *before))
+                .map(|execution| aged(state.all, execution, *before))
                 .collect()
         }))
     }
@@ -231,14 +238,14 @@ impl LaneStore for Memory {
 
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
         Ok(self.read_shard(shard, |state| {
-            let open = state.jobs.values().filter(|job| job.status.is_open());
+            let open = state.jobs().filter(|job| job.status.is_open());
             open.cloned().collect()
         }))
     }
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         let beyond = self.read_shard(shard, |state| {
-            let over = state.jobs.values().rev().filter(|job| !job.status.is_open());
+            let over = state.jobs().rev().filter(|job| !job.status.is_open());
             over.skip(kept).take(1).cloned().collect()
         });
         Ok(beyond.into_iter().next())
@@ -246,7 +253,8 @@ impl LaneStore for Memory {
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
         Ok(self.read_shard(shard, |state| {
-            let kept = state.idempotency.values();
+            let all = state.all.idempotency.values();
+            let kept = all.filter(|record| state.has(record.scope.slot()));
             page(
                 kept.map(|record| (record.expires_at, record.scope)),
                 |expiry| *expiry,

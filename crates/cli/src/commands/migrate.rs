@@ -3,9 +3,9 @@
 //! What is said at the end was read back from the database and compared with the file, row by row.
 
 use serde_json::{Value, json};
+use sprag_store::postgres;
 use sprag_store::transfer::{Moved, Phase, Step, Transfer, TransferError, transfer};
 
-use super::up::SHARDS;
 use crate::config::StoreAddress;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Progress, Table};
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         &Transfer {
             from: path,
             to: database,
-            shards: SHARDS,
+            shards: postgres::SHARDS,
         },
         &mut |step| watch.step(step),
     );

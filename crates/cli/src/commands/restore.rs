@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let given = Given {
         config: config.as_deref(),
         store: store.as_deref(),
-        listen: None,
+        ..Given::default()
     };
     let settings = Settings::load(&given, &Environment::process())?;
     let StoreAddress::Sqlite(path) = &settings.store else {

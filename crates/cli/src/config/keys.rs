@@ -58,6 +58,17 @@ pub(super) static KEYS: &[Key] = &[
         about: &["Names the server is addressed by, besides localhost and loopback addresses."],
     },
     Key {
+        section: "listen",
+        name: "advertise",
+        variable: "SPRAG_LISTEN_ADVERTISE",
+        kind: Kind::Text,
+        default: None,
+        about: &[
+            "Where other nodes on the same database reach this one: `HOST:PORT`.",
+            "The address it listens on if not set.",
+        ],
+    },
+    Key {
         section: "store",
         name: "url",
         variable: "SPRAG_STORE",
@@ -66,6 +77,17 @@ pub(super) static KEYS: &[Key] = &[
         about: &[
             "Where everything is remembered: `sqlite:PATH`, a file on a local disk,",
             "or `postgres://USER@HOST/DATABASE`.",
+        ],
+    },
+    Key {
+        section: "store",
+        name: "shards",
+        variable: "SPRAG_STORE_SHARDS",
+        kind: Kind::Whole { least: 1, most: 4_096 },
+        default: Some("64"),
+        about: &[
+            "Into how many shards a new PostgreSQL database is divided: what nodes share among",
+            "themselves. One that exists keeps those it has; a file has one.",
         ],
     },
     Key {

@@ -13,6 +13,7 @@ use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
 use sprag_store::postgres;
 
+use super::advertise::Advertise;
 use super::alerts;
 use super::environment::Environment;
 use super::file;
@@ -38,6 +39,8 @@ pub(crate) struct Given<'a> {
     pub(crate) store: Option<&'a str>,
     /// `--listen`.
     pub(crate) listen: Option<&'a str>,
+    /// `--advertise`.
+    pub(crate) advertise: Option<&'a str>,
 }
 
 /// Where everything is remembered.
@@ -82,6 +85,10 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     /// Names the server is addressed by.
     pub(crate) hosts: Vec<String>,
+    /// Where other nodes reach it, if not where it listens.
+    pub(crate) advertise: Option<Advertise>,
+    /// How many shards a new database gets.
+    pub(crate) shards: u32,
     /// The largest request body.
     pub(crate) body_bytes: usize,
     /// What runners may do.
@@ -109,6 +116,7 @@ impl Settings {
         for (section, name, flag, text) in [
             ("store", "url", "--store", given.store),
             ("listen", "address", "--listen", given.listen),
+            ("listen", "advertise", "--advertise", given.advertise),
         ] {
             let key = KEYS.iter().find(|key| key.section == section && key.name == name);
             if let Some((key, text)) = key.zip(text) {
@@ -125,6 +133,8 @@ impl Settings {
             store: check.value("store", "url", store_of, || StoreAddress::Sqlite(PathBuf::from(STORE))),
             listen: check.value("listen", "address", listen_of, || LISTEN),
             hosts: check.texts("listen", "hosts"),
+            advertise: check.value("listen", "advertise", advertise_of, || None),
+            shards: layers.whole("store", "shards").unwrap_or(postgres::SHARDS),
             body_bytes: layers
                 .whole("limits", "bodyBytes")
                 .unwrap_or(sprag_server::BODY_BYTES_MAX),
@@ -316,6 +326,15 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
     }
     let detail = format!("`{text}` is not a loopback address, and there is no authentication yet");
     Err((detail, format!("write `127.0.0.1:{}`", address.port())))
+}
+
+fn advertise_of(text: &str) -> Result<Option<Advertise>, Wrong> {
+    Advertise::parse(text).map(Some).ok_or_else(|| {
+        (
+            format!("`{text}` is no address that a node could be reached at"),
+            "write a host and a port, as in `node1.example.com:7400`".to_owned(),
+        )
+    })
 }
 
 fn endpoint_of(text: &str) -> Result<Option<Endpoint>, Wrong> {

@@ -9,15 +9,16 @@ mod restored;
 mod scope;
 mod switch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sprag_core::ids::{ActionId, ExecutionId, SwitchId};
 use sprag_core::time::Timestamp;
+use sprag_store::home::CONTROL;
 use sprag_store::records::{Fact, FactKind};
 use sprag_store::traits::{OpenAction, ReadyKey};
-use sprag_store::{Error, LaneStore};
+use sprag_store::{Error, LaneStore, ShardId};
 
 pub(crate) use board::Board;
 pub(crate) use limit::define;
@@ -152,7 +153,35 @@ pub enum Chore {
 /// Where the walk over what was set aside stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rejoining {
+    /// From which shard on.
+    pub(crate) shard: ShardId,
     pub(crate) after: Option<ReadyKey>,
+}
+
+impl Rejoining {
+    pub(crate) fn from_the_start() -> Self {
+        Self {
+            shard: CONTROL,
+            after: None,
+        }
+    }
+}
+
+/// Where the walk over old executions stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Aging {
+    /// From which shard on.
+    pub(crate) shard: ShardId,
+    pub(crate) after: Option<ExecutionId>,
+}
+
+impl Aging {
+    pub(crate) fn from_the_start() -> Self {
+        Self {
+            shard: CONTROL,
+            after: None,
+        }
+    }
 }
 
 /// Where the walk over what a switch cancels stands.
@@ -160,6 +189,8 @@ pub(crate) struct Rejoining {
 pub(crate) struct Sweep {
     pub(crate) switch: SwitchId,
     pub(crate) phase: usize,
+    /// From which shard on.
+    pub(crate) shard: ShardId,
     pub(crate) after: Option<OpenAction>,
 }
 
@@ -169,17 +200,34 @@ pub(crate) const REJOIN: &str = "rejoin";
 pub(crate) const RETENTION: &str = "retention";
 
 /// What operators have set, in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Control {
     pub(crate) switches: Switches,
     pub(crate) overrides: BTreeMap<String, Override>,
     pub(crate) rejoining: Option<Rejoining>,
     pub(crate) sweep: Option<Sweep>,
-    pub(crate) aged_after: Option<ExecutionId>,
+    /// Switches that this lane has come to the end of, where others have shards too.
+    pub(crate) swept: BTreeSet<SwitchId>,
+    pub(crate) aged: Aging,
     /// When old executions are looked at next.
     pub(crate) aged_at: Timestamp,
     /// What readers see.
     pub(crate) board: Board,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            switches: Switches::default(),
+            overrides: BTreeMap::new(),
+            rejoining: None,
+            sweep: None,
+            swept: BTreeSet::new(),
+            aged: Aging::from_the_start(),
+            aged_at: Timestamp::default(),
+            board: Board::default(),
+        }
+    }
 }
 
 impl Control {
@@ -194,8 +242,8 @@ impl Control {
         }
         for fact in store.facts(FactKind::Mark)? {
             match fact.key.as_str() {
-                REJOIN => control.rejoining = Some(Rejoining { after: None }),
-                RETENTION => control.aged_after = body(&fact)?,
+                REJOIN => control.rejoining = Some(Rejoining::from_the_start()),
+                RETENTION => control.aged.after = body(&fact)?,
                 // A backup leaves its own.
                 _ => {}
             }
@@ -209,10 +257,11 @@ impl Control {
         let open = self
             .switches
             .all()
-            .find(|switch| switch.mode == Mode::Cancel && !switch.swept);
+            .find(|switch| switch.mode == Mode::Cancel && !switch.swept && !self.swept.contains(&switch.id));
         self.sweep = open.map(|switch| Sweep {
             switch: switch.id,
             phase: 0,
+            shard: CONTROL,
             after: None,
         });
     }

@@ -232,7 +232,7 @@ impl Lane {
             self.adopt_lease(&action, attempt, lease.renewed(self.now));
             return Ok(());
         }
-        let crashes = after_crash(action.body.crashes, self.after_short_life);
+        let crashes = after_crash(action.body.crashes, self.owned.after_short_life(id.slot()));
         Arc::make_mut(&mut action).body.crashes = crashes;
         self.dispatcher.adopt(attempt, &action, self.now);
         let at = AttemptRef {

@@ -64,7 +64,7 @@ impl Lane {
 
     fn rejoined(&mut self) {
         // Another switch may have been released meanwhile: then the walk begins anew, and its mark stays.
-        if self.control.rejoining.is_none() {
+        if self.control.rejoining.is_none() && self.owned.is_whole() {
             self.batch.log.push(Mutation::DeleteFact {
                 kind: FactKind::Mark,
                 key: REJOIN.to_owned(),
@@ -86,7 +86,10 @@ impl Lane {
     }
 
     fn swept(&mut self, id: SwitchId) {
-        if let Some(switch) = self.control.switches.get(id).cloned() {
+        if !self.owned.is_whole() {
+            // Every lane sweeps its own shards, and those it is given later once more.
+            self.control.swept.insert(id);
+        } else if let Some(switch) = self.control.switches.get(id).cloned() {
             let switch = Switch { swept: true, ..switch };
             self.keep_switch(switch);
         }
@@ -108,9 +111,11 @@ impl Lane {
                 gone += 1;
             }
         }
-        self.batch
-            .log
-            .push(Mutation::PutFact(fact(FactKind::Mark, RETENTION, &after)));
+        if self.owned.is_whole() {
+            self.batch
+                .log
+                .push(Mutation::PutFact(fact(FactKind::Mark, RETENTION, &after)));
+        }
         tracing::info!(executions = gone, "closed executions went, as the retention says");
     }
 }

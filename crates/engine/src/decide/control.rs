@@ -108,10 +108,13 @@ impl Lane {
             self.control.next_sweep();
         }
         // Actions may stand in no line; the mark says so to a process that starts before all of them joined theirs.
-        self.control.rejoining = Some(Rejoining { after: None });
-        self.batch
-            .log
-            .push(Mutation::PutFact(fact(FactKind::Mark, REJOIN, &())));
+        self.control.rejoining = Some(Rejoining::from_the_start());
+        // Where others share the store, whoever is given a shard looks anyway.
+        if self.owned.is_whole() {
+            self.batch
+                .log
+                .push(Mutation::PutFact(fact(FactKind::Mark, REJOIN, &())));
+        }
     }
 
     fn limit_views(&self) -> Vec<LimitView> {

@@ -1,15 +1,16 @@
 //! Bulk jobs: make one, hold it, end it, and take its steps.
 
 use sprag_core::action::{Action, Status};
-use sprag_core::ids::{ActionId, JobId};
+use sprag_core::ids::{ActionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
+use sprag_store::traits::shard_of;
 use sprag_store::{Error, Mutation};
 
 use super::start::NAME_BYTES_MAX;
 use crate::command::{Answer, Code, JobStep, Refusal, Reply, RetryDead};
 use crate::jobs::{CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
-use crate::lane::Lane;
+use crate::lane::{Lane, elsewhere};
 
 impl Lane {
     /// Makes a job that tries dead letters again.
@@ -39,8 +40,8 @@ impl Lane {
             let detail = format!("{JOBS_OPEN_MAX} jobs are open already; wait for one to end, or cancel one");
             return Err(Refusal::new(Code::JobsFull, detail));
         }
-        let slot = self.mint.slot();
-        let job = Job::new(self.mint.job(slot), self.now, retry);
+        // Jobs live in the control shard, which the first slot belongs to.
+        let job = Job::new(self.mint.job(Slot::default()), self.now, retry);
         Ok(self.put_job(job))
     }
 
@@ -162,12 +163,16 @@ impl Lane {
             return Ok(());
         }
         let was_dead = found.is_some_and(|action| action.status == Status::Dead);
-        let reply = self.retry_dead(&RetryDead {
-            action: letter,
-            config: job.body.config.clone(),
-            version: job.body.version,
-            patch: job.body.patch.clone(),
-        })?;
+        let reply = if self.owned.owns(letter.slot()) {
+            self.retry_dead(&RetryDead {
+                action: letter,
+                config: job.body.config.clone(),
+                version: job.body.version,
+                patch: job.body.patch.clone(),
+            })?
+        } else {
+            Err(elsewhere(shard_of(letter.slot(), self.owned.shards())))
+        };
         if let (Ok(_), Some(canary)) = (&reply, &mut job.body.canary) {
             canary.push(letter);
         }

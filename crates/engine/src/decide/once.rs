@@ -4,7 +4,7 @@
 //! acts and the other gets its answer.
 
 use sprag_store::records::{Idempotency as Kept, Scope};
-use sprag_store::{Error, Mutation};
+use sprag_store::{Error, Mutation, ShardId};
 
 use crate::command::{Answer, Command, Reply};
 use crate::idempotency::{Idempotency, KEPT_MILLIS, is_kept, restored, reused, stored};
@@ -86,12 +86,17 @@ impl Lane {
         if self.now < self.expiry_due {
             return Ok(());
         }
-        let first = self.store.get()?.first_to_expire(self.fence.shard, EXPIRED_MAX)?;
-        let is_full = first.len() == EXPIRED_MAX;
+        let mut first = Vec::new();
+        let shards: Vec<ShardId> = self.owned.all().collect();
+        for shard in shards {
+            first.extend(self.store.get()?.first_to_expire(shard, EXPIRED_MAX)?);
+        }
+        let is_full = first.len() >= EXPIRED_MAX;
         let next = first
             .iter()
             .map(|(expiry, _)| *expiry)
-            .find(|expiry| *expiry > self.now);
+            .filter(|expiry| *expiry > self.now)
+            .min();
         let expired = first.into_iter().filter(|(expiry, _)| *expiry <= self.now);
         self.batch
             .log

@@ -123,6 +123,12 @@ impl Lane {
         }
     }
 
+    /// A slot of a shard that is owned here.
+    fn own_slot(&mut self) -> Slot {
+        let drawn = self.mint.slot();
+        self.owned.near(drawn).unwrap_or(drawn)
+    }
+
     fn new_execution(
         &mut self,
         start: &Start,
@@ -132,7 +138,7 @@ impl Lane {
     ) -> Aggregate {
         let slot = match &start.key {
             Some(key) => Slot::of_key(&start.machine, key),
-            None => slot.unwrap_or_else(|| self.mint.slot()),
+            None => slot.unwrap_or_else(|| self.own_slot()),
         };
         let id = self.mint.execution(slot);
         let facts = Facts {

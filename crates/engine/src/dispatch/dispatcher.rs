@@ -11,6 +11,7 @@ use super::circuit::{CircuitOptions, Circuits};
 use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
 use super::polls::Polls;
+use super::shards::Resting;
 use crate::command::LineStatus;
 use crate::control::Switches;
 use crate::leases::Leases;
@@ -28,8 +29,8 @@ pub(crate) struct Chosen {
 
 /// A place held for an action that was chosen and has not begun.
 #[derive(Debug)]
-struct Reserved {
-    attempt: AttemptId,
+pub(super) struct Reserved {
+    pub(super) attempt: AttemptId,
     /// The limits it was chosen under: those of its line, which may not be its own.
     limits: Vec<LimitUse>,
     /// The line that waits for it to tell the numbers of its limits.
@@ -38,8 +39,8 @@ struct Reserved {
 
 /// An action that must run alone.
 #[derive(Debug)]
-struct Suspect {
-    execution: ExecutionId,
+pub(super) struct Suspect {
+    pub(super) execution: ExecutionId,
     /// Its rate is used up until then.
     not_before: Timestamp,
 }
@@ -58,7 +59,7 @@ pub(crate) struct Dispatcher {
     lack_of: BTreeMap<String, Lack>,
     turn: u64,
     /// Chosen, but not begun yet: they hold their place among those under way.
-    reserved: BTreeMap<ActionId, Reserved>,
+    pub(super) reserved: BTreeMap<ActionId, Reserved>,
     pub(super) permits: Permits,
     circuits: Circuits,
     destinations: BTreeMap<AttemptId, String>,
@@ -67,13 +68,15 @@ pub(crate) struct Dispatcher {
     /// Attempts that programs outside this process perform.
     pub(crate) leases: Leases,
     /// Suspects run alone, after everything else.
-    suspects: BTreeMap<ActionId, Suspect>,
+    pub(super) suspects: BTreeMap<ActionId, Suspect>,
     /// When something was last chosen.
     chosen_at: Timestamp,
     /// Attempts of suspects: while there is one, nothing else begins.
     alone: BTreeSet<AttemptId>,
     /// Nothing more starts: the engine is going down.
     closed: bool,
+    /// Shards of which nothing begins, because they are being handed over.
+    pub(super) resting: Resting,
 }
 
 impl Dispatcher {
@@ -96,6 +99,7 @@ impl Dispatcher {
             chosen_at: Timestamp::default(),
             alone: BTreeSet::new(),
             closed: false,
+            resting: Resting::default(),
         }
     }
 
@@ -138,17 +142,11 @@ impl Dispatcher {
         self.permits.len().saturating_sub(self.leases.len())
     }
 
-    /// A line the store knows of. Actions that are held stand in none: theirs has no name.
-    pub(crate) fn know(&mut self, name: &str) {
-        if name.is_empty() {
-            return;
-        }
-        self.lines.entry(name.to_owned()).or_insert_with(|| Line::named(name));
-        self.requeue(name);
-    }
-
     /// A queued action joins its line.
     pub(crate) fn join(&mut self, action: &Action) {
+        if self.resting.has(action.origin.execution.slot()) {
+            return;
+        }
         if action.body.crashes.is_suspect() {
             self.suspect(action, Timestamp::default());
             return;
@@ -211,7 +209,7 @@ impl Dispatcher {
     pub(crate) fn choose(&mut self, mint: &mut Mint, switches: &Switches, now: Timestamp) -> Option<Chosen> {
         self.chosen_at = now;
         self.unpark_due(now);
-        if self.closed || !self.alone.is_empty() || switches.hold_everything(now) {
+        if self.closed || self.resting.is_held() || !self.alone.is_empty() || switches.hold_everything(now) {
             return None;
         }
         while let Some((_, name)) = self.eligible.pop_first() {
@@ -299,8 +297,11 @@ impl Dispatcher {
     /// thought to have goes back into the line, which knows them now; a suspect waits until it can run alone.
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) -> Option<AttemptId> {
         let Reserved { attempt, limits, asks } = self.reserved.remove(&action.id)?;
-        if self.closed {
+        if self.closed || self.resting.has(action.origin.execution.slot()) {
             self.release(attempt);
+            if let Some(name) = asks {
+                self.answer(&name, None);
+            }
             return None;
         }
         if let Some(name) = asks {
@@ -478,7 +479,7 @@ impl Dispatcher {
         self.lines.iter().map(line).collect()
     }
 
-    fn requeue(&mut self, name: &str) {
+    pub(super) fn requeue(&mut self, name: &str) {
         if let Some(place) = self.place_of.remove(name) {
             self.eligible.remove(&place);
         }

@@ -138,6 +138,17 @@ impl Line {
         self.ready.retain(|place, _| place.action != action);
     }
 
+    /// Takes away what is of executions that go.
+    pub(super) fn drop_where(&mut self, goes: impl Fn(ExecutionId) -> bool) {
+        self.ready.retain(|_, execution| !goes(*execution));
+    }
+
+    /// Forgets what memory holds of it: the store holds all of that, and more.
+    pub(super) fn reread(&mut self) {
+        self.ready.clear();
+        self.more = true;
+    }
+
     pub(super) fn len(&self) -> usize {
         self.ready.len()
     }

@@ -11,6 +11,7 @@ mod line;
 mod permits;
 mod polls;
 mod rate;
+mod shards;
 
 pub use circuit::CircuitOptions;
 pub(crate) use dispatcher::Dispatcher;

@@ -101,6 +101,11 @@ impl Permits {
         self.held.len() >= self.caps.total
     }
 
+    /// The attempts under way.
+    pub(super) fn attempts(&self) -> impl Iterator<Item = AttemptId> {
+        self.held.keys().copied()
+    }
+
     /// How many attempts of a type are under way.
     pub(super) fn of_type(&self, kind: &str) -> usize {
         self.by_type.get(kind).map_or(0, BTreeSet::len)

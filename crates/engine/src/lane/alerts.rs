@@ -2,7 +2,7 @@
 //! is about dies.
 
 use sprag_core::action::Status;
-use sprag_store::Error;
+use sprag_store::{Error, Wanted};
 use tokio::sync::oneshot;
 
 use super::Lane;
@@ -35,6 +35,33 @@ impl Lane {
             };
             self.alerts.push(Armed { alert, version });
         }
+        Ok(())
+    }
+
+    /// Arms the alerts whose machines another node has kept meanwhile, or keeps them where that is decided here.
+    pub(super) fn arm_missing(&mut self) -> Result<(), Error> {
+        if self.alerts.len() == self.options.alerts.len() {
+            return Ok(());
+        }
+        if self.owned.owns_control() {
+            self.alerts.clear();
+            return self.arm_alerts().map_err(|Fatal(error)| error);
+        }
+        let mut armed = Vec::new();
+        for alert in &self.options.alerts {
+            let wanted = Wanted {
+                newest: vec![alert.machine().id.clone()],
+                ..Wanted::default()
+            };
+            for (machine, version) in self.store.get()?.load(&wanted)?.newest {
+                let kept = self.store.get()?.machine_version(&machine, version)?;
+                if kept.is_some_and(|kept| kept.digest == alert.machine().digest) {
+                    let alert = alert.clone();
+                    armed.push(Armed { alert, version });
+                }
+            }
+        }
+        self.alerts = armed;
         Ok(())
     }
 

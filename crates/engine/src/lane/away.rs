@@ -4,21 +4,44 @@
 //! them back. Nothing new begins. Once the store answers again, memory is derived anew before anything is decided, because
 //! nobody knows whether the last commit landed.
 
+use sprag_core::action::Outcome;
+use sprag_core::action::error::kind;
 use sprag_store::Error;
 
 use super::commit::{is_kept, is_lost};
 use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
-use crate::command::{Code, Command, Refusal};
+use crate::command::{AttemptRef, Code, Command, Internal, Refusal, Request};
+use crate::hands::{Job, Task};
 
 impl Lane {
     /// Derives memory anew, if the store was out of reach.
     pub(super) fn reach(&mut self) -> Result<(), Error> {
         if self.is_away {
             self.forget()?;
+            self.unsure.clear();
             self.is_away = false;
             tracing::info!("the store is back: going on from what it holds");
         }
         Ok(())
+    }
+
+    /// Nobody knows whether these attempts were written. They did not begin, and will not: whichever is found running once
+    /// the store is back ends as not done.
+    pub(super) fn doubt(&mut self, jobs: &[Job]) {
+        let own = jobs.iter().filter(|job| job.task == Task::Run && job.lease.is_none());
+        self.unsure.extend(own.map(|job| job.attempt.attempt));
+    }
+
+    /// An attempt that is found running and was never begun here ends as what it is.
+    pub(super) fn settle_unsure(&mut self, at: AttemptRef) {
+        if !self.unsure.contains(&at.attempt) {
+            return;
+        }
+        let message = "nobody knew whether the attempt was written; it did not start";
+        self.pending.push(Request::Internal(Internal::Outcome {
+            attempt: at,
+            outcome: Outcome::not_done(kind::TEMPORARY_FAILURE, message),
+        }));
     }
 
     /// The store went out of reach while these commands were on their way to be decided.

@@ -9,7 +9,7 @@ use crate::aggregate::Aggregate;
 /// Executions in memory.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    // Looked up by id only, never iterated: the random seed of the map decides nothing.
+    // Looked up by id, or thinned out by it, never walked in order: the random seed of the map decides nothing.
     entries: HashMap<ExecutionId, (u64, Aggregate)>,
     by_use: BTreeMap<u64, ExecutionId>,
     clock: u64,
@@ -63,6 +63,12 @@ impl Cache {
             let Some((_, id)) = self.by_use.pop_first() else { break };
             self.entries.remove(&id);
         }
+    }
+
+    /// Forgets those that are somebody else's now.
+    pub(crate) fn drop_where(&mut self, goes: impl Fn(ExecutionId) -> bool) {
+        self.by_use.retain(|_, id| !goes(*id));
+        self.entries.retain(|id, _| !goes(*id));
     }
 
     /// Forgets everything, so that the store is asked again.

@@ -5,12 +5,13 @@
 
 use sprag_core::action::Status;
 use sprag_core::time::Timestamp;
+use sprag_store::home::CONTROL;
 use sprag_store::traits::AgedPage;
-use sprag_store::{Error, Wanted};
+use sprag_store::{Error, ShardId, Wanted};
 
 use super::tick::Lane;
 use crate::command::{Command, Internal, Request};
-use crate::control::{self, Board, Chore, Control, Rejoining, Sweep};
+use crate::control::{self, Aging, Board, Chore, Control, Rejoining, Sweep};
 use crate::options::{AGED_ENTRIES_MAX, AGED_PAGE, AGED_STEP_MILLIS, AGED_WALK_MILLIS, CHORE_PAGE, Retention};
 
 /// The statuses that a switch's walk looks at, in order. What is under way when its turn comes may be waiting again
@@ -33,7 +34,10 @@ impl Lane {
     /// Reads what operators have set, as it is stored.
     pub(super) fn read_control(&mut self) -> Result<(), Error> {
         let board = self.board();
-        let old = std::mem::replace(&mut self.control, Control::read(self.store.get()?)?);
+        let mut read = Control::read(self.store.get()?)?;
+        read.swept = std::mem::take(&mut self.control.swept);
+        read.next_sweep();
+        let old = std::mem::replace(&mut self.control, read);
         self.control.board = board;
         self.control.aged_at = self.now;
         for key in old.overrides.keys() {
@@ -52,14 +56,16 @@ impl Lane {
             return Some(self.now);
         }
         let aged_at = self.options.retention.map(|_| self.control.aged_at);
-        let switched = self.control.switches.next_end();
+        let switched = self.control.switches.next_end().filter(|_| self.owned.owns_control());
         aged_at.into_iter().chain(switched).chain(self.next_job()).min()
     }
 
     /// Adds the next piece of it to a batch.
     pub(super) fn chores(&mut self, commands: &mut Vec<Command>) -> Result<(), Error> {
-        let ended = self.control.switches.ended(self.now).into_iter();
-        let mut chores: Vec<Chore> = ended.map(Chore::Lapse).collect();
+        let mut chores = Vec::new();
+        if self.owned.owns_control() {
+            chores.extend(self.control.switches.ended(self.now).into_iter().map(Chore::Lapse));
+        }
         self.rejoin_some(&mut chores)?;
         self.sweep_some(&mut chores)?;
         self.expire_some(&mut chores)?;
@@ -70,19 +76,25 @@ impl Lane {
 
     /// Actions that stand in no line: those that no switch holds any more join theirs.
     fn rejoin_some(&mut self, chores: &mut Vec<Chore>) -> Result<(), Error> {
-        let Some(Rejoining { after }) = self.control.rejoining else {
+        let Some(Rejoining { shard, after }) = self.control.rejoining else {
             return Ok(());
         };
-        let shard = self.shard();
+        let Some(shard) = self.owned.from(shard) else {
+            self.control.rejoining = None;
+            chores.push(Chore::Rejoined);
+            return Ok(());
+        };
         let page = self.rested()?.ready(shard, "", after.as_ref(), CHORE_PAGE)?;
-        let is_last = page.len() < CHORE_PAGE;
-        let after = page.last().map(|last| last.key);
+        let is_full = page.len() == CHORE_PAGE;
+        let after = page.last().map(|last| last.key).filter(|_| is_full);
         chores.extend(
             page.into_iter()
                 .map(|ready| Chore::Rejoin(ready.execution, ready.key.action)),
         );
-        self.control.rejoining = (!is_last).then_some(Rejoining { after });
-        if is_last {
+        let shard = if is_full { shard } else { after_shard(shard) };
+        self.control.rejoining = Some(Rejoining { shard, after });
+        if self.owned.from(shard).is_none() {
+            self.control.rejoining = None;
             chores.push(Chore::Rejoined);
         }
         Ok(())
@@ -90,7 +102,13 @@ impl Lane {
 
     /// Open actions that a switch cancels, if they are in its scope.
     fn sweep_some(&mut self, chores: &mut Vec<Chore>) -> Result<(), Error> {
-        let Some(Sweep { switch, phase, after }) = self.control.sweep else {
+        let Some(Sweep {
+            switch,
+            phase,
+            shard,
+            after,
+        }) = self.control.sweep
+        else {
             return Ok(());
         };
         let Some(status) = SWEPT.get(phase) else {
@@ -98,13 +116,22 @@ impl Lane {
             chores.push(Chore::Swept(switch));
             return Ok(());
         };
-        let shard = self.shard();
-        let page = self.rested()?.open(shard, status.number(), after, CHORE_PAGE)?;
-        let is_last = page.len() < CHORE_PAGE;
-        self.control.sweep = Some(Sweep {
+        let next = |phase, shard, after| Sweep {
             switch,
-            phase: if is_last { phase + 1 } else { phase },
-            after: page.last().copied().filter(|_| !is_last),
+            phase,
+            shard,
+            after,
+        };
+        let Some(shard) = self.owned.from(shard) else {
+            self.control.sweep = Some(next(phase + 1, CONTROL, None));
+            return Ok(());
+        };
+        let page = self.rested()?.open(shard, status.number(), after, CHORE_PAGE)?;
+        let last = page.last().copied().filter(|_| page.len() == CHORE_PAGE);
+        self.control.sweep = Some(match last {
+            Some(last) => next(phase, shard, Some(last)),
+            None if self.owned.from(after_shard(shard)).is_some() => next(phase, after_shard(shard), None),
+            None => next(phase + 1, CONTROL, None),
         });
         chores.extend(page.into_iter().map(|open| Chore::Cancel(open.action)));
         Ok(())
@@ -118,13 +145,19 @@ impl Lane {
         if self.now < self.control.aged_at {
             return Ok(());
         }
-        let shard = self.shard();
+        let Aging { shard, after } = self.control.aged;
+        let Some(shard) = self.owned.from(shard) else {
+            self.control.aged = Aging::from_the_start();
+            self.control.aged_at = self.now.plus(AGED_WALK_MILLIS);
+            return Ok(());
+        };
         let wanted = AgedPage {
             before: before(self.now, closed_millis),
-            after: self.control.aged_after,
+            after,
             limit: AGED_PAGE,
         };
         let page = self.rested()?.aged(shard, &wanted)?;
+        let mut after = after;
         let (mut executions, mut entries, mut seen) = (Vec::new(), 0, 0);
         for aged in &page {
             if aged.goes {
@@ -134,22 +167,31 @@ impl Lane {
                 entries += aged.entries;
                 executions.push(aged.execution);
             }
-            self.control.aged_after = Some(aged.execution);
+            after = Some(aged.execution);
             seen += 1;
         }
-        let is_last = seen == page.len() && page.len() < AGED_PAGE;
-        if is_last {
-            self.control.aged_after = None;
-        }
+        let is_through = seen == page.len() && page.len() < AGED_PAGE;
+        let next = is_through.then(|| after_shard(shard));
+        let is_last = next.is_some_and(|next| self.owned.from(next).is_none());
+        self.control.aged = match next {
+            None => Aging { shard, after },
+            Some(_) if is_last => Aging::from_the_start(),
+            Some(shard) => Aging { shard, after: None },
+        };
         let rest = if is_last { AGED_WALK_MILLIS } else { AGED_STEP_MILLIS };
         self.control.aged_at = self.now.plus(rest);
         // A page without anything to delete is not worth a commit.
         if !executions.is_empty() {
-            let after = self.control.aged_after;
+            let after = self.control.aged.after;
             chores.push(Chore::Expire { executions, after });
         }
         Ok(())
     }
+}
+
+/// The number after a shard's.
+fn after_shard(shard: ShardId) -> ShardId {
+    ShardId(shard.0.saturating_add(1))
 }
 
 fn before(now: Timestamp, millis: u64) -> Timestamp {

@@ -95,10 +95,12 @@ impl Lane {
     }
 
     /// Decides commands once more, from what is stored, if that can be known.
-    fn again(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+    pub(super) fn again(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
         if self.is_away {
             return self.still_away(commands);
         }
+        // A shard may have been lost with the batch before: what is about it is not decided here any more.
+        let commands = self.turn_away(commands);
         self.decide_and_write(commands)
     }
 
@@ -139,7 +141,7 @@ impl Lane {
             return Ok(());
         }
         decided.began = self.clock.micros();
-        let fences = vec![self.fence];
+        let fences = self.owned.fences(&mutations).into_owned();
         if self.goes_beside(&decided, &mutations) {
             self.store.send(fences, mutations)?;
             self.under_way = Some(Box::new(decided));
@@ -201,8 +203,15 @@ impl Lane {
             Err(Error::Refused { detail }) if decided.commands.len() > 1 => {
                 self.one_by_one(decided, &detail).map(|()| Landed::Undone)
             }
+            Err(Error::FenceBroken { shard }) if !self.ends_by_fence() => {
+                self.unlearn(&decided.batch);
+                self.moved(shard, decided.commands).map(|()| Landed::Undone)
+            }
             Err(error) => {
                 self.unlearn(&decided.batch);
+                if matches!(error, Error::Away { .. }) {
+                    self.doubt(&decided.batch.jobs);
+                }
                 self.fail(decided.commands, error).map(|()| Landed::Undone)
             }
         }
@@ -254,7 +263,7 @@ impl Lane {
         self.control.board.show(&self.control.switches);
         for job in batch.jobs {
             match job.lease {
-                None => self.hands.start(job),
+                None => self.start_job(job),
                 Some(_) => self.dispatcher.polls.grant(job),
             }
         }
@@ -263,7 +272,7 @@ impl Lane {
             self.hands.cancel(attempt);
         }
         for attempt in batch.abandons {
-            self.hands.abandon(attempt);
+            self.hands.abandon(attempt.attempt);
         }
         if !changes.is_empty() {
             (self.publish)(changes);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use sprag_core::ids::{ActionId, JobId};
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
+use sprag_store::home::CONTROL;
 use sprag_store::traits::Search;
 
 use super::Lane;
@@ -97,9 +98,13 @@ impl Jobs {
 impl Lane {
     /// Reads the jobs that an earlier process left.
     pub(super) fn gather_jobs(&mut self) -> Result<(), Error> {
-        let shard = self.shard();
         let mut jobs = Jobs::new();
-        for row in self.store.get()?.open_jobs(shard)? {
+        let rows = if self.owned.owns_control() {
+            self.store.get()?.open_jobs(CONTROL)?
+        } else {
+            Vec::new()
+        };
+        for row in rows {
             jobs.open.insert(row.id, Job::from_row(row)?);
         }
         self.jobs = jobs;
@@ -108,12 +113,17 @@ impl Lane {
 
     /// Whether a job wants the next tick.
     pub(super) fn jobs_have_work(&self) -> bool {
-        self.jobs.has_work(self.now) && !self.dispatcher.is_closed()
+        self.jobs.has_work(self.now) && self.runs_jobs()
+    }
+
+    /// Jobs run where the control shard is, until the engine goes down.
+    fn runs_jobs(&self) -> bool {
+        self.owned.owns_control() && !self.dispatcher.is_closed()
     }
 
     /// When a job wants a tick later on.
     pub(super) fn next_job(&self) -> Option<Timestamp> {
-        self.jobs.next_due().filter(|_| !self.dispatcher.is_closed())
+        self.jobs.next_due().filter(|_| self.runs_jobs())
     }
 
     /// The next step of the next job, if the batch has room for it.
@@ -169,8 +179,7 @@ impl Lane {
         if !self.jobs.may_forget {
             return Ok(None);
         }
-        let shard = self.shard();
-        let Some(row) = self.rested()?.job_beyond(shard, JOBS_KEPT)? else {
+        let Some(row) = self.rested()?.job_beyond(CONTROL, JOBS_KEPT)? else {
             self.jobs.may_forget = false;
             return Ok(None);
         };

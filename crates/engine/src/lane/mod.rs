@@ -12,7 +12,9 @@ mod jobs;
 mod leases;
 mod life;
 mod machines;
+mod owned;
 mod recovery;
+mod shards;
 mod tick;
 mod wants;
 
@@ -21,5 +23,8 @@ pub(crate) use batch::{Batch, Write};
 pub(crate) use commit::may_overlap;
 pub use held::{Committer, Done, Work};
 pub(crate) use machines::compile;
+pub use owned::Tenure;
+pub(crate) use shards::elsewhere;
+pub use shards::slot_of;
 pub(crate) use tick::damaged;
 pub use tick::{Fatal, Lane, Parts, Publish};

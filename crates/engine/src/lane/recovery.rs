@@ -1,17 +1,19 @@
 //! What a lane finds when it begins, and derives anew when a batch was not written.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use sprag_core::action::{Action, Lease};
 use sprag_core::ids::{ActionId, AttemptId};
-use sprag_store::traits::{DueAction, Loaded};
-use sprag_store::{Error, Wanted};
+use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef};
+use sprag_store::{Error, ShardId, Wanted};
 
 use super::batch::Batch;
 use super::commit::is_kept;
 use super::tick::{Lane, damaged};
 use crate::command::{AttemptRef, Internal, Request};
 use crate::convert;
+use crate::dispatch::LINE_MAX;
 use crate::leases::Held;
 use crate::options::CANCEL_GRACE_MILLIS;
 use crate::timers::{Due, Timers};
@@ -24,15 +26,19 @@ impl Lane {
     pub(super) fn gather(&mut self) -> Result<(), Error> {
         self.read_control()?;
         self.gather_jobs()?;
-        let lost = self.all_running()?.into_iter();
+        let owned: Vec<ShardId> = self.owned.all().collect();
+        owned.into_iter().try_for_each(|shard| self.gather_shard(shard))
+    }
+
+    /// What whoever had a shard before left of it.
+    pub(super) fn gather_shard(&mut self, shard: ShardId) -> Result<(), Error> {
+        let lost = self.all_running(shard)?.into_iter();
         self.lost
             .extend(lost.map(|found| Request::Internal(Internal::Lost(found.execution, found.action))));
-        for line in self.store.get()?.lines(self.fence.shard)? {
-            self.dispatcher.know(&line);
-        }
+        self.know_lines(shard)?;
         let mut after = None;
         loop {
-            let page = self.store.get()?.deferred(self.fence.shard, after, PAGE)?;
+            let page = self.store.get()?.deferred(shard, after, PAGE)?;
             after = page.last().copied();
             let full = page.len() == PAGE;
             self.pending
@@ -44,11 +50,11 @@ impl Lane {
     }
 
     /// The actions whose attempt is under way, as stored.
-    fn all_running(&mut self) -> Result<Vec<DueAction>, Error> {
+    fn all_running(&mut self, shard: ShardId) -> Result<Vec<DueAction>, Error> {
         let mut running = Vec::new();
         loop {
             let after = running.last().map(|found: &DueAction| found.action);
-            let page = self.store.get()?.running(self.fence.shard, after, PAGE)?;
+            let page = self.store.get()?.running(shard, after, PAGE)?;
             let full = page.len() == PAGE;
             running.extend(page);
             if !full {
@@ -57,13 +63,42 @@ impl Lane {
         }
     }
 
+    /// The lines that a shard holds something of.
+    pub(super) fn know_lines(&mut self, shard: ShardId) -> Result<(), Error> {
+        for line in self.store.get()?.lines(shard)? {
+            self.dispatcher.know(&line);
+        }
+        Ok(())
+    }
+
+    /// The next of a line, from all shards of which something may begin, in the order they are served.
+    pub(super) fn ready(&mut self, line: &str, after: Option<&ReadyKey>) -> Result<Vec<ReadyRef>, Error> {
+        let mut found = Vec::new();
+        let serving: Vec<ShardId> = self.owned.serving().collect();
+        let mut serving = serving.into_iter();
+        if let Some(first) = serving.next() {
+            found = self.rested()?.ready(first, line, after, LINE_MAX)?;
+        }
+        let mut is_mixed = false;
+        for shard in serving {
+            let more = self.rested()?.ready(shard, line, after, LINE_MAX)?;
+            is_mixed |= !more.is_empty();
+            found.extend(more);
+        }
+        if is_mixed {
+            found.sort_unstable_by_key(|ready| (Reverse(ready.key.priority), ready.key.run_at, ready.key.action));
+            found.truncate(LINE_MAX);
+        }
+        Ok(found)
+    }
+
     /// Drops everything derived from the failed batch and derives it again from what is stored.
     pub(super) fn forget(&mut self) -> Result<(), Error> {
         let batch = std::mem::take(&mut self.batch);
         self.unlearn(&batch);
         self.loaded = Loaded::default();
         self.cache.clear();
-        self.timers = Timers::new();
+        self.timers = Timers::new(self.owned.shards(), self.owned.all());
         self.dispatcher.forget();
         self.pending.retain(is_kept);
         let held = self.dispatcher.leases.take();
@@ -80,11 +115,12 @@ impl Lane {
     /// What is stored of switches, attempts under way and lines.
     fn derive(&mut self, held: &BTreeMap<AttemptId, Held>) -> Result<(), Error> {
         self.read_control()?;
-        for found in self.all_running()? {
-            self.readopt(found.action, held)?;
-        }
-        for line in self.store.get()?.lines(self.fence.shard)? {
-            self.dispatcher.know(&line);
+        let owned: Vec<ShardId> = self.owned.all().collect();
+        for shard in owned {
+            for found in self.all_running(shard)? {
+                self.readopt(found.action, held)?;
+            }
+            self.know_lines(shard)?;
         }
         Ok(())
     }
@@ -115,6 +151,11 @@ impl Lane {
                 self.adopt_lease(&action, attempt, known.unwrap_or_else(|| lease.renewed(self.now)));
             } else {
                 self.keep_time_to_end(&action, attempt);
+                self.settle_unsure(AttemptRef {
+                    attempt,
+                    action: action.id,
+                    execution: action.origin.execution,
+                });
             }
         }
         Ok(())

@@ -3,17 +3,18 @@
 //! Nothing is answered before it is durable, and no effect starts before its attempt is. A decision may be taken on what is
 //! being written, but is itself written after it (see `commit.rs`). Time is read once per batch, so a batch is one instant.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sprag_core::action::Status;
 use sprag_core::clock::Clock;
-use sprag_core::ids::Mint;
+use sprag_core::ids::{AttemptId, Mint};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
+use sprag_store::home::CONTROL;
 use sprag_store::records::Life;
 use sprag_store::traits::Loaded;
-use sprag_store::{Error, Fence, LaneStore, Mutation, ShardId, Wanted};
+use sprag_store::{Error, Fence, LaneStore, Mutation, Wanted};
 
 use super::alerts::Armed;
 use super::batch::{Batch, Change};
@@ -22,6 +23,7 @@ use super::commit::{Decided, Open, may_overlap};
 use super::held::{Committer, Held};
 use super::jobs::Jobs;
 use super::machines::Machines;
+use super::owned::{Owned, Tenure};
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
 use crate::closings::Closings;
@@ -29,7 +31,7 @@ use crate::command::{Answer, Command, Internal, Reply, Request};
 use crate::control::Control;
 use crate::convert;
 use crate::decide::EXPIRY_EVERY_MILLIS;
-use crate::dispatch::{Dispatcher, LINE_MAX};
+use crate::dispatch::Dispatcher;
 use crate::hands::Hands;
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, Options, SHORT_LIFE_MILLIS};
@@ -62,6 +64,8 @@ pub struct Parts {
     pub options: Options,
     /// Where it is counted what becomes durable.
     pub metrics: Arc<Metrics>,
+    /// Whether others write to the same store.
+    pub tenure: Tenure,
 }
 
 /// Called with the changes of a batch once they are durable.
@@ -80,7 +84,11 @@ pub struct Lane {
     pub(super) publish: Publish,
     pub(crate) options: Options,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) fence: Fence,
+    pub(crate) owned: Owned,
+    /// Until when its lease surely runs, in microseconds of the clock, where others share the store.
+    pub(super) in_touch_until: u64,
+    /// Shards that were given and could not be read.
+    pub(super) given_up: Vec<Fence>,
     pub(crate) now: Timestamp,
     pub(crate) mint: Mint,
     pub(crate) cache: Cache,
@@ -102,18 +110,19 @@ pub struct Lane {
     pub(super) lost: VecDeque<Request>,
     /// Set while the store refuses writes: when to try again.
     pub(super) store_rests_until: Option<Timestamp>,
+    /// Attempts that were to begin with a commit of which nobody knows whether it landed.
+    pub(super) unsure: BTreeSet<AttemptId>,
     /// Whether the store went out of reach, so that memory must be derived anew first (see `away.rs`).
     pub(super) is_away: bool,
     pub(super) started_at: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
     pub(crate) expiry_due: Timestamp,
-    /// Whether the process before this one lived only briefly.
-    pub(crate) after_short_life: bool,
 }
 
 impl Lane {
-    /// Takes ownership of the shard and gathers what an earlier process left: running attempts, lines, due times.
+    /// Takes ownership of the store, unless others share it, and gathers what an earlier process left: running attempts,
+    /// lines, due times.
     pub fn open(parts: Parts) -> Result<Self, Fatal> {
         let Parts {
             mut store,
@@ -124,13 +133,17 @@ impl Lane {
             publish,
             options,
             metrics,
+            tenure,
         } = parts;
-        let shard = ShardId(0);
         let last = store.last_life()?;
-        let fence = store.acquire(shard)?;
+        let after_short_life = last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS);
+        let mut owned = Owned::none(tenure);
+        if tenure == Tenure::Whole {
+            owned.add(store.acquire(CONTROL)?, after_short_life);
+        }
         let now = clock.now();
         let mut lane = Self {
-            is_shared: store.is_shared(),
+            is_shared: store.is_shared() || tenure != Tenure::Whole,
             store: Held::new(store, committer),
             under_way: None,
             hands,
@@ -141,7 +154,7 @@ impl Lane {
             cache: Cache::new(CACHE_MAX),
             machines: Machines::default(),
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits, now),
-            timers: Timers::new(),
+            timers: Timers::new(owned.shards(), owned.all()),
             control: Control::default(),
             jobs: Jobs::new(),
             alerts: Vec::new(),
@@ -152,22 +165,27 @@ impl Lane {
             pending: Vec::new(),
             lost: VecDeque::new(),
             store_rests_until: None,
+            unsure: BTreeSet::new(),
             is_away: false,
             options,
             metrics,
-            fence,
+            owned,
+            in_touch_until: 0,
+            given_up: Vec::new(),
             now,
             started_at: now,
             life_written_at: now,
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
-            after_short_life: last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS),
         };
-        let life = Mutation::PutLife(Life {
+        let life = vec![Mutation::PutLife(Life {
             started_at: now,
             seen_at: now,
-        });
-        lane.store.commit(vec![lane.fence], vec![life])?;
-        lane.arm_alerts()?;
+        })];
+        let fences = lane.owned.fences(&life).into_owned();
+        lane.store.commit(fences, life)?;
+        if lane.owned.owns_control() {
+            lane.arm_alerts()?;
+        }
         lane.gather()?;
         Ok(lane)
     }
@@ -186,6 +204,7 @@ impl Lane {
             self.dispatcher.next_wake(),
             self.next_chore(),
             Some(self.expiry_due),
+            self.next_let_go(),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
     }
@@ -219,6 +238,7 @@ impl Lane {
         if let Err(error) = self.gather_batch(&mut commands) {
             return self.away(commands, error);
         }
+        let commands = self.turn_away(commands);
         if !may_overlap(&commands) {
             self.come_to_rest()?;
         }
@@ -237,7 +257,7 @@ impl Lane {
         self.reach()?;
         if self.timers.is_hungry(self.now) {
             self.rested()?;
-            self.timers.refill(self.store.get()?, self.fence.shard, self.now)?;
+            self.timers.refill(self.store.get()?, self.now)?;
         }
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
@@ -267,10 +287,9 @@ impl Lane {
 
     /// Reads on in a line until it holds something that may be chosen, or nothing is left.
     fn refill(&mut self, line: &str) -> Result<(), Error> {
-        let shard = self.fence.shard;
         let mut after = None;
         loop {
-            let found = self.rested()?.ready(shard, line, after.as_ref(), LINE_MAX)?;
+            let found = self.ready(line, after.as_ref())?;
             after = found.last().map(|last| last.key);
             if !self.dispatcher.refill(line, found) {
                 return Ok(());
@@ -320,6 +339,8 @@ impl Lane {
         if !self.lost.is_empty() {
             return Ok(());
         }
+        let is_in_touch = self.is_in_touch();
+        self.dispatcher.hold(!is_in_touch);
         for _ in 0..BEGIN_MAX {
             let Some(chosen) = self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now) else {
                 break;
@@ -382,10 +403,6 @@ impl Lane {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn shard(&self) -> ShardId {
-        self.fence.shard
     }
 
     pub(crate) fn hands(&self) -> &dyn Hands {

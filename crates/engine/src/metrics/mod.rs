@@ -103,6 +103,8 @@ pub struct Metrics {
     pub superseded: Counter,
     /// Commits that the store refused or failed.
     pub commits_failed: Counter,
+    /// Of these, the ones that another owner of a shard kept from being written.
+    pub fenced: Counter,
     /// How long commits took, in microseconds.
     pub commit_micros: Histogram,
     /// How many commands a commit held.
@@ -135,6 +137,7 @@ impl Metrics {
             leased: Counter::default(),
             superseded: Counter::default(),
             commits_failed: Counter::default(),
+            fenced: Counter::default(),
             commit_micros: Histogram::new(QUICK_MICROS),
             batch_size: Histogram::new(BATCHES),
             lag_micros: Histogram::new(QUICK_MICROS),

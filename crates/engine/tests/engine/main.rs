@@ -22,5 +22,6 @@ mod retention;
 mod retries;
 mod rig;
 mod schedules;
+mod shards;
 mod switches;
 mod timers;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use sprag_core::action::{Action, Outcome, Status};
 use sprag_core::clock::{Clock, Manual};
-use sprag_core::ids::{ActionId, ExecutionId, scatter};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, scatter};
 use sprag_core::machine::{LoadOptions, Machine, StateIndex, StateSet, load_text};
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
@@ -16,7 +16,7 @@ use sprag_engine::command::{
 };
 use sprag_engine::convert::{Entry, action_from, entry_from};
 use sprag_engine::hands::{Grant, Hands, Job, Task};
-use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::lane::{Lane, Parts, Tenure};
 use sprag_engine::metrics::Metrics;
 use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_store::Memory;
@@ -33,11 +33,11 @@ pub(crate) struct Script {
     pub(crate) jobs: Vec<Job>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) cancelled: Vec<AttemptRef>,
-    pub(crate) abandoned: Vec<AttemptRef>,
+    pub(crate) abandoned: Vec<AttemptId>,
     pub(crate) can_settle: bool,
 }
 
-struct ScriptedHands(Arc<Mutex<Script>>);
+pub(crate) struct ScriptedHands(pub(crate) Arc<Mutex<Script>>);
 
 impl Hands for ScriptedHands {
     fn start(&mut self, job: Job) {
@@ -52,7 +52,7 @@ impl Hands for ScriptedHands {
         self.0.lock().unwrap().cancelled.push(attempt);
     }
 
-    fn abandon(&mut self, attempt: AttemptRef) {
+    fn abandon(&mut self, attempt: AttemptId) {
         self.0.lock().unwrap().abandoned.push(attempt);
     }
 
@@ -121,6 +121,7 @@ impl Rig {
                 publish: Box::new(|_| ()),
                 options: self.options.clone(),
                 metrics: Arc::clone(&self.metrics),
+                tenure: Tenure::Whole,
             })
             .unwrap(),
         );

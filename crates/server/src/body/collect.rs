@@ -16,7 +16,7 @@ const ARRIVAL_MAX: Duration = Duration::from_secs(30);
 const DRAINED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The whole body, if it has at most `most` bytes.
-pub(super) async fn collect(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn collect(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Problem> {
     let declared = body.size_hint().lower();
     let is_too_large = usize::try_from(declared).is_ok_and(|declared| declared > most);
     if is_too_large && headers.contains_key(header::EXPECT) {

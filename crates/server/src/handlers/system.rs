@@ -6,9 +6,12 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use sprag_core::ids::NodeId;
 use sprag_core::machine::schema;
 use sprag_core::source::DEFINITION_BYTES_MAX;
+use sprag_core::time::Timestamp;
 use sprag_engine::Limits;
+use sprag_store::nodes::{Node, Shard, View};
 
 use crate::app::App;
 use crate::path::Path;
@@ -30,6 +33,70 @@ struct SystemView<'a> {
     version: &'static str,
     store: &'a str,
     limits: LimitsView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<ClusterView>,
+}
+
+/// The nodes that share the database, as this one sees them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterView {
+    /// This node.
+    node: NodeId,
+    /// Milliseconds since its last heartbeat.
+    lag: u64,
+    nodes: Vec<NodeView>,
+    shards: Vec<ShardView>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeView {
+    id: NodeId,
+    advertise: String,
+    version: String,
+    alive: bool,
+    /// About to leave: what it has is handed over.
+    leaving: bool,
+    joined_at: Timestamp,
+    lease_until: Timestamp,
+    /// How many shards it owns.
+    shards: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShardView {
+    id: u32,
+    owner: Option<NodeId>,
+    epoch: u64,
+}
+
+impl ClusterView {
+    fn of(me: NodeId, view: &View, now: Timestamp) -> Self {
+        let owned = |id| view.shards.iter().filter(|shard| shard.owner == Some(id)).count();
+        let node = |node: &Node| NodeView {
+            id: node.id,
+            advertise: node.advertise.clone(),
+            version: node.version.clone(),
+            alive: node.is_alive(view.now),
+            leaving: node.is_leaving,
+            joined_at: node.joined_at,
+            lease_until: node.lease_until,
+            shards: owned(node.id),
+        };
+        let shard = |shard: &Shard| ShardView {
+            id: shard.id.0,
+            owner: shard.owner,
+            epoch: shard.epoch,
+        };
+        Self {
+            node: me,
+            lag: now.since(view.now),
+            nodes: view.nodes.iter().map(node).collect(),
+            shards: view.shards.iter().map(shard).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -107,10 +174,14 @@ pub(crate) async fn error_page(Path(code): Path<String>) -> Answer {
 /// `GET /v1/system`
 pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {
     let limits = LimitsView::of(app.engine.limits(), app.settings.body_bytes);
+    let whereabouts = app.engine.whereabouts();
+    let cluster = whereabouts.and_then(|known| Some((known.me(), known.view()?)));
+    let cluster = cluster.map(|(me, view)| ClusterView::of(me, &view, app.engine.now()));
     ok(&SystemView {
         version: env!("CARGO_PKG_VERSION"),
         store: &app.settings.store,
         limits,
+        cluster,
     })
 }
 

@@ -193,6 +193,8 @@ fn lane(text: &mut Text, app: &App) {
         help,
         metrics.commits_failed.get(),
     );
+    let help = "Of these, batches that were refused because another node had a shard by then.";
+    text.single("sprag_commits_fenced_total", Kind::Counter, help, metrics.fenced.get());
     let help = "How long the batch under way has taken so far; 0 while the lane rests.";
     text.family("sprag_lane_busy_seconds", Kind::Gauge, help)
         .seconds(&[], metrics.busy_micros(app.engine.micros()));

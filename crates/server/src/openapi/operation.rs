@@ -330,6 +330,7 @@ impl Operation {
     pub(crate) fn reads(self) -> Self {
         self.refuses([
             command::Code::Overloaded,
+            command::Code::ShardMoved,
             command::Code::ShuttingDown,
             command::Code::StoreAway,
             command::Code::StoreFailed,

@@ -59,6 +59,7 @@ pages! {
     "route-unknown"
     "secret-unavailable"
     "services-invalid"
+    "shard-moved"
     "shutting-down"
     "signature-invalid"
     "simulation-too-large"

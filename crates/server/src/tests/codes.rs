@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 33] = [
+const ELSEWHERE: [(&str, &str); 34] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -31,6 +31,7 @@ const ELSEWHERE: [(&str, &str); 33] = [
     ("overloaded", "faulty"),
     ("secret-unavailable", "hooks"),
     ("services-invalid", "workers"),
+    ("shard-moved", "nodes"),
     ("shutting-down", "edges"),
     ("signature-invalid", "hooks"),
     ("simulation-too-large", "tools"),

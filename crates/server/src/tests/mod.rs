@@ -18,6 +18,7 @@ mod jobs;
 mod lists;
 mod metrics;
 mod migration;
+mod nodes;
 mod once;
 mod operate;
 mod pages;

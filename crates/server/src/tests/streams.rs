@@ -15,20 +15,20 @@ const GUARD: Duration = Duration::from_mins(1);
 
 /// One event, or what is between events.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Event {
+pub(super) struct Event {
     name: String,
-    id: Option<u64>,
+    pub(super) id: Option<u64>,
     data: Value,
 }
 
 /// A reader of a stream. It asks in HTTP/1.0, so that the body comes as it is.
-struct Stream {
+pub(super) struct Stream {
     reader: BufReader<TcpStream>,
     comments: usize,
 }
 
 impl Stream {
-    async fn open(world: &World, path: &str, headers: &[(&str, &str)]) -> Self {
+    pub(super) async fn open(world: &World, path: &str, headers: &[(&str, &str)]) -> Self {
         let mut stream = TcpStream::connect(world.address).await.unwrap();
         let mut head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n");
         for (name, value) in headers {
@@ -58,7 +58,7 @@ impl Stream {
     }
 
     /// The next event; none at the end of the stream.
-    async fn next(&mut self) -> Option<Event> {
+    pub(super) async fn next(&mut self) -> Option<Event> {
         let mut event = Event::default();
         loop {
             let line = self.line().await?;

@@ -34,7 +34,11 @@ impl Model {
             }
         }
         match after.get(before.len()) {
-            Some(begun) => self.attempt_begun(commit, old, new, begun),
+            Some(begun) => {
+                // As this commit left it: an attempt may end and the next begin in one.
+                let last = before.len().checked_sub(1).and_then(|place| after.get(place));
+                self.attempt_begun(commit, (old, last), new, begun)
+            }
             None => Ok(()),
         }
     }
@@ -42,13 +46,12 @@ impl Model {
     fn attempt_begun(
         &mut self,
         commit: &mut Commit<'_>,
-        old: Option<&Action>,
+        (old, last): (Option<&Action>, Option<&AttemptRecord>),
         new: &Action,
         begun: &AttemptRecord,
     ) -> Checked {
         let id = new.id;
         let now = commit.around.now;
-        let last = old.and_then(|old| old.body.attempts.last());
         let starts = new.status == Status::Running && begun.end_time.is_none() && begun.start_time == now;
         ensure(starts, Invariant::EffectsAccounted, || {
             format!("{id}: an attempt began and is not under way")
@@ -62,7 +65,7 @@ impl Model {
             format!("{id}: repeated after {last:?}")
         })?;
         self.check_lease(new, begun)?;
-        self.check_begin(old, new, now)?;
+        self.check_begin((old, last), new, now)?;
         let execution = self.executions.get(&new.origin.execution).map(|known| known.status);
         ensure(
             execution != Some(ExecutionStatus::Paused),
@@ -106,7 +109,12 @@ impl Model {
     }
 
     /// Whether an attempt may begin now: due, within its deadline and its budget, and wanted.
-    fn check_begin(&mut self, old: Option<&Action>, new: &Action, now: Timestamp) -> Checked {
+    fn check_begin(
+        &mut self,
+        (old, last): (Option<&Action>, Option<&AttemptRecord>),
+        new: &Action,
+        now: Timestamp,
+    ) -> Checked {
         let id = new.id;
         let was_hurried = self.asked.retry_now.contains(&id);
         let Some((known, definition)) = self.with_definition(new) else {
@@ -125,7 +133,6 @@ impl Model {
         ensure(made <= definition.policy.max_attempts, Invariant::RetryPolicy, || {
             format!("{id} began attempt {made}")
         })?;
-        let last = old.and_then(|old| old.body.attempts.last());
         let was_unknown = last.is_some_and(|last| last.outcome == Some(Verdict::Unknown));
         let asks_person = was_unknown && definition.on_unknown == OnUnknown::Review && made > 1;
         ensure(!asks_person, Invariant::EffectsAccounted, || {
@@ -211,9 +218,15 @@ impl Model {
         let lost = self.is_lease_lost(commit, new, ended);
         let asked_at = new.body.cancel.map(|request| request.at.plus(CANCEL_GRACE_MILLIS));
         let ignored = kind == Some(kind::TIMEOUT) && asked_at.is_some_and(|at| at <= commit.around.now);
+        // A node that may have lost its lease before an attempt of its own began does not begin it.
+        let is_unstarted = self.is_shared() && !commit.around.started.contains(&ended.id);
+        let held_back = is_unstarted && kind == Some(kind::TEMPORARY_FAILURE);
         match &ended.error {
             Some(error) if verdict == Some(Verdict::Unknown) && (died || ignored || lost) => {
                 Ok(Outcome::Unknown(Failure::new(error.clone())))
+            }
+            Some(error) if verdict == Some(Verdict::NotDone) && held_back => {
+                Ok(Outcome::NotDone(Failure::new(error.clone())))
             }
             _ => {
                 let detail = format!("{}: nobody reported {verdict:?} {kind:?} of {}", new.id, ended.id);

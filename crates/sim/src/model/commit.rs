@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sprag_core::action::Action;
+use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::{Cause, Machine, Trigger};
+use sprag_core::time::Timestamp;
 use sprag_engine::convert::action_from;
 use sprag_store::Mutation;
 use sprag_store::records::{self, ExecutionStatus, TimerKey};
@@ -40,12 +41,14 @@ pub(super) struct Commit<'a> {
 impl Model {
     /// Reads an applied commit and checks everything that can be known about it.
     pub(crate) fn apply(&mut self, applied: &Applied, around: Circumstances<'_>) -> Checked {
-        ensure(applied.epoch == applied.present_epoch, Invariant::Fences, || {
+        ensure(applied.stale.is_empty(), Invariant::Fences, || {
             format!(
-                "epoch {} wrote while {} was the present one",
-                applied.epoch, applied.present_epoch
+                "a commit was accepted under {:?}, which another owner voided",
+                applied.stale
             )
         })?;
+        self.check_carried(applied)?;
+        let around = self.as_decided(applied, around)?;
         let mut commit = Commit {
             around,
             touched: BTreeSet::new(),
@@ -68,10 +71,61 @@ impl Model {
         // Actions come last: what triggers and cancels them is known by then.
         for mutation in &applied.mutations {
             if let Mutation::InsertAction(row) | Mutation::UpdateAction(row) = mutation {
+                self.serve(&applied.fences, row.execution.slot());
                 self.read_action(&mut commit, row, matches!(mutation, Mutation::InsertAction(_)))?;
             }
         }
         self.check_commit(&commit)
+    }
+
+    /// Where several nodes share the store, a commit may land long after it was decided: it is held against the instant
+    /// that its records bear, which was never in the future.
+    fn as_decided<'a>(&self, applied: &Applied, around: Circumstances<'a>) -> Result<Circumstances<'a>, Violation> {
+        if !self.is_shared() {
+            return Ok(around);
+        }
+        let bears = applied.mutations.iter().filter_map(|mutation| self.instant(mutation));
+        let decided = bears.max().unwrap_or(around.now);
+        ensure(decided <= around.now, Invariant::TimersOnTime, || {
+            format!("a commit of {} bears {decided}", around.now)
+        })?;
+        Ok(Circumstances { now: decided, ..around })
+    }
+
+    /// The instant at which a record was decided, where it bears one.
+    fn instant(&self, mutation: &Mutation) -> Option<Timestamp> {
+        match mutation {
+            Mutation::InsertExecution(row) | Mutation::UpdateExecution { execution: row, .. } => Some(row.updated_at),
+            Mutation::AppendHistory(row) => Some(row.at),
+            Mutation::InsertAction(row) | Mutation::UpdateAction(row) => {
+                let action = action_from(row.clone()).ok()?;
+                let known = self.actions.get(&action.id).map(|known| &known.action);
+                let is_revived = known.is_some_and(|known| known.status == Status::Dead) && action.status.is_open();
+                let last = action.body.attempts.last();
+                let is_new = known.and_then(|known| known.body.attempts.last()) != last;
+                let attempt = last
+                    .filter(|_| is_new)
+                    .map(|last| last.end_time.unwrap_or(last.start_time));
+                let asked = action
+                    .body
+                    .cancel
+                    .filter(|_| known.is_none_or(|known| known.body.cancel.is_none()));
+                let asked = asked.map(|request| request.at);
+                let revived = is_revived.then_some(action.run_at);
+                attempt.into_iter().chain(revived).chain(asked).max()
+            }
+            _ => None,
+        }
+    }
+
+    /// A commit carries the fence of every shard that it writes to.
+    fn check_carried(&self, applied: &Applied) -> Checked {
+        let carries = |shard| applied.fences.iter().any(|fence| fence.shard == shard);
+        let bare = |mutation: &&Mutation| mutation.home(self.shards).is_some_and(|shard| !carries(shard));
+        let bare = applied.mutations.iter().find(bare);
+        ensure(bare.is_none(), Invariant::Fences, || {
+            format!("{:?} carry no fence for {bare:?}", applied.fences)
+        })
     }
 
     fn read(&mut self, commit: &mut Commit<'_>, mutation: &Mutation) -> Checked {

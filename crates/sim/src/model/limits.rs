@@ -70,7 +70,7 @@ impl Model {
     }
 
     pub(super) fn check_limits(&mut self, commit: &Commit<'_>) -> Checked {
-        if commit.begun.is_empty() {
+        if commit.begun.is_empty() || self.is_shared() {
             return Ok(());
         }
         let total = self.running().count();
@@ -190,7 +190,7 @@ impl Model {
     /// An action that is found running by another process than the one that began it: one more start, or none if the
     /// life before was long enough.
     pub(super) fn count_crash(&mut self, old: Option<&Action>, new: &Action, may_be_aside: bool) {
-        let (life, is_short) = (self.life, self.after_short_life);
+        let (life, is_short, is_shared) = (self.life, self.after_short_life, self.is_shared());
         // What a program performs does not die with a process.
         let was_running = old.is_some_and(|old| old.status == Status::Running && !is_leased(old));
         // What the store refused is left to the next process, though it may be asked to stop: its row says which it is.
@@ -201,7 +201,10 @@ impl Model {
         let Some(known) = self.actions.get_mut(&new.id) else {
             return;
         };
-        if was_running && known.counted_in != life {
+        if is_shared {
+            // How long a node lived that lost its shard, the lane is told; here its word is taken for it.
+            known.crashes = new.body.crashes.in_company + new.body.crashes.alone;
+        } else if was_running && known.counted_in != life {
             known.counted_in = life;
             known.crashes = if is_short { known.crashes + 1 } else { 0 };
             known.runs_alone = known.crashes >= SUSPECT_AFTER;

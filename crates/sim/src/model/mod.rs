@@ -19,11 +19,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::action::Outcome;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_engine::dispatch::Caps;
+use sprag_store::Fence;
 use sprag_store::records::Life;
+use sprag_store::traits::shard_of;
 
 pub(crate) use self::acknowledged::{Acknowledged, Message};
 pub(crate) use self::known::{KnownAction, KnownExecution};
@@ -53,6 +55,9 @@ pub(crate) struct Model {
     is_closing: bool,
     /// Ticks of all lanes so far.
     ticks: u64,
+    /// How many shards there are. With one, there is one process at a time; with more there are several nodes, and what
+    /// only one process can be held to is not.
+    shards: u32,
 }
 
 /// What people asked for, whether or not they were answered.
@@ -75,6 +80,8 @@ pub(crate) struct Circumstances<'a> {
     pub now: Timestamp,
     /// What was reported of each attempt.
     pub reports: &'a BTreeMap<AttemptId, Vec<Outcome>>,
+    /// The attempts that began.
+    pub started: &'a BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
     pub promised: &'a BTreeMap<AttemptId, Timestamp>,
     /// Whether a record was refused by plan in this life.
@@ -83,7 +90,7 @@ pub(crate) struct Circumstances<'a> {
 
 impl Model {
     /// Nothing is stored yet.
-    pub(crate) fn new(caps: Caps) -> Self {
+    pub(crate) fn new(caps: Caps, shards: u32) -> Self {
         Self {
             versions: BTreeMap::new(),
             executions: BTreeMap::new(),
@@ -97,6 +104,7 @@ impl Model {
             after_short_life: false,
             is_closing: false,
             ticks: 0,
+            shards,
         }
     }
 
@@ -111,6 +119,20 @@ impl Model {
         self.read_anew();
         // A rate is kept in memory: a new process begins with a full measure.
         self.paces.clear();
+    }
+
+    /// Whether several nodes share the store.
+    fn is_shared(&self) -> bool {
+        self.shards > 1
+    }
+
+    /// Where several nodes share the store, every change of a shard's owner is another life of what is in it.
+    fn serve(&mut self, fences: &[Fence], slot: Slot) {
+        if self.is_shared() {
+            let shard = shard_of(slot, self.shards);
+            let fence = fences.iter().find(|fence| fence.shard == shard);
+            self.life = fence.map_or(0, |fence| fence.epoch);
+        }
     }
 
     /// Lines are in memory: who stands in them is read anew.

@@ -10,6 +10,7 @@ use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
+use super::cluster::Cluster;
 use crate::records::{
     Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life, MachineVersion,
     Receipt, Scope, Timer, TimerKey,
@@ -22,7 +23,7 @@ const ACTION_OPEN_MAX: u8 = Status::Retrying as u8;
 /// All records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    pub(super) epoch: u64,
+    pub(super) cluster: Cluster,
     pub(super) machines: BTreeMap<(String, u32), MachineVersion>,
     pub(super) executions: BTreeMap<ExecutionId, Execution>,
     /// Follows from `executions`: who holds which key.

@@ -1,6 +1,12 @@
 //! The memory backend against the suite.
 
-use crate::conformance::{self, Subject};
+use std::sync::Arc;
+
+use sprag_core::clock::{Clock, Manual};
+use sprag_core::time::Timestamp;
+
+use crate::conformance::{self, Crowd, Subject};
+use crate::nodes::Nodes;
 use crate::traits::{Error, LaneStore, Reader};
 use crate::{Memory, memory::state::State};
 
@@ -13,6 +19,34 @@ impl Subject for Memory {
 #[test]
 fn it_serves_lanes() -> Result<(), Error> {
     conformance::run(conformance::LANE, Memory::default)
+}
+
+/// A store with sixteen shards and a clock that stands until it is moved.
+struct Standing {
+    memory: Memory,
+    clock: Arc<Manual>,
+}
+
+impl Crowd for Standing {
+    fn nodes(&self) -> Box<dyn Nodes> {
+        Box::new(self.memory.nodes(Arc::clone(&self.clock) as Arc<dyn Clock>))
+    }
+
+    fn lane(&self) -> Box<dyn LaneStore> {
+        Box::new(self.memory.clone())
+    }
+
+    fn pass(&self, millis: u64) {
+        self.clock.advance_to(self.clock.now().plus(millis));
+    }
+}
+
+#[test]
+fn it_lets_nodes_share_its_shards() -> Result<(), Error> {
+    conformance::run_crowd(conformance::NODES, || Standing {
+        memory: Memory::with_shards(16),
+        clock: Arc::new(Manual::new(Timestamp::from_millis(1_000_000))),
+    })
 }
 
 #[test]
@@ -56,7 +90,7 @@ fn what_follows_from_the_records_follows_them_through_undone_commits() -> Result
     conformance::differential(1, 200, &memory, &Memory::default())?;
     let state = memory.state();
     let mut rebuilt = State {
-        epoch: state.epoch,
+        cluster: state.cluster.clone(),
         ..State::default()
     };
     for execution in state.executions.values() {

@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use std::hash::Hash;
 
 use bytes::{BufMut, BytesMut};
-use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, NodeId, Slot};
 use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -42,6 +42,12 @@ impl From<ActionId> for Id {
 
 impl From<JobId> for Id {
     fn from(id: JobId) -> Self {
+        Self(id.to_bytes())
+    }
+}
+
+impl From<NodeId> for Id {
+    fn from(id: NodeId) -> Self {
         Self(id.to_bytes())
     }
 }

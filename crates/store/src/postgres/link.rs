@@ -55,6 +55,8 @@ pub(super) enum Role {
     Lane,
     /// Questions.
     Reader,
+    /// Heartbeats, and who owns what.
+    Member,
     /// A look at the server, and its schema.
     Opening,
 }
@@ -201,7 +203,7 @@ fn configured(config: &Config, role: Role) -> Config {
     let given = config.get_options().unwrap_or_default();
     let of_lane = match role {
         Role::Lane => LANE_SETTINGS,
-        Role::Reader | Role::Opening => "",
+        Role::Reader | Role::Member | Role::Opening => "",
     };
     let options = format!("{given} {SETTINGS} {of_lane}");
     config.options(options.trim());
@@ -216,19 +218,25 @@ async fn prepare(session: &Session, target: &Target, role: Role, before: Option<
             session.run(READ_ONLY).await?;
             Ok(None)
         }
+        Role::Member => suitable(session, target).await.map(|()| None),
         Role::Lane => {
-            // After a failover the server may be another than the one that was looked at when the store was opened.
-            match server::unsuitable(session, target.allows_unsafe).await? {
-                // It is promoted, or another takes its place.
-                Some(reason @ server::Unsuitable::Standby) => Err(Error::Away {
-                    detail: reason.to_string(),
-                }),
-                Some(reason) => Err(Error::Failed {
-                    detail: reason.to_string(),
-                }),
-                None => lanes::claim(session, before).await.map(Some),
-            }
+            suitable(session, target).await?;
+            lanes::claim(session, before).await.map(Some)
         }
+    }
+}
+
+/// After a failover the server may be another than the one that was looked at when the store was opened.
+async fn suitable(session: &Session, target: &Target) -> Result<(), Error> {
+    match server::unsuitable(session, target.allows_unsafe).await? {
+        // It is promoted, or another takes its place.
+        Some(reason @ server::Unsuitable::Standby) => Err(Error::Away {
+            detail: reason.to_string(),
+        }),
+        Some(reason) => Err(Error::Failed {
+            detail: reason.to_string(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) const MIGRATIONS: &[Migration] = migrations![
     6 "history" "0006_history",
     7 "names" "0007_names",
     8 "dead_letters" "0008_dead_letters",
+    9 "nodes" "0009_nodes",
 ];
 
 /// One node at a time: `SPRG`, as a number. An index of a large table may take longer than any statement of a lane.

@@ -1,4 +1,4 @@
-//! The `PostgreSQL` backend: one database, many shards, a writer per lane, a few readers.
+//! The `PostgreSQL` backend: one database, many shards and nodes, a writer per lane, a few readers.
 //!
 //! [`open()`] is the only way in. A commit is one transaction, sent whole in one flush and answered once it is durable; its
 //! first statement holds the fences, so it lands only while the lane owns what it writes to. A connection that is lost is
@@ -21,6 +21,7 @@ mod lanes;
 mod link;
 mod machines;
 mod migrations;
+mod nodes;
 mod open;
 mod open_error;
 mod reader;
@@ -39,6 +40,7 @@ mod tests;
 
 pub use address::{Address, AddressError};
 pub(crate) use intake::Intake;
+pub use nodes::Members;
 pub use open::{Options, SHARDS, SHARDS_MAX, Store, open};
 pub use open_error::OpenError;
 pub use reader::{Lent, Pool, READERS_MAX};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::address::Address;
 use super::link::{Link, Role, Target};
 use super::migrations;
+use super::nodes::Members;
 use super::open_error::OpenError;
 use super::reader::Pool;
 use super::server;
@@ -35,6 +36,8 @@ pub struct Store {
     pub writer: Writer,
     /// For everybody else.
     pub readers: Pool,
+    /// For the node among others.
+    pub members: Members,
     /// How many shards the database has.
     pub shards: u32,
 }
@@ -75,6 +78,7 @@ fn open_here(options: &Options) -> Result<Store, OpenError> {
     Ok(Store {
         writer: Writer::new(lane, shards),
         readers: Pool::new(&target).map_err(failed)?,
+        members: Members::new(Link::new(target, Role::Member).map_err(failed)?),
         shards,
     })
 }

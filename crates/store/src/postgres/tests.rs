@@ -1,5 +1,6 @@
 //! The `PostgreSQL` backend against the suite, on a real server, and what only a server can do.
 
+mod nodes;
 mod opening;
 mod outages;
 mod plans;
@@ -31,6 +32,25 @@ impl Database {
 
     fn store(&self) -> Store {
         open(&self.options).unwrap()
+    }
+
+    /// What the cluster calls it.
+    fn name(&self) -> String {
+        let address = self.options.address.to_string();
+        address.rsplit('/').next().unwrap().to_owned()
+    }
+
+    /// How many rows a table has.
+    fn count(&self, table: &str) -> u64 {
+        let counted = Postgres::shared().sql(&self.name(), &format!("SELECT count(*) FROM {table}"));
+        counted.parse().unwrap()
+    }
+
+    /// Ends every connection to it.
+    fn cut(&self) {
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        Postgres::shared().sql(&self.name(), cut);
     }
 }
 

@@ -91,6 +91,10 @@ impl Writer {
 }
 
 impl LaneStore for Writer {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
         let shards = self.shards;
         self.link.ask(&async |session| load(session, wanted, shards).await)

@@ -76,6 +76,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "dead_letters",
         sql: include_str!("migrations/0008_dead_letters.sql"),
     },
+    Migration {
+        version: 9,
+        name: "nodes",
+        sql: include_str!("migrations/0009_nodes.sql"),
+    },
 ];
 
 const CREATE: &str = "\

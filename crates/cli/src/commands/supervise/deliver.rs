@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sprag_core::clock::{Clock, System};
+use sprag_core::clock::Clock;
 use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
@@ -34,9 +34,8 @@ impl Delivery {
         let folder = state.with_extension("d");
         std::fs::create_dir_all(&folder)
             .map_err(|error| Failure::new(format!("`{}` cannot be used: {error}", folder.display())))?;
-        let store = up::open_store(&StoreAddress::Sqlite(folder.join("alerts.db")))?;
-        let clock = Arc::new(System::start(store.latest));
-        let time: Arc<dyn Clock> = clock.clone();
+        let store = up::open_store(&StoreAddress::Sqlite(folder.join("alerts.db")), settings.shards)?;
+        let time: Arc<dyn Clock> = store.clock.clone();
         let secrets = Arc::new(Secrets::from_options(&settings.secrets, &time)?);
         let registry = Registry::standard(&settings.runners, time, Arc::clone(&secrets))?;
         let alerts = compile_alerts(&settings.alerts, &Known(registry.clone()))?;
@@ -44,7 +43,8 @@ impl Delivery {
         options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
         let parts = Parts {
             store,
-            clock,
+            // Nobody else serves a file.
+            advertise: String::new(),
             registry,
             secrets,
             options,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use sprag_core::action::BoxFuture;
-use sprag_core::clock::System;
-use sprag_engine::{Engine, Options, Requirements, SecretSource};
+use sprag_core::clock::Clock as _;
+use sprag_core::ids::{NodeId, Slot};
+use sprag_engine::{Engine, Options, Requirements, SecretSource, member};
 use sprag_runners::Registry;
 use sprag_runners::secrets::{SecretError, Secrets};
 
@@ -14,7 +15,8 @@ use crate::failure::{Exit, Failure};
 /// What an engine is made of.
 pub(in crate::commands) struct Parts {
     pub(in crate::commands) store: Opened,
-    pub(in crate::commands) clock: Arc<System>,
+    /// Where other nodes on the same store reach this one.
+    pub(in crate::commands) advertise: String,
     pub(in crate::commands) registry: Registry,
     pub(in crate::commands) secrets: Arc<Secrets>,
     pub(in crate::commands) options: Options,
@@ -24,24 +26,43 @@ pub(in crate::commands) struct Parts {
 pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
     let Parts {
         store,
-        clock,
+        advertise,
         registry,
         secrets,
         options,
     } = parts;
+    let id = NodeId::compose(store.clock.now(), Slot::default(), entropy());
     let requirements = Requirements {
         store: store.lane,
         readers: store.readers,
-        clock,
+        clock: store.clock,
         entropy: Box::new(entropy),
         secrets: Arc::new(Asked(secrets)),
     };
     let builder = Engine::builder(requirements).options(options);
+    let builder = match store.nodes {
+        Some(nodes) => builder.member(
+            member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token()),
+            nodes,
+        ),
+        None => builder,
+    };
     let runners = registry.types().filter_map(|kind| registry.get(kind));
     let builder = runners.fold(builder, |builder, runner| builder.runner(Arc::clone(runner)));
     // A lane that opens reads what an earlier process left, and may wait for a database while it does.
     tokio::task::block_in_place(|| builder.start())
         .map_err(|error| Failure::new(format!("the engine does not start: {}", error.0)))
+}
+
+/// What nodes show each other, if this one is the first of all.
+fn token() -> String {
+    format!(
+        "{:016x}{:016x}{:016x}{:016x}",
+        entropy(),
+        entropy(),
+        entropy(),
+        entropy()
+    )
 }
 
 /// What nobody can guess. A system that has none cannot be served: ids would repeat.

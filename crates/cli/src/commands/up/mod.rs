@@ -11,6 +11,7 @@ mod store;
 mod time;
 mod watchdog;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +20,20 @@ use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::Engine;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
-use sprag_server::{Error as ServerError, Server};
+use sprag_server::{Error as ServerError, Reserved, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::demo::Demo;
 pub(super) use self::engine::{Asked, Parts, start as start_engine};
 pub(in crate::commands) use self::signals::Signals;
-pub(in crate::commands) use self::store::SHARDS;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, Source};
-use crate::config::{Environment, Given, Settings, compile_alerts};
+use crate::config::{Advertise, Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
-use crate::telemetry;
+use crate::telemetry::{self, Endpoint};
 
 /// How long actions under way have to end once the server is asked to stop.
 const DRAIN: Duration = Duration::from_secs(8);
@@ -50,6 +50,9 @@ pub(crate) struct Arguments {
     /// Where the API answers [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Where other nodes on the same database reach this one [default: where it listens]
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
     /// The configuration file [default: sprag.toml if it is there]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -69,6 +72,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let Arguments {
         store,
         listen,
+        advertise,
         config,
         check,
         demo,
@@ -90,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             .map(|passing| passing.url.as_str())
             .or(store.as_deref()),
         listen: listen.as_deref(),
+        advertise: advertise.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
     let services = services.as_deref().map(supervise::load).transpose()?;
@@ -103,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
     }
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
-    let store = store::open(&settings.store)?;
+    let store = store::open(&settings.store, settings.shards)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let end = runtime.block_on(serve(settings, store, services, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
@@ -159,6 +164,8 @@ async fn serve(
         store: address,
         listen,
         hosts,
+        advertise,
+        shards: _,
         body_bytes,
         runners,
         secrets,
@@ -168,21 +175,18 @@ async fn serve(
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
-    let clock = Arc::new(System::start(store.latest));
+    let reserved = Reserved::take(listen).map_err(not_listening)?;
+    let (advertise, hosts) = addressed(advertise, hosts, reserved.address());
+    let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
     let alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
-    let mut exporting = None;
-    if let Some((endpoint, name)) = telemetry {
-        let (traces, task) = telemetry::start(endpoint, &name)?;
-        options.traces = traces;
-        exporting = Some(task);
-    }
+    let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {
         store,
-        clock: clock.clone(),
+        advertise,
         registry,
         secrets,
         options,
@@ -195,7 +199,7 @@ async fn serve(
         store: address.kind().to_owned(),
         streams: sprag_server::STREAMS_MAX,
     };
-    let server = Server::bind(options, engine.handle()).await.map_err(not_listening)?;
+    let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     tokio::spawn(time::follow(clock));
     let demo = match purpose {
@@ -218,6 +222,28 @@ async fn serve(
         demo.stop();
     }
     running.drain(end, stop).await
+}
+
+/// Has traces carried to a collector, where one was named.
+fn export(
+    telemetry: Option<(Endpoint, String)>,
+    options: &mut sprag_engine::Options,
+) -> anyhow::Result<Option<JoinHandle<()>>> {
+    let Some((endpoint, name)) = telemetry else {
+        return Ok(None);
+    };
+    let (traces, task) = telemetry::start(endpoint, &name)?;
+    options.traces = traces;
+    Ok(Some(task))
+}
+
+/// Where other nodes reach this one, and the names it answers to: that of its own address among them.
+fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: SocketAddr) -> (String, Vec<String>) {
+    let Some(advertise) = advertise else {
+        return (format!("http://{listens}"), hosts);
+    };
+    hosts.extend(advertise.name());
+    (advertise.to_string(), hosts)
 }
 
 /// Why nobody can be listened to: an address that is not allowed is a mistake of whoever wrote it.

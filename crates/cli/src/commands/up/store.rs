@@ -4,9 +4,10 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
+use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
 use sprag_store::traits::Readers;
-use sprag_store::{LaneStore, postgres, sqlite};
+use sprag_store::{LaneStore, Nodes, postgres, sqlite};
 
 use crate::config::StoreAddress;
 use crate::failure::Failure;
@@ -14,59 +15,64 @@ use crate::failure::Failure;
 /// The variable that chooses a failpoint, in builds that have them.
 const FAILPOINT: &str = "SPRAG_FAILPOINT";
 
-/// How many shards a database gets. A server has one lane, which owns one shard.
-pub(crate) const SHARDS: u32 = 1;
-
 /// An open store.
 pub(in crate::commands) struct Opened {
     /// For the lane.
     pub(super) lane: Box<dyn LaneStore>,
     /// For everybody else.
     pub(super) readers: Arc<dyn Readers>,
-    /// The latest instant the store knows: engine time starts no earlier.
-    pub(in crate::commands) latest: Timestamp,
+    /// Engine time: it starts no earlier than the latest instant the store knows.
+    pub(in crate::commands) clock: Arc<System>,
+    /// The way to other nodes on the same store, where there may be any.
+    pub(super) nodes: Option<Box<dyn Nodes>>,
 }
 
-/// Opens the store.
-pub(in crate::commands) fn open(address: &StoreAddress) -> Result<Opened, Failure> {
+/// Opens the store. A database that is new is divided into so many shards.
+pub(in crate::commands) fn open(address: &StoreAddress, shards: u32) -> Result<Opened, Failure> {
     match address {
         StoreAddress::Sqlite(path) => open_file(path),
-        StoreAddress::Postgres(address) => open_database(address),
+        StoreAddress::Postgres(address) => open_database(address, shards),
     }
 }
 
 fn open_file(path: &Path) -> Result<Opened, Failure> {
     let options = sqlite::Options { path: path.to_owned() };
-    let sqlite::Store { writer, readers } = sqlite::open(&options).map_err(|error| not_opened(&error, error.code()))?;
-    opened(writer, Arc::new(readers))
-}
-
-fn open_database(address: &postgres::Address) -> Result<Opened, Failure> {
-    let options = postgres::Options {
-        address: address.clone(),
-        shards: SHARDS,
-    };
-    let postgres::Store {
-        writer,
-        readers,
-        shards,
-    } = postgres::open(&options).map_err(|error| not_opened(&error, error.code()))?;
-    if shards != SHARDS {
-        return Err(Failure::new(format!(
-            "`{address}` has {shards} shards, and this server would serve one of them; name another database"
-        )));
-    }
-    opened(writer, Arc::new(readers))
-}
-
-fn opened(mut writer: impl LaneStore + 'static, readers: Arc<dyn Readers>) -> Result<Opened, Failure> {
-    let life = writer.last_life().map_err(|error| Failure::new(error.to_string()))?;
-    let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
+    let sqlite::Store { mut writer, readers } =
+        sqlite::open(&options).map_err(|error| not_opened(&error, error.code()))?;
+    let clock = System::start(latest(&mut writer)?);
     Ok(Opened {
         lane: lane(writer)?,
-        readers,
-        latest,
+        readers: Arc::new(readers),
+        clock: Arc::new(clock),
+        nodes: None,
     })
+}
+
+fn open_database(address: &postgres::Address, shards: u32) -> Result<Opened, Failure> {
+    let options = postgres::Options {
+        address: address.clone(),
+        shards,
+    };
+    let postgres::Store {
+        mut writer,
+        readers,
+        members,
+        shards: _,
+    } = postgres::open(&options).map_err(|error| not_opened(&error, error.code()))?;
+    // The first heartbeat sets it to the database's time.
+    let clock = System::start(latest(&mut writer)?);
+    Ok(Opened {
+        lane: lane(writer)?,
+        readers: Arc::new(readers),
+        clock: Arc::new(clock),
+        nodes: Some(Box::new(members)),
+    })
+}
+
+/// The latest instant that a store knows.
+fn latest(writer: &mut impl LaneStore) -> Result<Timestamp, Failure> {
+    let life = writer.last_life().map_err(|error| Failure::new(error.to_string()))?;
+    Ok(life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default())
 }
 
 fn not_opened(error: &dyn Error, code: &str) -> Failure {

@@ -1,4 +1,5 @@
-//! The wall clock, followed when it jumps ahead.
+//! The wall clock, followed when it jumps ahead. Nodes that share a database keep to the database's time instead: their
+//! clock follows that with every heartbeat, and looks at the wall no more.
 
 use std::sync::Arc;
 use std::time::Duration;

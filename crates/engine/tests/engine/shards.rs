@@ -1,0 +1,551 @@
+//! Several nodes on one store: shards that come and go, and what becomes of the work in them.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use sprag_core::action::{Outcome, Status, Verdict};
+use sprag_core::clock::{Clock, Manual};
+use sprag_core::ids::{ExecutionId, NodeId, Slot, scatter};
+use sprag_core::time::Timestamp;
+use sprag_engine::Options;
+use sprag_engine::command::{Answer, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Start, Target};
+use sprag_engine::control::{self, Mode, Scope, SwitchOn};
+use sprag_engine::convert::action_from;
+use sprag_engine::hands::Job;
+use sprag_engine::lane::{Lane, Parts, Tenure};
+use sprag_engine::member::{self, LEASE_MILLIS, Member, PATIENCE_MILLIS, Place};
+use sprag_engine::view::ExecutionView;
+use sprag_store::Memory;
+use sprag_store::home::CONTROL;
+use sprag_store::records::ExecutionStatus;
+use sprag_store::traits::{ActionQuery, Reader, shard_of};
+use tokio::sync::oneshot;
+
+use super::rig::{START, Script, ScriptedHands, machine};
+
+const SHARDS: u32 = 8;
+
+const ORDER: &str = r"
+id: order
+initial: sending
+states:
+  sending: { on: { done.notify: waiting, failed.notify: waiting } }
+  waiting: { on: { paid: over } }
+  over: { type: final }
+actions:
+  - actionId: notify
+    type: noop
+    triggerState: sending
+    config: {}
+    retryPolicy: { jitter: false, maxAttempts: 50, baseDelay: 1000, maxDelay: 1000 }
+";
+
+const SLEEPER: &str = r"
+id: sleeper
+initial: asleep
+states:
+  asleep: { after: { 60s: over } }
+  over: { type: final }
+";
+
+/// One node.
+struct Node {
+    lane: Lane,
+    member: Member,
+    script: Arc<Mutex<Script>>,
+}
+
+/// Several on one store.
+struct Crowd {
+    store: Memory,
+    clock: Arc<Manual>,
+    nodes: Vec<Node>,
+    drawn: u64,
+}
+
+impl Crowd {
+    /// So many nodes that have found each other, with the machines of these tests.
+    fn of(nodes: usize) -> Self {
+        let mut crowd = Self {
+            store: Memory::with_shards(SHARDS),
+            clock: Arc::new(Manual::new(Timestamp::from_millis(START))),
+            nodes: Vec::new(),
+            drawn: 0,
+        };
+        for _ in 0..nodes {
+            crowd.join();
+        }
+        crowd.meet();
+        for text in [ORDER, SLEEPER] {
+            let control = crowd.owner(Slot(0));
+            let applied = crowd.ask(control, Request::Apply(Arc::new(machine(text)).into()));
+            assert!(matches!(applied, Ok(Answer::Applied(_))), "{applied:?}");
+        }
+        crowd
+    }
+
+    fn join(&mut self) -> usize {
+        self.drawn += 1;
+        let number = self.drawn;
+        let script: Arc<Mutex<Script>> = Arc::default();
+        let clock = || Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let mut entropy = scatter(number);
+        let lane = Lane::open(Parts {
+            store: Box::new(self.store.clone()),
+            committer: None,
+            hands: Box::new(ScriptedHands(Arc::clone(&script))),
+            clock: clock(),
+            entropy: Box::new(move || {
+                entropy = scatter(entropy.wrapping_add(1));
+                entropy
+            }),
+            publish: Box::new(|_| ()),
+            options: Options::default(),
+            metrics: Arc::default(),
+            tenure: Tenure::Shared { shards: SHARDS },
+        })
+        .unwrap();
+        let id = NodeId::compose(self.clock.now(), Slot(0), number);
+        let options = member::Options::new(id, format!("http://node-{number}"), "test", "secret");
+        let member = Member::new(options, Box::new(self.store.nodes(clock())), clock());
+        self.nodes.push(Node { lane, member, script });
+        self.nodes.len() - 1
+    }
+
+    /// One node gives a heartbeat, and its lane does what follows.
+    fn beat(&mut self, node: usize) {
+        let Node { lane, member, .. } = &mut self.nodes[node];
+        let orders = member.beat().unwrap();
+        lane.obey(&orders).unwrap();
+        let gone = lane.let_go().unwrap();
+        member.released(&gone).unwrap();
+    }
+
+    /// Heartbeats until everybody has what is due to them.
+    fn meet(&mut self) {
+        for _ in 0..3 {
+            for node in 0..self.nodes.len() {
+                self.beat(node);
+                self.run(node);
+            }
+        }
+    }
+
+    fn counts(&self) -> Vec<usize> {
+        self.nodes.iter().map(|node| node.lane.fences().count()).collect()
+    }
+
+    fn run(&mut self, node: usize) {
+        let Node { lane, member, .. } = &mut self.nodes[node];
+        for _ in 0..1_000 {
+            let gone = lane.let_go().unwrap();
+            member.released(&gone).unwrap();
+            if lane.next_wake() > self.clock.now() {
+                return;
+            }
+            lane.tick(Vec::new()).unwrap();
+        }
+        panic!("the lane does not come to rest");
+    }
+
+    fn run_all(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.run(node);
+        }
+    }
+
+    /// Time passes, with heartbeats of these nodes every second.
+    fn pass(&mut self, millis: u64, alive: &[usize]) {
+        let end = self.clock.now().plus(millis);
+        while self.clock.now() < end {
+            self.clock.advance_to(self.clock.now().plus(1_000).min(end));
+            for &node in alive {
+                self.beat(node);
+                self.run(node);
+            }
+        }
+    }
+
+    fn ask(&mut self, node: usize, request: Request) -> Reply {
+        let (reply, mut answer) = oneshot::channel();
+        self.nodes[node]
+            .lane
+            .tick(vec![Command::asked(request, reply)])
+            .unwrap();
+        self.run(node);
+        answer.try_recv().expect("an answer")
+    }
+
+    fn start(&mut self, node: usize, start: Start) -> Result<ExecutionView, Refusal> {
+        match self.ask(node, Request::Start(start))? {
+            Answer::Execution(view) => Ok(*view),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn start_of(&mut self, node: usize, name: &str) -> ExecutionId {
+        let start = Start {
+            machine: name.to_owned(),
+            ..Start::default()
+        };
+        self.start(node, start).unwrap().id
+    }
+
+    fn owner(&self, slot: Slot) -> usize {
+        let shard = shard_of(slot, SHARDS);
+        let mut nodes = self.nodes.iter();
+        nodes
+            .position(|node| node.lane.fences().any(|fence| fence.shard == shard))
+            .expect("somebody owns it")
+    }
+
+    fn jobs(&self, node: usize) -> Vec<Job> {
+        self.nodes[node].script.lock().unwrap().jobs.clone()
+    }
+
+    fn job_of(&self, node: usize, id: ExecutionId) -> Option<Job> {
+        self.jobs(node)
+            .into_iter()
+            .rev()
+            .find(|job| job.attempt.execution == id)
+    }
+
+    fn done(&mut self, node: usize, id: ExecutionId) {
+        let attempt = self.job_of(node, id).expect("a job").attempt;
+        let outcome = Outcome::done(json!({}));
+        let request = Request::Internal(Internal::Outcome { attempt, outcome });
+        self.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
+        self.run(node);
+    }
+
+    fn pay(&mut self, node: usize, id: ExecutionId) -> Result<(), Refusal> {
+        let message = SendMessage {
+            to: Target::Id(id),
+            kind: "paid".to_owned(),
+            payload: Value::Null,
+            id: None,
+        };
+        self.ask(node, Request::Send(message)).map(|_| ())
+    }
+
+    fn status(&self, id: ExecutionId) -> ExecutionStatus {
+        self.store.execution(id).unwrap().expect("a stored execution").status
+    }
+
+    fn action_of(&self, id: ExecutionId) -> sprag_core::action::Action {
+        let query = ActionQuery {
+            execution: Some(id),
+            limit: 10,
+            ..ActionQuery::default()
+        };
+        let row = self.store.actions(&query).unwrap().remove(0);
+        action_from(row).unwrap()
+    }
+}
+
+fn is_moved<T>(reply: &Result<T, Refusal>) -> bool {
+    reply.as_ref().is_err_and(|refusal| refusal.code == Code::ShardMoved)
+}
+
+#[test]
+fn a_node_alone_serves_everything_and_shares_it_evenly_with_those_who_join() {
+    let mut crowd = Crowd::of(1);
+    assert_eq!(crowd.counts(), [8]);
+    crowd.join();
+    crowd.meet();
+    assert_eq!(crowd.counts(), [4, 4]);
+    crowd.join();
+    crowd.meet();
+    let mut counts = crowd.counts();
+    counts.sort_unstable();
+    assert_eq!(counts, [2, 3, 3]);
+    let all: std::collections::BTreeSet<_> = crowd
+        .nodes
+        .iter()
+        .flat_map(|node| node.lane.fences())
+        .map(|fence| fence.shard)
+        .collect();
+    assert_eq!(all.len(), 8, "each has one owner");
+}
+
+#[test]
+fn an_execution_without_a_key_starts_on_a_shard_of_the_node_that_was_asked() {
+    let mut crowd = Crowd::of(3);
+    for node in 0..3 {
+        for _ in 0..20 {
+            let id = crowd.start_of(node, "sleeper");
+            assert_eq!(crowd.owner(id.slot()), node);
+        }
+    }
+}
+
+#[test]
+fn one_with_a_key_starts_where_its_key_lives_and_nowhere_else() {
+    let mut crowd = Crowd::of(2);
+    let start = Start {
+        machine: "order".to_owned(),
+        key: Some("A-1".to_owned()),
+        ..Start::default()
+    };
+    let home = crowd.owner(Slot::of_key("order", "A-1"));
+    assert!(is_moved(&crowd.start(1 - home, start.clone())));
+    crowd.start(home, start.clone()).unwrap();
+    let again = crowd.start(home, start).unwrap_err();
+    assert_eq!(again.code, Code::KeyInUse);
+}
+
+#[test]
+fn work_of_a_node_that_died_is_taken_over_once_its_lease_ran_out() {
+    let mut crowd = Crowd::of(2);
+    let id = crowd.start_of(0, "order");
+    let sleeper = crowd.start_of(0, "sleeper");
+    assert_eq!(crowd.jobs(0).len(), 1, "its attempt is under way when the node dies");
+    // The first beat of the survivor after the lease ran out finds it.
+    crowd.pass(LEASE_MILLIS - 1, &[1]);
+    assert_eq!(crowd.counts()[1], 4, "not before");
+    crowd.pass(2_000, &[1]);
+    assert_eq!(crowd.counts()[1], 8);
+    let action = crowd.action_of(id);
+    let first = &action.body.attempts[0];
+    assert_eq!(first.outcome, Some(Verdict::Unknown), "nobody knows what became of it");
+    crowd.pass(3_000, &[1]);
+    crowd.done(1, id);
+    assert_eq!(crowd.action_of(id).attempts_made(), 2);
+    crowd.pay(1, id).unwrap();
+    assert_eq!(crowd.status(id), ExecutionStatus::Completed);
+    crowd.pass(60_000, &[1]);
+    assert_eq!(
+        crowd.status(sleeper),
+        ExecutionStatus::Completed,
+        "timers fire on the new owner"
+    );
+}
+
+#[test]
+fn a_node_that_stood_still_past_its_lease_writes_nothing_and_starts_nothing() {
+    let mut crowd = Crowd::of(2);
+    let id = crowd.start_of(0, "order");
+    let other = crowd.start_of(0, "order");
+    crowd.pass(LEASE_MILLIS + 2_000, &[1]);
+    // It wakes up, before any heartbeat: what is asked is refused, what its attempts say is fenced.
+    assert!(is_moved(&crowd.pay(0, id)));
+    let began = crowd.jobs(0).len();
+    crowd.done(0, other);
+    let action = crowd.action_of(other);
+    assert_ne!(action.status, Status::Succeeded, "the new owner decides");
+    assert_eq!(action.body.attempts[0].outcome, Some(Verdict::Unknown));
+    assert_eq!(crowd.jobs(0).len(), began);
+    let fenced = crowd.nodes[0].lane.fences().count();
+    assert!(fenced < 4, "the shard whose fence was broken is not served any more");
+    // Its heartbeat tells it the rest.
+    crowd.beat(0);
+    assert_eq!(crowd.counts(), [0, 8]);
+    crowd.meet();
+    assert_eq!(crowd.counts(), [4, 4], "it takes its share again");
+}
+
+#[test]
+fn a_batch_of_several_shards_stands_but_for_the_one_that_was_lost() {
+    let mut crowd = Crowd::of(1);
+    let ids: Vec<ExecutionId> = (0..40).map(|_| crowd.start_of(0, "order")).collect();
+    for id in &ids {
+        crowd.done(0, *id);
+    }
+    // Somebody else owns one shard by now, and this node has not heard of it.
+    let mut nodes = crowd.store.nodes(Arc::clone(&crowd.clock) as Arc<dyn Clock>);
+    let lost = shard_of(ids[0].slot(), SHARDS);
+    sprag_store::Nodes::release(
+        &mut nodes,
+        crowd.nodes[0].member.id(),
+        &crowd.nodes[0].lane.fences().collect::<Vec<_>>(),
+    )
+    .unwrap();
+    sprag_store::LaneStore::acquire(&mut crowd.store.clone(), lost).unwrap();
+    let mut answers = Vec::new();
+    let mut commands = Vec::new();
+    for id in &ids {
+        let (reply, answer) = oneshot::channel();
+        let message = SendMessage {
+            to: Target::Id(*id),
+            kind: "paid".to_owned(),
+            payload: Value::Null,
+            id: None,
+        };
+        commands.push(Command::asked(Request::Send(message), reply));
+        answers.push(answer);
+    }
+    crowd.nodes[0].lane.tick(commands).unwrap();
+    for (id, mut answer) in ids.iter().zip(answers) {
+        let answer = answer.try_recv().expect("an answer");
+        let is_lost = shard_of(id.slot(), SHARDS) == lost;
+        assert_eq!(is_moved(&answer), is_lost);
+        let expected = if is_lost {
+            ExecutionStatus::Running
+        } else {
+            ExecutionStatus::Completed
+        };
+        assert_eq!(crowd.status(*id), expected);
+    }
+    assert!(ids.iter().any(|id| shard_of(id.slot(), SHARDS) != lost));
+}
+
+#[test]
+fn a_shard_is_handed_over_when_what_is_under_way_has_ended_and_nothing_of_it_begins_meanwhile() {
+    let mut crowd = Crowd::of(1);
+    let ids: Vec<ExecutionId> = (0..40).map(|_| crowd.start_of(0, "order")).collect();
+    crowd.join();
+    crowd.beat(1);
+    crowd.beat(0);
+    assert_eq!(crowd.counts(), [8, 0], "attempts of every shard are under way");
+    let leaving: Vec<ExecutionId> = ids.clone();
+    for id in leaving {
+        crowd.done(0, id);
+        crowd.run(0);
+    }
+    assert_eq!(crowd.counts()[0], 4, "half of them are ready");
+    crowd.meet();
+    assert_eq!(crowd.counts(), [4, 4]);
+    for id in &ids {
+        assert_eq!(crowd.action_of(*id).attempts_made(), 1, "nothing was cut off");
+    }
+    let moved = ids.iter().find(|id| crowd.owner(id.slot()) == 1).copied().unwrap();
+    assert!(is_moved(&crowd.pay(0, moved)));
+    crowd.pay(1, moved).unwrap();
+    assert_eq!(crowd.status(moved), ExecutionStatus::Completed);
+}
+
+#[test]
+fn what_does_not_end_in_time_is_handed_over_all_the_same_and_nobody_knows_what_became_of_it() {
+    let mut crowd = Crowd::of(1);
+    let ids: Vec<ExecutionId> = (0..40).map(|_| crowd.start_of(0, "order")).collect();
+    crowd.join();
+    crowd.pass(member::GRACE_MILLIS + 3_000, &[0, 1]);
+    assert_eq!(crowd.counts(), [4, 4]);
+    crowd.pass(3_000, &[0, 1]);
+    let (moved, stayed): (Vec<_>, Vec<_>) = ids.into_iter().partition(|id| crowd.owner(id.slot()) == 1);
+    for id in moved {
+        assert_eq!(crowd.action_of(id).attempts_made(), 2, "its new owner tries again");
+        crowd.done(1, id);
+        let cut_off = crowd.job_of(0, id).unwrap().attempt.attempt;
+        assert!(crowd.nodes[0].script.lock().unwrap().abandoned.contains(&cut_off));
+    }
+    for id in stayed {
+        assert_eq!(crowd.action_of(id).attempts_made(), 1);
+    }
+}
+
+#[test]
+fn nothing_begins_on_a_node_that_is_out_of_touch() {
+    let mut crowd = Crowd::of(1);
+    crowd.clock.advance_to(crowd.clock.now().plus(PATIENCE_MILLIS));
+    let start = Start {
+        machine: "order".to_owned(),
+        ..Start::default()
+    };
+    assert!(is_moved(&crowd.start(0, start.clone())), "its lease may have run out");
+    crowd.beat(0);
+    crowd.start(0, start).unwrap();
+}
+
+#[test]
+fn a_switch_counts_on_every_node_from_its_next_heartbeat_on() {
+    let mut crowd = Crowd::of(2);
+    let control = crowd.owner(Slot(0));
+    let other = 1 - control;
+    let on = SwitchOn {
+        scope: "machine:order".parse::<Scope>().unwrap(),
+        mode: Mode::Hold,
+        reason: "trouble".to_owned(),
+        by: "test".to_owned(),
+        lasts: None,
+    };
+    let on = Request::Control(control::Request::SwitchOn(on));
+    assert!(is_moved(&crowd.ask(other, on.clone())));
+    let Ok(Answer::Control(answer)) = crowd.ask(control, on) else {
+        panic!("a switch");
+    };
+    let control::Answer::Switch(switch) = *answer else {
+        panic!("a switch");
+    };
+    crowd.beat(other);
+    let id = crowd.start_of(other, "order");
+    assert!(crowd.jobs(other).is_empty(), "it is held there too");
+    let off = control::Request::SwitchOff {
+        id: switch.id,
+        matches: control::Matches::Any,
+    };
+    crowd.ask(control, Request::Control(off)).unwrap();
+    crowd.beat(other);
+    crowd.run_all();
+    assert!(crowd.job_of(other, id).is_some(), "what was set aside begins");
+}
+
+#[test]
+fn what_a_switch_set_aside_is_found_by_whoever_takes_over() {
+    let mut crowd = Crowd::of(2);
+    let control = crowd.owner(Slot(0));
+    let other = 1 - control;
+    let on = SwitchOn {
+        scope: "machine:order".parse::<Scope>().unwrap(),
+        mode: Mode::Hold,
+        reason: "trouble".to_owned(),
+        by: "test".to_owned(),
+        lasts: None,
+    };
+    let Ok(Answer::Control(answer)) = crowd.ask(control, Request::Control(control::Request::SwitchOn(on))) else {
+        panic!("a switch");
+    };
+    let control::Answer::Switch(switch) = *answer else {
+        panic!("a switch");
+    };
+    crowd.beat(other);
+    let id = crowd.start_of(other, "order");
+    let off = control::Request::SwitchOff {
+        id: switch.id,
+        matches: control::Matches::Any,
+    };
+    // The node dies before it hears that the switch is off.
+    crowd.ask(control, Request::Control(off)).unwrap();
+    crowd.pass(LEASE_MILLIS + 2_000, &[control]);
+    assert!(crowd.job_of(control, id).is_some());
+}
+
+#[test]
+fn everybody_knows_where_everything_is() {
+    let mut crowd = Crowd::of(2);
+    crowd.meet();
+    for slot in [0, 9_000, 30_000, 50_000, 65_535].map(Slot) {
+        let owner = crowd.owner(slot);
+        assert_eq!(crowd.nodes[owner].member.whereabouts().place(slot), Place::Here);
+        let elsewhere = crowd.nodes[1 - owner].member.whereabouts().place(slot);
+        let advertise = format!("http://node-{}", owner + 1);
+        assert!(matches!(elsewhere, Place::There { advertise: there, .. } if there == advertise));
+    }
+    crowd.pass(LEASE_MILLIS + 2_000, &[0]);
+    assert_eq!(crowd.nodes[0].member.whereabouts().place(Slot(0)), Place::Here);
+    assert_eq!(
+        crowd.nodes[0]
+            .lane
+            .fences()
+            .filter(|fence| fence.shard == CONTROL)
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn a_node_that_is_about_to_leave_hands_over_what_is_free_of_work_and_the_rest_when_it_has_ended() {
+    let mut crowd = Crowd::of(2);
+    let busy = crowd.start_of(0, "order");
+    assert!(crowd.job_of(0, busy).is_some());
+    crowd.nodes[0].member.prepare_to_leave();
+    crowd.pass(3_000, &[0, 1]);
+    assert_eq!(crowd.counts(), [1, 7]);
+    assert_eq!(crowd.owner(busy.slot()), 0);
+    crowd.done(0, busy);
+    crowd.pass(2_000, &[0, 1]);
+    assert_eq!(crowd.counts(), [0, 8]);
+    assert!(crowd.job_of(1, busy).is_none(), "nothing was tried again");
+    crowd.pay(1, busy).unwrap();
+    assert_eq!(crowd.status(busy), ExecutionStatus::Completed);
+}

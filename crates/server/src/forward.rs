@@ -1,0 +1,225 @@
+//! Requests about shards that other nodes serve: passed on to the node that decides, as they came, one hop.
+//!
+//! A request is tried here first; only where the engine says that another node decides on it, and nothing was decided,
+//! it goes there with the token that nodes show each other. A POST that has no `Idempotency-Key` is given one, so that
+//! passing it on again after a broken connection acts once. What is watched rather than asked (live streams, `?wait`)
+//! goes to the owner at once, because only there it is heard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use sprag_core::ids::{ExecutionId, NodeId, Slot};
+use sprag_engine::command::{Code, Refusal};
+use sprag_engine::member::{Place, Whereabouts};
+use sprag_store::ShardId;
+
+use crate::app::App;
+use crate::body::collect;
+use crate::once;
+use crate::problem::{Elsewhere, Problem};
+
+/// What nodes show each other.
+pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");
+/// How long a connection to another node may take.
+const CONNECT_MAX: Duration = Duration::from_secs(2);
+/// How long another node may take to begin its answer: longer than the longest `?wait`.
+const ANSWER_MAX: Duration = Duration::from_secs(75);
+/// How often it is looked whether the node that was asked still decides on what it was asked.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often a request is passed on before whoever asked must try again.
+const TRIES_MAX: u32 = 3;
+/// How long to wait before the next try.
+const TRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Headers that are about a connection, not about a request or its answer.
+const OF_CONNECTIONS: [HeaderName; 6] = [
+    header::CONNECTION,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::TE,
+    header::TRAILER,
+    header::HOST,
+];
+
+/// The way to other nodes. Cheap to clone: connections are shared and kept.
+#[derive(Clone)]
+pub(crate) struct Forwarder {
+    client: Client<HttpConnector, Body>,
+    drawn: Arc<AtomicU64>,
+}
+
+impl Forwarder {
+    pub(crate) fn new() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_MAX));
+        connector.set_nodelay(true);
+        Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            drawn: Arc::default(),
+        }
+    }
+
+    /// An idempotency key that nobody else gives.
+    fn key(&self, whereabouts: &Whereabouts) -> Option<HeaderValue> {
+        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
+        HeaderValue::from_str(&format!("{}-{number}", whereabouts.me())).ok()
+    }
+
+    async fn send(&self, advertise: &str, token: &str, (parts, body): (&Parts, Bytes)) -> Result<Response, String> {
+        let request = addressed(advertise, token, parts, body)?;
+        let answer = tokio::time::timeout(ANSWER_MAX, self.client.request(request)).await;
+        let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;
+        let answer = answer.map_err(|error| error.to_string())?;
+        let (mut head, body) = answer.into_parts();
+        without_connection(&mut head.headers);
+        Ok(Response::from_parts(head, Body::new(body)))
+    }
+}
+
+/// The same request, for another node.
+fn addressed(advertise: &str, token: &str, parts: &Parts, body: Bytes) -> Result<Request, String> {
+    let not_there = || format!("`{advertise}` is no address of a node");
+    let base: Uri = advertise.parse().map_err(|_| not_there())?;
+    let authority: Authority = base.authority().cloned().ok_or_else(not_there)?;
+    let path = parts.uri.path_and_query().cloned();
+    let uri = Uri::builder()
+        .scheme(Scheme::HTTP)
+        .authority(authority)
+        .path_and_query(path.unwrap_or_else(|| PathAndQuery::from_static("/")))
+        .build()
+        .map_err(|_| not_there())?;
+    let mut request = Request::new(Body::from(body));
+    *request.method_mut() = parts.method.clone();
+    *request.uri_mut() = uri;
+    request.headers_mut().clone_from(&parts.headers);
+    without_connection(request.headers_mut());
+    // A page of this node's own may ask; for the other node that is a foreign origin, and this node has looked.
+    request.headers_mut().remove(header::ORIGIN);
+    let token = HeaderValue::from_str(token).map_err(|_| "the nodes' token is no header".to_owned())?;
+    request.headers_mut().insert(TOKEN, token);
+    Ok(request)
+}
+
+fn without_connection(headers: &mut HeaderMap) {
+    for name in OF_CONNECTIONS {
+        headers.remove(name);
+    }
+}
+
+/// Passes on what another node decides on.
+pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let Some(whereabouts) = app.engine.whereabouts().cloned() else {
+        return next.run(request).await;
+    };
+    let shown = request.headers_mut().remove(TOKEN);
+    if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
+        // It was passed on already: one hop is all there is.
+        return next.run(request).await;
+    }
+    if let Some(slot) = watched(&request)
+        && let Place::There { shard, .. } = whereabouts.place(slot)
+    {
+        let (parts, _) = request.into_parts();
+        return pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard).await;
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = match collect(body, &parts.headers, app.settings.body_bytes).await {
+        Ok(bytes) => Bytes::from(bytes),
+        Err(problem) => return problem.into_response(),
+    };
+    try_here(&app, &whereabouts, (parts, bytes), next).await
+}
+
+/// Tries here first. A request that could be anywhere, on a node that has nothing, finds its place by its new key.
+async fn try_here(app: &App, whereabouts: &Whereabouts, asked: (Parts, Bytes), next: Next) -> Response {
+    let (mut parts, bytes) = asked;
+    let mut answer = run(&next, &parts, &bytes).await;
+    // Whatever else went wrong is answered as it is: something may have been decided.
+    let Some(Elsewhere(mut moved)) = answer.extensions().get().copied() else {
+        return answer;
+    };
+    let is_bare = parts.method == Method::POST && !parts.headers.contains_key(once::KEY);
+    if is_bare && let Some(key) = app.forwarder.key(whereabouts) {
+        parts.headers.insert(once::KEY, key);
+        if moved.is_none() {
+            answer = run(&next, &parts, &bytes).await;
+            moved = answer.extensions().get().and_then(|Elsewhere(shard)| *shard);
+        }
+    }
+    match moved {
+        Some(shard) => pass_on(app, whereabouts, (&parts, bytes, &next), shard).await,
+        None => answer,
+    }
+}
+
+async fn run(next: &Next, parts: &Parts, bytes: &Bytes) -> Response {
+    next.clone()
+        .run(Request::from_parts(parts.clone(), Body::from(bytes.clone())))
+        .await
+}
+
+/// Sends a request where it is decided on. The place may change meanwhile, and become this node: it is looked up again
+/// for every try.
+async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &Next), shard: ShardId) -> Response {
+    let (parts, bytes, next) = asked;
+    let mut problem = String::from("no other node serves it just now");
+    for _ in 0..TRIES_MAX {
+        match whereabouts.place_of(shard) {
+            Place::There { advertise, node, .. } => {
+                let token = whereabouts.view().map(|view| view.token.clone()).unwrap_or_default();
+                let answer = tokio::select! {
+                    biased;
+                    answer = app.forwarder.send(&advertise, &token, (parts, bytes.clone())) => answer,
+                    () = moved(whereabouts, shard, node) => Err("it has another owner now".to_owned()),
+                };
+                match answer {
+                    Ok(answer) => return answer,
+                    Err(error) => problem = format!("the node of shard {} could not be asked: {error}", shard.0),
+                }
+            }
+            Place::Here => {
+                let answer = run(next, parts, &bytes).await;
+                if answer.extensions().get::<Elsewhere>().is_none() {
+                    return answer;
+                }
+            }
+            Place::Nowhere { .. } => {}
+        }
+        tokio::time::sleep(TRY_PAUSE).await;
+    }
+    let detail = format!("{problem}; try again in a moment");
+    Problem::from(Refusal::new(Code::ShardMoved, detail)).into_response()
+}
+
+/// Waits until a node does not serve a shard any more: one that stands still would never say so. What it was asked
+/// is asked elsewhere then, and acts once, because it has a key.
+async fn moved(whereabouts: &Whereabouts, shard: ShardId, from: NodeId) {
+    let is_there = |place| matches!(place, Place::There { node, .. } if node == from);
+    while is_there(whereabouts.place_of(shard)) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The slot of what a request watches, which only its owner hears of.
+fn watched(request: &Request) -> Option<Slot> {
+    if request.method() != Method::GET {
+        return None;
+    }
+    let rest = request.uri().path().strip_prefix("/v1/executions/")?;
+    let (id, verb) = rest.split_once('/').map_or((rest, None), |(id, verb)| (id, Some(verb)));
+    let mut parameters = request.uri().query().unwrap_or_default().split('&');
+    let waits = verb.is_none() && parameters.any(|parameter| parameter.starts_with("wait="));
+    let id: ExecutionId = id.parse().ok()?;
+    (waits || verb == Some("stream")).then(|| id.slot())
+}

@@ -1,0 +1,1 @@
+-- Nodes that share a database. None share a file, which has one process and one shard: there is nothing to keep.
