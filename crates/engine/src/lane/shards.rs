@@ -49,10 +49,13 @@ impl Lane {
                 Error::Failed { .. } | Error::Full | Error::ReadOnly | Error::Away { .. }
             );
             tracing::error!(%error, "shards that were given could not be read");
-            let given = acquired.iter().map(|claimed| claimed.fence.shard);
-            let given: Vec<ShardId> = given.chain(keep.iter().copied()).collect();
-            let given_up: Vec<Fence> = given.into_iter().filter_map(|shard| self.drop_shard(shard)).collect();
-            self.given_up.extend(given_up);
+            // All of them, those too that it did not come to: whoever gave them believes that they are served here.
+            for Claimed { fence, .. } in acquired {
+                self.drop_shard(fence.shard);
+                self.given_up.push(*fence);
+            }
+            let kept: Vec<Fence> = keep.iter().filter_map(|shard| self.drop_shard(*shard)).collect();
+            self.given_up.extend(kept);
             if !is_passing {
                 return Err(Fatal(error));
             }
