@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::closings::Closed;
 use crate::control::{self, Matches};
 use crate::dispatch::PollId;
+use crate::homes::{Allowed, Heard, Statement};
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::leasing::{Beat, Finished, Leased, Poll};
@@ -102,6 +103,8 @@ pub enum Request {
     Finish(AttemptId, Outcome),
     /// The configuration of an attempt that is some program's, secrets still to be bound.
     LeasedConfig(AttemptId),
+    /// Another node says what it has and wants under a limit whose home is here.
+    State(Statement),
     /// What operators set for everybody.
     Control(control::Request),
     /// The engine's own.
@@ -133,6 +136,8 @@ pub enum Internal {
     Begin(ExecutionId, ActionId),
     /// An action that an earlier process left running.
     Lost(ExecutionId, ActionId),
+    /// The home of a limit answered, or could not be asked.
+    Heard(Heard),
     /// An attempt was asked to stop and did not.
     Overdue(AttemptRef),
     /// Nothing was heard of an attempt that is some program's for as long as its lease.
@@ -298,6 +303,8 @@ pub enum Answer {
     LeasedConfig(Option<Box<Frozen>>),
     /// What waits and what runs.
     Queue(Vec<LineStatus>),
+    /// What a node is allowed under a limit.
+    Allowed(Allowed),
     /// What operators have set.
     Control(Box<control::Answer>),
     /// The job as it is now.

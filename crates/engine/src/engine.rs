@@ -17,6 +17,7 @@ use crate::command::Command;
 use crate::committer::Beside;
 use crate::grants::Masks;
 use crate::handle::{Handle, HandleParts};
+use crate::homes::Peers;
 use crate::inbox::{Inbox, Wake};
 use crate::lane::{Change, Committer, Fatal, Lane, Parts, Publish, Tenure, may_overlap};
 use crate::member::{self, Member, Orders, Word};
@@ -45,6 +46,7 @@ pub struct Builder {
     runners: Runners,
     options: Options,
     member: Option<(member::Options, Box<dyn Nodes>)>,
+    peers: Option<Arc<dyn Peers>>,
 }
 
 /// A running engine. Dropping it without [`Engine::shutdown`] is a crash, which it survives.
@@ -126,6 +128,14 @@ impl Builder {
         self
     }
 
+    /// The way to the other nodes: with it, limits per key count across all of them. Without it, each node counts for
+    /// itself.
+    #[must_use]
+    pub fn peers(mut self, peers: Arc<dyn Peers>) -> Self {
+        self.peers = Some(peers);
+        self
+    }
+
     /// Sets bounds.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
@@ -144,6 +154,7 @@ impl Builder {
             runners,
             options,
             member,
+            peers,
         } = self;
         let joined = member
             .map(|(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock)))
@@ -154,7 +165,11 @@ impl Builder {
         let runners = Arc::new(runners);
         let masks = Masks::default();
         let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
-        let hands = hands.traced(&options.traces);
+        let mut hands = hands.traced(&options.traces);
+        let is_linked = peers.is_some();
+        if let (Some(joined), Some(peers)) = (&joined, peers) {
+            hands = hands.linked(joined.member.whereabouts(), peers);
+        }
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let mut lane = Lane::open(Parts {
@@ -166,7 +181,7 @@ impl Builder {
             publish: publisher(changes.clone()),
             options: options.clone(),
             metrics: Arc::clone(&metrics),
-            tenure: joined.as_ref().map_or(Tenure::Whole, Joined::tenure),
+            tenure: joined.as_ref().map_or(Tenure::Whole, |joined| joined.tenure(is_linked)),
         })?;
         if let Some(joined) = &joined {
             lane.obey(&joined.first)?;
@@ -222,6 +237,7 @@ impl Engine {
             runners: Runners::new(),
             options: Options::default(),
             member: None,
+            peers: None,
         }
     }
 
@@ -335,8 +351,11 @@ impl Joined {
         Ok(Self { member, first, shards })
     }
 
-    fn tenure(&self) -> Tenure {
-        Tenure::Shared { shards: self.shards }
+    fn tenure(&self, is_linked: bool) -> Tenure {
+        Tenure::Shared {
+            shards: self.shards,
+            node: is_linked.then(|| self.member.id()),
+        }
     }
 
     /// Gives its heartbeats from now on, on a thread of its own. The lane tells it what it let go of, and its end.

@@ -26,6 +26,7 @@ use crate::convert;
 use crate::divergence::Comparison;
 use crate::grants::Masks;
 use crate::history::{self, HistoryView};
+use crate::homes::{Allowed, Statement};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
 use crate::lane::{Change, compile, damaged};
@@ -127,6 +128,14 @@ impl Handle {
     /// Where everything is, where several nodes share the store.
     pub fn whereabouts(&self) -> Option<&Whereabouts> {
         self.whereabouts.as_ref()
+    }
+
+    /// What another node says that it has and wants under a limit whose home is here.
+    pub async fn state(&self, statement: Statement) -> Result<Allowed, Refusal> {
+        match self.inbox.ask(Request::State(statement)).await? {
+            Answer::Allowed(allowed) => Ok(allowed),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Where secrets come from.

@@ -9,6 +9,7 @@ use sprag_core::ids::AttemptId;
 use tokio::sync::oneshot;
 
 use crate::command::{AttemptRef, Reply};
+use crate::homes::Statement;
 
 /// Carries out attempts. Called after the attempt is durable, never before.
 pub trait Hands: Send {
@@ -27,6 +28,10 @@ pub trait Hands: Send {
 
     /// The destination of an action with this configuration, where it can be known.
     fn destination(&self, kind: &str, config: &Value) -> Option<String>;
+
+    /// Says to the home of a limit, on another node, what this one has and wants. The answer comes back as a command; it
+    /// may be lost.
+    fn state(&mut self, statement: Statement);
 
     /// Whether an attempt that an earlier process left running can be asked about or must be reaped.
     fn can_settle(&self, kind: &str) -> bool;

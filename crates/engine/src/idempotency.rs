@@ -144,6 +144,7 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
         | Request::Finish(..)
         | Request::LeasedConfig(_)
         | Request::Explain(_)
+        | Request::State(_)
         | Request::Queue
         | Request::Internal(_) => return None,
     })
@@ -297,6 +298,7 @@ fn kept_answer(answer: &Answer) -> Option<Kept> {
         Answer::Finished(finished) => Kept::Finished(finished.clone()),
         Answer::Checkpointed
         | Answer::Queue(_)
+        | Answer::Allowed(_)
         | Answer::Replayed(_)
         | Answer::Polling(_)
         | Answer::Leased(_)

@@ -82,6 +82,7 @@ mod handle;
 pub mod hands;
 pub mod health;
 mod history;
+pub mod homes;
 mod hooks;
 pub mod idempotency;
 mod inbox;

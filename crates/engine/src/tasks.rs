@@ -23,7 +23,9 @@ use tokio::task::AbortHandle;
 use crate::command::{AttemptRef, Command, Internal, Request};
 use crate::grants::{self, Masks};
 use crate::hands::{Grant, Hands, Job, Task};
+use crate::homes::{Allowed, Heard, Peers, Statement, home_of};
 use crate::inbox::Inbox;
+use crate::member::{Place, Whereabouts};
 use crate::traces::Traces;
 
 /// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
@@ -63,6 +65,8 @@ pub(crate) struct TaskHands {
     sweep_at: usize,
     /// Whether what attempts send names their spans.
     is_traced: bool,
+    /// Where the homes of limits are, and the way there.
+    link: Option<(Whereabouts, Arc<dyn Peers>)>,
 }
 
 /// A task under way.
@@ -83,7 +87,14 @@ impl TaskHands {
             tasks: BTreeMap::new(),
             sweep_at: SWEEP_MIN,
             is_traced: false,
+            link: None,
         }
+    }
+
+    /// The same, with the way to the homes of limits.
+    pub(crate) fn linked(mut self, whereabouts: Whereabouts, peers: Arc<dyn Peers>) -> Self {
+        self.link = Some((whereabouts, peers));
+        self
     }
 
     /// The same, whose attempts name their spans in what they send if anybody draws traces.
@@ -101,7 +112,32 @@ impl TaskHands {
     }
 }
 
+/// Says something to the home of a limit, wherever that is now. None where nobody could be asked.
+async fn stated((whereabouts, peers): (Whereabouts, Arc<dyn Peers>), statement: &Statement) -> Option<Allowed> {
+    let Place::There { advertise, .. } = whereabouts.place(home_of(&statement.limit.key)) else {
+        return None;
+    };
+    let token = whereabouts.view()?.token.clone();
+    match peers.state(&advertise, &token, statement).await {
+        Ok(allowed) => Some(allowed),
+        Err(error) => {
+            tracing::debug!(%error, key = statement.limit.key, "the home of a limit could not be asked");
+            None
+        }
+    }
+}
+
 impl Hands for TaskHands {
+    fn state(&mut self, statement: Statement) {
+        let Some(link) = self.link.clone() else { return };
+        let inbox = self.inbox.clone();
+        self.runtime.spawn(async move {
+            let allowed = stated(link, &statement).await;
+            let Statement { limit, number, .. } = statement;
+            inbox.put(Request::Internal(Internal::Heard(Heard { limit, number, allowed })));
+        });
+    }
+
     fn start(&mut self, job: Job) {
         self.forget_finished();
         let (cancel, cancelled) = watch::channel(false);

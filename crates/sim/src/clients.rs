@@ -53,6 +53,8 @@ pub(crate) enum Purpose {
     Finish(AttemptRef),
     /// An attempt's checkpoint.
     Checkpoint(AttemptRef, Value),
+    /// A node says what it has under a limit.
+    State(u64),
     /// Nobody waits.
     Nothing,
 }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{NodeId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::Reply;
+use sprag_engine::command::{Answer, Internal, Reply, Request};
+use sprag_engine::homes::Heard;
 use sprag_engine::lane::{Lane, Parts, Tenure, slot_of};
 use sprag_engine::member::{self, Member, Orders};
 use sprag_store::traits::shard_of;
@@ -20,7 +21,7 @@ use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::beside::Beside;
-use crate::clients::{Ask, Clients};
+use crate::clients::{Ask, Clients, Purpose};
 use crate::hands::SimulatedHands;
 use crate::node::{CutNodes, NodeClock};
 use crate::rest::{REST_MILLIS, TICKS_MAX, TIME_MAX_MILLIS};
@@ -107,7 +108,7 @@ impl Simulation {
         let mut member = Member::new(options, Box::new(nodes), Arc::clone(&clock));
         // It is told the database's time before it decides on anything.
         let Ok(first) = member.beat() else { return Ok(()) };
-        let Some(lane) = self.open_node(life, clock, Arc::clone(&is_cut)) else {
+        let Some(lane) = self.open_node((life, id), clock, Arc::clone(&is_cut)) else {
             self.disk.crash();
             return self.observe();
         };
@@ -128,7 +129,7 @@ impl Simulation {
         self.obey(self.crowd.nodes.len() - 1, &first)
     }
 
-    fn open_node(&self, life: u64, clock: Arc<dyn Clock>, is_cut: Arc<AtomicBool>) -> Option<Lane> {
+    fn open_node(&self, (life, id): (u64, NodeId), clock: Arc<dyn Clock>, is_cut: Arc<AtomicBool>) -> Option<Lane> {
         let hands = SimulatedHands {
             world: self.world.clone(),
             disk: self.disk.clone(),
@@ -145,7 +146,10 @@ impl Simulation {
             publish: Box::new(|_| {}),
             options: self.options.clone(),
             metrics: Arc::default(),
-            tenure: Tenure::Shared { shards: SHARDS },
+            tenure: Tenure::Shared {
+                shards: SHARDS,
+                node: Some(id),
+            },
         });
         opened.ok()
     }
@@ -212,12 +216,62 @@ impl Simulation {
         for (since, ask, mut receiver) in std::mem::take(&mut self.crowd.nodes[place].waiting) {
             self.asked_at = Timestamp::from_millis(since.as_millis() - BEHIND_MILLIS);
             match receiver.try_recv() {
-                Ok(reply) => self.take_reply(&ask, &reply)?,
+                Ok(reply) => match ask.purpose {
+                    Purpose::State(life) => self.tell(life, &ask, reply),
+                    _ => self.take_reply(&ask, &reply)?,
+                },
                 Err(TryRecvError::Empty) => self.crowd.nodes[place].waiting.push((since, ask, receiver)),
                 Err(TryRecvError::Closed) => self.unanswered(&ask),
             }
         }
         Ok(())
+    }
+
+    /// What nodes say to the homes of limits gets there, or is lost.
+    fn carry(&mut self) {
+        let said = std::mem::take(&mut self.world.lock().statements);
+        for (life, statement) in said {
+            let ask = Ask {
+                request: Request::State(statement),
+                purpose: Purpose::State(life),
+            };
+            if self.is_lost() {
+                continue;
+            }
+            if self.random.chance(1, 10) {
+                self.crowd.put_by_owner(ask.clone());
+            }
+            self.crowd.put_by_owner(ask);
+        }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        !self.world.lock().is_calm && self.random.chance(1, 10)
+    }
+
+    /// The home of a limit answers the node that asked.
+    fn tell(&mut self, life: u64, ask: &Ask, reply: Reply) {
+        let Request::State(said) = &ask.request else { return };
+        let allowed = match reply {
+            Ok(Answer::Allowed(allowed)) => Some(allowed),
+            _ => None,
+        };
+        self.trace
+            .line(format_args!("  allowed {}: {allowed:?}", said.limit.key));
+        let is_lost = self.is_lost();
+        if let Some(place) = self.crowd.place(life)
+            && !is_lost
+        {
+            let heard = Heard {
+                limit: said.limit.clone(),
+                number: said.number,
+                allowed,
+            };
+            self.crowd.nodes[place].inbox.push_back(Ask {
+                request: Request::Internal(Internal::Heard(heard)),
+                purpose: Purpose::Nothing,
+            });
+        }
     }
 
     fn die(&mut self, place: usize, why: &str) {
@@ -251,6 +305,7 @@ impl Simulation {
         };
         self.move_to(to);
         self.go_wrong()?;
+        self.carry();
         for Delivery { to, attempt, news } in self.world.lock().advance(self.clock.now()) {
             let ask = said(attempt, news);
             let place = to.map(|life| self.crowd.place(life));
@@ -440,6 +495,7 @@ impl Simulation {
             for ask in std::mem::take(&mut self.inbox) {
                 self.put(ask, true);
             }
+            self.carry();
             for Delivery { to, attempt, news } in self.world.lock().advance(self.clock.now()) {
                 let ask = said(attempt, news);
                 let place = to.and_then(|life| self.crowd.place(life));

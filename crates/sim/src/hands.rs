@@ -6,6 +6,7 @@ use sprag_core::ids::AttemptId;
 use sprag_engine::command::AttemptRef;
 use sprag_engine::convert::action_from;
 use sprag_engine::hands::{Grant, Hands, Job};
+use sprag_engine::homes::Statement;
 use sprag_store::traits::Reader;
 
 use crate::store::SharedDisk;
@@ -70,6 +71,17 @@ impl Hands for SimulatedHands {
             .map(|detail| Violation::new(Invariant::AttemptBeforeEffect, detail));
         world.found.extend(violations);
         world.grant(self.life, grant);
+    }
+
+    fn state(&mut self, statement: Statement) {
+        self.trace.line(format_args!(
+            "  state {} holds {} keeps {} wants {}",
+            statement.limit.key,
+            statement.holds.len(),
+            statement.spare,
+            statement.wants
+        ));
+        self.world.lock().statements.push((self.life, statement));
     }
 
     fn cancel(&mut self, attempt: AttemptRef) {

@@ -16,6 +16,7 @@ use sprag_core::ids::{ActionId, AttemptId};
 use sprag_core::time::Timestamp;
 use sprag_engine::command::AttemptRef;
 use sprag_engine::hands::{Job, Task};
+use sprag_engine::homes::Statement;
 
 use self::programs::OUTSIDE;
 use crate::mutant::Mutant;
@@ -117,6 +118,8 @@ pub(crate) struct World {
     pub ledger: Vec<Effect>,
     /// What was reported of each attempt.
     pub reports: BTreeMap<AttemptId, Vec<Outcome>>,
+    /// What nodes have said to the homes of limits, with the node that said it.
+    pub statements: Vec<(u64, Statement)>,
     /// The attempts that began.
     pub started: BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
@@ -149,6 +152,7 @@ impl SharedWorld {
             down: BTreeMap::new(),
             ledger: Vec::new(),
             reports: BTreeMap::new(),
+            statements: Vec::new(),
             started: BTreeSet::new(),
             promised: BTreeMap::new(),
             stopped: BTreeSet::new(),

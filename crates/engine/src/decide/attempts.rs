@@ -64,11 +64,17 @@ impl Lane {
             let error = ActionError::new(kind::TIMEOUT, "the deadline passed before an attempt could begin");
             return self.give_up(aggregate, action, error);
         }
+        let Some(fences) = self.home_fences(&action) else {
+            self.dispatcher.release(attempt);
+            self.dispatcher.join(&action);
+            return Ok(());
+        };
         let begun = Arc::make_mut(&mut action);
         if begun.begin(attempt, self.now).is_err() {
             self.dispatcher.release(attempt);
             return Ok(());
         }
+        self.batch.fences.extend(fences);
         self.note_begun(begun);
         let mut job = self.job(begun, &machine, attempt, Task::Run);
         self.lease_attempt(begun, &mut job);

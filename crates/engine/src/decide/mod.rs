@@ -12,6 +12,7 @@ mod edit;
 mod ends;
 mod executions;
 mod feed;
+mod homes;
 mod jobs;
 mod leases;
 mod messages;
@@ -61,6 +62,7 @@ impl Lane {
                 Ok(Ok(Answer::Queue(lines)))
             }
             Request::Lease(poll) => Ok(Ok(self.lease(poll))),
+            Request::State(said) => Ok(self.allow(said)),
             Request::Heartbeat(attempt, checkpoint) => Ok(self.heartbeat(*attempt, checkpoint.as_ref())),
             Request::Finish(attempt, outcome) => self.finish(*attempt, outcome),
             Request::LeasedConfig(attempt) => self.leased_config(*attempt),
@@ -77,6 +79,7 @@ impl Lane {
             Internal::Due(execution, action) => self.action_due(*execution, *action),
             Internal::Begin(execution, action) => self.begin(*execution, *action)?,
             Internal::Lost(execution, action) => self.lost(*execution, *action)?,
+            Internal::Heard(heard) => self.heard(heard),
             Internal::Overdue(attempt) => self.overdue(*attempt)?,
             Internal::LeaseOver(attempt) => self.lease_over(*attempt)?,
             Internal::Continue(execution) => self.go_on(*execution)?,

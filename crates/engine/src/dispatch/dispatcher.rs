@@ -70,7 +70,7 @@ pub(crate) struct Dispatcher {
     /// Suspects run alone, after everything else.
     pub(super) suspects: BTreeMap<ActionId, Suspect>,
     /// When something was last chosen.
-    chosen_at: Timestamp,
+    pub(super) chosen_at: Timestamp,
     /// Attempts of suspects: while there is one, nothing else begins.
     alone: BTreeSet<AttemptId>,
     /// Nothing more starts: the engine is going down.
@@ -431,12 +431,13 @@ impl Dispatcher {
     pub(crate) fn next_wake(&self) -> Option<Timestamp> {
         let times = self.parked.keys().filter_map(|lack| match lack {
             Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
-            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Switch(_) | Lack::Runner(_) => None,
+            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Home(_) | Lack::Switch(_) | Lack::Runner(_) => None,
         });
         // One whose time has come waits for what is under way to end, not for the clock.
         let suspects = self.suspects.values().map(|suspect| suspect.not_before);
         let suspects = suspects.filter(|&at| at > self.chosen_at);
-        times.chain(suspects).chain(self.polls.next_end()).min()
+        let stated = self.next_statement();
+        times.chain(suspects).chain(self.polls.next_end()).chain(stated).min()
     }
 
     /// What a queued action waits for.
@@ -448,7 +449,7 @@ impl Dispatcher {
             until,
         };
         match self.lack_of.get(&action.line()) {
-            Some(Lack::Key(key)) => waiting(WaitingFor::Permit, key.clone(), None),
+            Some(Lack::Key(key) | Lack::Home(key)) => waiting(WaitingFor::Permit, key.clone(), None),
             Some(Lack::Type(kind)) => waiting(WaitingFor::Permit, kind.clone(), None),
             Some(Lack::Rate(key, until)) => waiting(WaitingFor::Rate, key.clone(), Some(*until)),
             Some(Lack::Circuit(destination, until)) => waiting(WaitingFor::Circuit, destination.clone(), Some(*until)),
@@ -564,7 +565,7 @@ fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
         Lack::Total => waiting(WaitingFor::Permit, "this node", None),
         Lack::Switch(switch) => waiting(WaitingFor::KillSwitch, &switch.to_string(), None),
         Lack::Type(kind) => waiting(WaitingFor::Permit, kind, None),
-        Lack::Key(key) => waiting(WaitingFor::Permit, key, None),
+        Lack::Key(key) | Lack::Home(key) => waiting(WaitingFor::Permit, key, None),
         Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),
         Lack::Circuit(destination, until) => waiting(WaitingFor::Circuit, destination, Some(*until)),
         Lack::Runner(route) => waiting(WaitingFor::Runner, &route.runner, None),

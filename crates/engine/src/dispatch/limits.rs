@@ -12,7 +12,9 @@ impl Dispatcher {
     /// attempts under way go on.
     pub(crate) fn set_override(&mut self, key: &str, numbers: Option<Numbers>) {
         self.permits.set_override(key, numbers);
-        self.unpark_where(|lack| matches!(lack, Lack::Key(held) | Lack::Rate(held, _) if held == key));
+        self.unpark_where(
+            |lack| matches!(lack, Lack::Key(held) | Lack::Home(held) | Lack::Rate(held, _) if held == key),
+        );
     }
 
     /// A switch went on or off: lines that one held are looked at again.

@@ -6,12 +6,14 @@
 
 mod circuit;
 mod dispatcher;
+mod homes;
 mod limits;
 mod line;
 mod permits;
 mod polls;
 mod rate;
 mod shards;
+mod statements;
 
 pub use circuit::CircuitOptions;
 pub(crate) use dispatcher::Dispatcher;

@@ -8,8 +8,10 @@ use sprag_core::action::{LimitUse, Route};
 use sprag_core::ids::{AttemptId, SwitchId};
 use sprag_core::time::Timestamp;
 
+use super::homes::{AGAIN_MILLIS, Homes};
 use super::rate::Bucket;
 use crate::control::Numbers;
+use crate::homes::Statement;
 
 /// Attempts at once on this node, in all, unless configured.
 const TOTAL_DEFAULT: usize = 1_024;
@@ -48,6 +50,8 @@ pub(crate) enum Lack {
     Type(String),
     /// The key is at its concurrency.
     Key(String),
+    /// The home of the key is elsewhere, and has not allowed it yet.
+    Home(String),
     /// The key's rate is used up until then.
     Rate(String, Timestamp),
     /// The destination is failing; one may try then.
@@ -68,12 +72,25 @@ pub(super) struct Permits {
     buckets: BTreeMap<String, Bucket>,
     /// What operators say instead of definitions, by key.
     overrides: BTreeMap<String, Numbers>,
+    /// Keys across nodes.
+    pub(super) homes: Homes,
 }
 
 #[derive(Debug)]
 struct Held {
     kind: String,
-    keys: Vec<String>,
+    limits: Vec<LimitUse>,
+}
+
+/// What the home of a key allows a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    /// So many at once, those it has under way included.
+    pub(crate) most: u32,
+    /// Others wait too.
+    pub(crate) is_wanted: bool,
+    /// When to ask again for what was not allowed, in milliseconds.
+    pub(crate) again_millis: u64,
 }
 
 impl Permits {
@@ -89,6 +106,7 @@ impl Permits {
         self.held.clear();
         self.by_type.clear();
         self.by_key.clear();
+        self.homes.void(None);
     }
 
     /// How many attempts are under way.
@@ -163,7 +181,19 @@ impl Permits {
 
     fn lacks_key(&mut self, limit: &LimitUse, now: Timestamp) -> Option<Lack> {
         let Numbers { concurrency, rate } = self.numbers(limit);
-        let used = self.of_key(&limit.key);
+        if concurrency.is_none() && rate.is_none() {
+            return None;
+        }
+        if !self.homes.is_here(&limit.key) {
+            let held = self.under(limit).count();
+            let has_room = self.homes.has_room(limit, held, rate.is_some(), now);
+            return (!has_room).then(|| Lack::Home(limit.key.clone()));
+        }
+        if self.homes.is_blind() {
+            return Some(Lack::Key(limit.key.clone()));
+        }
+        let kept = usize::from(self.homes.is_theirs_next(&limit.key, now));
+        let used = self.of_key(&limit.key) + self.homes.elsewhere(&limit.key) + kept;
         let full = concurrency.is_some_and(|most| used >= usize::try_from(most).unwrap_or(usize::MAX));
         if full {
             return Some(Lack::Key(limit.key.clone()));
@@ -187,29 +217,101 @@ impl Permits {
                 let _ = bucket.take(rate, now);
             }
             self.by_key.entry(limit.key.clone()).or_default().insert(attempt);
+            self.homes.took(&limit.key);
+            if self.is_limited(limit) {
+                self.homes.note(limit);
+            }
         }
+        self.homes.claim(attempt, need.limits);
         self.by_type.entry(need.kind.to_owned()).or_default().insert(attempt);
-        let keys = need.limits.iter().map(|limit| limit.key.clone()).collect();
         self.held.insert(
             attempt,
             Held {
                 kind: need.kind.to_owned(),
-                keys,
+                limits: need.limits.to_vec(),
             },
         );
     }
 
+    /// Keys may have another home than before: what is under way under those elsewhere is to be said there.
+    pub(super) fn note_all(&mut self) {
+        let limits: Vec<LimitUse> = self.held.values().flat_map(|held| held.limits.clone()).collect();
+        for limit in limits {
+            if self.is_limited(&limit) {
+                self.homes.note(&limit);
+            }
+        }
+    }
+
+    /// The attempts under way that are under a limit.
+    pub(super) fn under<'a>(&'a self, limit: &'a LimitUse) -> impl Iterator<Item = AttemptId> + 'a {
+        let under_key = self.by_key.get(&limit.key).into_iter().flatten().copied();
+        under_key.filter(move |attempt| self.limits_of(*attempt).contains(limit))
+    }
+
+    /// The limits that an attempt under way is under.
+    pub(super) fn limits_of(&self, attempt: AttemptId) -> &[LimitUse] {
+        self.held.get(&attempt).map_or(&[], |held| held.limits.as_slice())
+    }
+
+    /// Whether a limit has any number that counts.
+    pub(super) fn is_limited(&self, limit: &LimitUse) -> bool {
+        self.numbers(limit) != Numbers::default()
+    }
+
+    /// Allows another node what it asks for under a key whose home is here, as far as there is room. `waits_here` says
+    /// whether something of this node waits too.
+    pub(super) fn allow(&mut self, said: &Statement, waits_here: bool, now: Timestamp, micros: u64) -> Allowance {
+        let key = &said.limit.key;
+        let earlier = self.homes.hear(said, now, micros);
+        let Numbers { concurrency, rate } = self.numbers(&said.limit);
+        let most = concurrency.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let used = self.of_key(key) + self.homes.elsewhere(key);
+        let over = u32::try_from(used.saturating_sub(most)).unwrap_or(u32::MAX);
+        let kept = earlier.unwrap_or(0) + usize::from(waits_here && !self.homes.is_ours_last(key));
+        let room = most.saturating_sub(used).saturating_sub(kept);
+        let mut more = u32::try_from(room).unwrap_or(u32::MAX).min(said.wants);
+        if earlier.is_none() || self.homes.is_blind() {
+            more = 0;
+        }
+        let mut again_millis = AGAIN_MILLIS;
+        if let Some(rate) = rate {
+            let bucket = self
+                .buckets
+                .entry(key.clone())
+                .or_insert_with(|| Bucket::new(rate, now));
+            let mut taken = 0;
+            while taken < more {
+                if let Err(until) = bucket.take(rate, now) {
+                    again_millis = until.since(now).max(AGAIN_MILLIS);
+                    break;
+                }
+                taken += 1;
+            }
+            more = taken;
+        }
+        let is_wanted = waits_here || self.homes.is_wanted(said, now);
+        let most = self.homes.allow(said, more, over);
+        Allowance {
+            most,
+            is_wanted,
+            again_millis,
+        }
+    }
+
     /// Gives back what the attempt held; says under what others may be parked.
     pub(super) fn release(&mut self, attempt: AttemptId) -> Vec<Lack> {
-        let Some(Held { kind, keys }) = self.held.remove(&attempt) else {
+        let Some(Held { kind, limits }) = self.held.remove(&attempt) else {
             return Vec::new();
         };
         remove(&mut self.by_type, &kind, attempt);
-        for key in &keys {
-            remove(&mut self.by_key, key, attempt);
-        }
+        self.homes.ended(&limits);
         let mut freed = vec![Lack::Total, Lack::Type(kind)];
-        freed.extend(keys.into_iter().map(Lack::Key));
+        for LimitUse { key, .. } in limits {
+            remove(&mut self.by_key, &key, attempt);
+            freed.push(Lack::Home(key.clone()));
+            freed.push(Lack::Key(key));
+        }
         freed
     }
 }

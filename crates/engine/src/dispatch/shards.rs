@@ -73,6 +73,8 @@ impl Dispatcher {
         let under_way: Vec<AttemptId> = attempts.filter(|attempt| is_meant(attempt.slot())).collect();
         for attempt in &under_way {
             self.polls.withdraw(*attempt);
+            let limits = self.permits.limits_of(*attempt).to_vec();
+            self.permits.homes.leave(*attempt, &limits);
             self.release(*attempt);
         }
         self.leases.drop_where(|attempt| is_meant(attempt.slot()));

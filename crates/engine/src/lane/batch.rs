@@ -8,14 +8,15 @@ use std::sync::Arc;
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
-use sprag_store::Mutation;
 use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
+use sprag_store::{Fence, Mutation};
 
 use crate::aggregate::Aggregate;
 use crate::command::{AttemptRef, Request, Sent};
 use crate::convert;
 use crate::hands::Job;
+use crate::homes::Statement;
 use crate::jobs;
 use crate::metrics::Note;
 use crate::timers::Due;
@@ -99,6 +100,10 @@ pub(crate) struct Batch {
     pub(crate) bulk: BTreeMap<JobId, jobs::Job>,
     /// To start once durable.
     pub(crate) jobs: Vec<Job>,
+    /// What must hold beside the fences of what is written: the homes of limits.
+    pub(crate) fences: Vec<Fence>,
+    /// To say to the homes of limits once durable.
+    pub(crate) statements: Vec<Statement>,
     /// To ask to stop once durable.
     pub(crate) cancels: Vec<AttemptRef>,
     /// To stop outright once durable.

@@ -141,7 +141,7 @@ impl Lane {
             return Ok(());
         }
         decided.began = self.clock.micros();
-        let fences = self.owned.fences(&mutations).into_owned();
+        let fences = self.owned.fences(&mutations, &decided.batch.fences).into_owned();
         if self.goes_beside(&decided, &mutations) {
             self.store.send(fences, mutations)?;
             self.under_way = Some(Box::new(decided));
@@ -268,6 +268,9 @@ impl Lane {
             }
         }
         self.answer_polls();
+        for statement in batch.statements {
+            self.hands.state(statement);
+        }
         for attempt in batch.cancels {
             self.hands.cancel(attempt);
         }

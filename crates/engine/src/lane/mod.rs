@@ -8,6 +8,7 @@ mod chores;
 mod closed;
 mod commit;
 mod held;
+mod homes;
 mod jobs;
 mod leases;
 mod life;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use sprag_core::ids::Slot;
+use sprag_core::ids::{NodeId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
 use sprag_store::traits::shard_of;
@@ -21,6 +21,9 @@ pub enum Tenure {
     Shared {
         /// How many.
         shards: u32,
+        /// Which of those who share it this one is, where limits per key are counted across them. Without it, each counts
+        /// for itself.
+        node: Option<NodeId>,
     },
 }
 
@@ -55,7 +58,7 @@ impl Owned {
     pub(crate) fn shards(&self) -> u32 {
         match self.tenure {
             Tenure::Whole => 1,
-            Tenure::Shared { shards } => shards,
+            Tenure::Shared { shards, .. } => shards,
         }
     }
 
@@ -139,9 +142,9 @@ impl Owned {
         u16::try_from(slot).ok().map(Slot)
     }
 
-    /// The fences that a commit of these must carry: those of the shards it touches. One that is not owned has the epoch
+    /// The fences that a commit of these must carry: those of the shards it touches, and `more`. One that is not owned has the epoch
     /// that nobody ever has, so that the store refuses it.
-    pub(super) fn fences(&self, mutations: &[Mutation]) -> Cow<'_, [Fence]> {
+    pub(super) fn fences(&self, mutations: &[Mutation], more: &[Fence]) -> Cow<'_, [Fence]> {
         if self.is_whole() {
             return Cow::Borrowed(&self.fences);
         }
@@ -151,7 +154,10 @@ impl Owned {
         touched.dedup();
         let never = |shard| Fence { shard, epoch: u64::MAX };
         let fence = |shard| self.fence(shard).unwrap_or_else(|| never(shard));
-        Cow::Owned(touched.into_iter().map(fence).collect())
+        let mut fences: Vec<Fence> = touched.into_iter().map(fence).chain(more.iter().copied()).collect();
+        fences.sort_unstable_by_key(|fence| (fence.shard, fence.epoch));
+        fences.dedup();
+        Cow::Owned(fences)
     }
 
     /// A shard is to be let go once nothing of it is under way, and then at the latest. Says whether it is owned.
@@ -193,7 +199,7 @@ mod tests {
     #[test]
     fn a_slot_near_any_other_is_owned_where_something_is() {
         for shards in [2, 3, 64, 4_096, 65_536] {
-            let mut owned = Owned::none(Tenure::Shared { shards });
+            let mut owned = Owned::none(Tenure::Shared { shards, node: None });
             assert_eq!(owned.near(Slot(7)), None);
             for shard in [0, shards / 2, shards - 1] {
                 let fence = Fence {

@@ -50,7 +50,7 @@ impl Lane {
     }
 
     /// The actions whose attempt is under way, as stored.
-    fn all_running(&mut self, shard: ShardId) -> Result<Vec<DueAction>, Error> {
+    pub(super) fn all_running(&mut self, shard: ShardId) -> Result<Vec<DueAction>, Error> {
         let mut running = Vec::new();
         loop {
             let after = running.last().map(|found: &DueAction| found.action);

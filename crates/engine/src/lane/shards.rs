@@ -17,6 +17,7 @@ use super::tick::{Fatal, Lane};
 use crate::command::{Code, Command, Internal, Refusal, Request};
 use crate::control::Rejoining;
 use crate::hands::{Job, Task};
+use crate::homes::home_of;
 use crate::member::Orders;
 use crate::options::SHORT_LIFE_MILLIS;
 
@@ -31,6 +32,8 @@ impl Lane {
             keep,
             grace_millis,
             in_touch_until,
+            owners,
+            looked,
         } = orders;
         // What was decided under the shards as they were is written, or refused by its fences, before any of them goes.
         self.come_to_rest()?;
@@ -39,16 +42,20 @@ impl Lane {
         self.hand_over(hand_over, *grace_millis);
         let followed = self.acquire(acquired).and_then(|()| self.keep(keep));
         let followed = followed.and_then(|()| self.look_at_control());
+        let followed = followed.and_then(|()| self.look_at_homes(owners, *looked));
         if let Err(error) = followed {
             let is_passing = matches!(
                 error,
                 Error::Failed { .. } | Error::Full | Error::ReadOnly | Error::Away { .. }
             );
             tracing::error!(%error, "shards that were given could not be read");
-            let given = acquired.iter().map(|claimed| claimed.fence.shard);
-            let given: Vec<ShardId> = given.chain(keep.iter().copied()).collect();
-            let given_up: Vec<Fence> = given.into_iter().filter_map(|shard| self.drop_shard(shard)).collect();
-            self.given_up.extend(given_up);
+            // All of them, those too that it did not come to: whoever gave them believes that they are served here.
+            for Claimed { fence, .. } in acquired {
+                self.drop_shard(fence.shard);
+                self.given_up.push(*fence);
+            }
+            let kept: Vec<Fence> = keep.iter().filter_map(|shard| self.drop_shard(*shard)).collect();
+            self.given_up.extend(kept);
             if !is_passing {
                 return Err(Fatal(error));
             }
@@ -61,12 +68,15 @@ impl Lane {
     fn acquire(&mut self, claimed: &[Claimed]) -> Result<(), Error> {
         for Claimed { fence, former } in claimed {
             // What was known under an older epoch is not known any more.
-            self.drop_shard(fence.shard);
+            self.owned.remove(fence.shard);
+            self.purge(fence.shard);
             let after_short_life = former
                 .as_ref()
                 .is_some_and(|former| former.lease_until.since(former.joined_at) < SHORT_LIFE_MILLIS);
             self.owned.add(*fence, after_short_life);
             self.timers.follow(fence.shard);
+            self.dispatcher.is_home(self.owned.all());
+            self.dispatcher.go_blind();
             tracing::debug!(shard = fence.shard.0, epoch = fence.epoch, "a shard is served here");
             self.gather_shard(fence.shard)?;
         }
@@ -170,9 +180,21 @@ impl Lane {
     /// Drops everything of a shard. What is under way of it is stopped: its outcome is for the next owner to find out.
     fn drop_shard(&mut self, shard: ShardId) -> Option<Fence> {
         let fence = self.owned.remove(shard)?;
+        self.purge(shard);
+        tracing::debug!(
+            shard = shard.0,
+            epoch = fence.epoch,
+            "a shard is not served here any more"
+        );
+        Some(fence)
+    }
+
+    /// Forgets everything of a shard, whether it was owned or only looked at.
+    fn purge(&mut self, shard: ShardId) {
         let shards = self.owned.shards();
         let is_there = |slot: Slot| shard_of(slot, shards) == shard;
         self.cache.drop_where(|id| is_there(id.slot()));
+        self.dispatcher.is_home(self.owned.all());
         self.timers.drop_shard(shard);
         self.dispatcher.rouse(shard);
         for attempt in self.dispatcher.drop_where(is_there) {
@@ -185,12 +207,6 @@ impl Lane {
         if shard == CONTROL {
             self.jobs = super::jobs::Jobs::new();
         }
-        tracing::debug!(
-            shard = shard.0,
-            epoch = fence.epoch,
-            "a shard is not served here any more"
-        );
-        Some(fence)
     }
 
     /// A commit found that a shard has another owner. Its commands are refused; the others are decided again on what is
@@ -204,6 +220,13 @@ impl Lane {
             slot.is_some_and(|slot| shard_of(slot, shards) == shard)
         };
         let was_owned = self.owned.has(shard);
+        if !was_owned && self.dispatcher.void(shard) {
+            // It is the home of a limit and has another owner: what the one before allowed does not count any more.
+            return match self.forget() {
+                Ok(()) => self.again(commands),
+                Err(error) => self.away(commands, error),
+            };
+        }
         self.lose(&[shard]);
         let (theirs, rest): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_there);
         refuse_all(theirs, shard);
@@ -302,6 +325,7 @@ pub fn slot_of(request: &Request, once: Option<Slot>) -> Option<Slot> {
         Request::Migrate(migrate) => migrate.execution.slot(),
         Request::RetryNow(id) | Request::CancelAction(id) | Request::Archive(id) | Request::Explain(id) => id.slot(),
         Request::RetryDead(retry) => retry.action.slot(),
+        Request::State(said) => home_of(&said.limit.key),
         Request::Heartbeat(attempt, _) | Request::Finish(attempt, _) | Request::LeasedConfig(attempt) => attempt.slot(),
         Request::Internal(internal) => return slot_of_own(internal),
     })
@@ -322,7 +346,7 @@ fn slot_of_own(internal: &Internal) -> Option<Slot> {
         | Internal::Chore(Chore::Rejoin(execution, _)) => execution.slot(),
         Internal::Chore(Chore::Cancel(action)) => action.slot(),
         Internal::Chore(Chore::Expire { executions, .. }) => executions.first()?.slot(),
-        Internal::Chore(Chore::Rejoined | Chore::Swept(_)) => return None,
+        Internal::Chore(Chore::Rejoined | Chore::Swept(_)) | Internal::Heard(_) => return None,
         Internal::Chore(Chore::Lapse(_)) | Internal::JobStep(_) | Internal::ForgetJob { .. } => Slot::default(),
     })
 }

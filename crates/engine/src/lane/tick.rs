@@ -177,11 +177,18 @@ impl Lane {
             life_written_at: now,
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
         };
+        if let Tenure::Shared {
+            shards,
+            node: Some(node),
+        } = tenure
+        {
+            lane.dispatcher.share(node, shards);
+        }
         let life = vec![Mutation::PutLife(Life {
             started_at: now,
             seen_at: now,
         })];
-        let fences = lane.owned.fences(&life).into_owned();
+        let fences = lane.owned.fences(&life, &[]).into_owned();
         lane.store.commit(fences, life)?;
         if lane.owned.owns_control() {
             lane.arm_alerts()?;
@@ -238,10 +245,11 @@ impl Lane {
         if let Err(error) = self.gather_batch(&mut commands) {
             return self.away(commands, error);
         }
-        let commands = self.turn_away(commands);
         if !may_overlap(&commands) {
             self.come_to_rest()?;
         }
+        // Last: a shard may have been lost with what was under way.
+        let commands = self.turn_away(commands);
         if self.is_away {
             return self.still_away(commands);
         }
@@ -352,6 +360,10 @@ impl Lane {
                     .next
                     .push(Request::Internal(Internal::Begin(chosen.execution, chosen.action)));
             }
+        }
+        if is_in_touch {
+            let statements = self.dispatcher.statements(self.now);
+            self.batch.statements.extend(statements);
         }
         Ok(())
     }

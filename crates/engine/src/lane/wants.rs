@@ -36,6 +36,7 @@ pub(super) fn want(request: &Request, wanted: &mut Wanted) {
         | Request::Heartbeat(..)
         | Request::Finish(..)
         | Request::LeasedConfig(_)
+        | Request::State(_)
         | Request::Queue
         | Request::RetryAll(_)
         | Request::PauseJob(_)
@@ -58,7 +59,7 @@ fn want_internal(internal: &Internal, wanted: &mut Wanted) {
         | Internal::Lost(execution, _)
         | Internal::Continue(execution) => wanted.executions.push(*execution),
         Internal::JobStep(step) => wanted.actions.extend(&step.letters),
-        Internal::ForgetJob { .. } => {}
+        Internal::ForgetJob { .. } | Internal::Heard(_) => {}
         Internal::Chore(chore) => chores::want(chore, wanted),
     }
 }

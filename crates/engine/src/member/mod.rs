@@ -10,7 +10,7 @@
 mod service;
 mod whereabouts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::clock::Clock;
@@ -97,6 +97,10 @@ pub struct Orders {
     pub grace_millis: u64,
     /// Until when the lease surely runs, in microseconds of this node's clock.
     pub in_touch_until: u64,
+    /// Whoever owns any shard.
+    pub owners: BTreeSet<NodeId>,
+    /// When that was asked, in microseconds of this node's clock.
+    pub looked: u64,
 }
 
 /// One shard of this node.
@@ -161,6 +165,8 @@ impl Member {
             lost: self.lost(&view),
             grace_millis: self.options.grace_millis,
             in_touch_until: began.saturating_add(self.options.patience_millis.saturating_mul(1_000)),
+            owners: view.shards.iter().filter_map(|shard| shard.owner).collect(),
+            looked: began,
             ..Orders::default()
         };
         let live: Vec<NodeId> = view.staying().map(|node| node.id).collect();

@@ -16,6 +16,7 @@ use sprag_engine::command::{
 };
 use sprag_engine::convert::{Entry, action_from, entry_from};
 use sprag_engine::hands::{Grant, Hands, Job, Task};
+use sprag_engine::homes::Statement;
 use sprag_engine::lane::{Lane, Parts, Tenure};
 use sprag_engine::metrics::Metrics;
 use sprag_engine::view::{ActionView, ExecutionView};
@@ -35,6 +36,7 @@ pub(crate) struct Script {
     pub(crate) cancelled: Vec<AttemptRef>,
     pub(crate) abandoned: Vec<AttemptId>,
     pub(crate) can_settle: bool,
+    pub(crate) statements: Vec<Statement>,
 }
 
 pub(crate) struct ScriptedHands(pub(crate) Arc<Mutex<Script>>);
@@ -46,6 +48,10 @@ impl Hands for ScriptedHands {
 
     fn grant(&mut self, grant: Grant) {
         self.0.lock().unwrap().grants.push(grant);
+    }
+
+    fn state(&mut self, statement: Statement) {
+        self.0.lock().unwrap().statements.push(statement);
     }
 
     fn cancel(&mut self, attempt: AttemptRef) {

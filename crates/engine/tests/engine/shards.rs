@@ -49,24 +49,31 @@ states:
 ";
 
 /// One node.
-struct Node {
-    lane: Lane,
-    member: Member,
-    script: Arc<Mutex<Script>>,
+pub(crate) struct Node {
+    pub(crate) lane: Lane,
+    pub(crate) member: Member,
+    pub(crate) script: Arc<Mutex<Script>>,
 }
 
 /// Several on one store.
-struct Crowd {
-    store: Memory,
-    clock: Arc<Manual>,
-    nodes: Vec<Node>,
+pub(crate) struct Crowd {
+    pub(crate) store: Memory,
+    pub(crate) clock: Arc<Manual>,
+    pub(crate) nodes: Vec<Node>,
     drawn: u64,
+    options: Options,
 }
 
 impl Crowd {
     /// So many nodes that have found each other, with the machines of these tests.
-    fn of(nodes: usize) -> Self {
+    pub(crate) fn of(nodes: usize) -> Self {
+        Self::with(nodes, Options::default(), &[ORDER, SLEEPER])
+    }
+
+    /// The same with other machines and bounds.
+    pub(crate) fn with(nodes: usize, options: Options, machines: &[&str]) -> Self {
         let mut crowd = Self {
+            options,
             store: Memory::with_shards(SHARDS),
             clock: Arc::new(Manual::new(Timestamp::from_millis(START))),
             nodes: Vec::new(),
@@ -76,7 +83,7 @@ impl Crowd {
             crowd.join();
         }
         crowd.meet();
-        for text in [ORDER, SLEEPER] {
+        for text in machines {
             let control = crowd.owner(Slot(0));
             let applied = crowd.ask(control, Request::Apply(Arc::new(machine(text)).into()));
             assert!(matches!(applied, Ok(Answer::Applied(_))), "{applied:?}");
@@ -84,10 +91,11 @@ impl Crowd {
         crowd
     }
 
-    fn join(&mut self) -> usize {
+    pub(crate) fn join(&mut self) -> usize {
         self.drawn += 1;
         let number = self.drawn;
         let script: Arc<Mutex<Script>> = Arc::default();
+        let id = NodeId::compose(self.clock.now(), Slot(0), number);
         let clock = || Arc::clone(&self.clock) as Arc<dyn Clock>;
         let mut entropy = scatter(number);
         let lane = Lane::open(Parts {
@@ -100,12 +108,14 @@ impl Crowd {
                 entropy
             }),
             publish: Box::new(|_| ()),
-            options: Options::default(),
+            options: self.options.clone(),
             metrics: Arc::default(),
-            tenure: Tenure::Shared { shards: SHARDS },
+            tenure: Tenure::Shared {
+                shards: SHARDS,
+                node: Some(id),
+            },
         })
         .unwrap();
-        let id = NodeId::compose(self.clock.now(), Slot(0), number);
         let options = member::Options::new(id, format!("http://node-{number}"), "test", "secret");
         let member = Member::new(options, Box::new(self.store.nodes(clock())), clock());
         self.nodes.push(Node { lane, member, script });
@@ -113,7 +123,7 @@ impl Crowd {
     }
 
     /// One node gives a heartbeat, and its lane does what follows.
-    fn beat(&mut self, node: usize) {
+    pub(crate) fn beat(&mut self, node: usize) {
         let Node { lane, member, .. } = &mut self.nodes[node];
         let orders = member.beat().unwrap();
         lane.obey(&orders).unwrap();
@@ -122,7 +132,7 @@ impl Crowd {
     }
 
     /// Heartbeats until everybody has what is due to them.
-    fn meet(&mut self) {
+    pub(crate) fn meet(&mut self) {
         for _ in 0..3 {
             for node in 0..self.nodes.len() {
                 self.beat(node);
@@ -131,11 +141,11 @@ impl Crowd {
         }
     }
 
-    fn counts(&self) -> Vec<usize> {
+    pub(crate) fn counts(&self) -> Vec<usize> {
         self.nodes.iter().map(|node| node.lane.fences().count()).collect()
     }
 
-    fn run(&mut self, node: usize) {
+    pub(crate) fn run(&mut self, node: usize) {
         let Node { lane, member, .. } = &mut self.nodes[node];
         for _ in 0..1_000 {
             let gone = lane.let_go().unwrap();
@@ -148,14 +158,14 @@ impl Crowd {
         panic!("the lane does not come to rest");
     }
 
-    fn run_all(&mut self) {
+    pub(crate) fn run_all(&mut self) {
         for node in 0..self.nodes.len() {
             self.run(node);
         }
     }
 
     /// Time passes, with heartbeats of these nodes every second.
-    fn pass(&mut self, millis: u64, alive: &[usize]) {
+    pub(crate) fn pass(&mut self, millis: u64, alive: &[usize]) {
         let end = self.clock.now().plus(millis);
         while self.clock.now() < end {
             self.clock.advance_to(self.clock.now().plus(1_000).min(end));
@@ -166,7 +176,7 @@ impl Crowd {
         }
     }
 
-    fn ask(&mut self, node: usize, request: Request) -> Reply {
+    pub(crate) fn ask(&mut self, node: usize, request: Request) -> Reply {
         let (reply, mut answer) = oneshot::channel();
         self.nodes[node]
             .lane
@@ -176,14 +186,14 @@ impl Crowd {
         answer.try_recv().expect("an answer")
     }
 
-    fn start(&mut self, node: usize, start: Start) -> Result<ExecutionView, Refusal> {
+    pub(crate) fn start(&mut self, node: usize, start: Start) -> Result<ExecutionView, Refusal> {
         match self.ask(node, Request::Start(start))? {
             Answer::Execution(view) => Ok(*view),
             other => panic!("{other:?}"),
         }
     }
 
-    fn start_of(&mut self, node: usize, name: &str) -> ExecutionId {
+    pub(crate) fn start_of(&mut self, node: usize, name: &str) -> ExecutionId {
         let start = Start {
             machine: name.to_owned(),
             ..Start::default()
@@ -191,7 +201,7 @@ impl Crowd {
         self.start(node, start).unwrap().id
     }
 
-    fn owner(&self, slot: Slot) -> usize {
+    pub(crate) fn owner(&self, slot: Slot) -> usize {
         let shard = shard_of(slot, SHARDS);
         let mut nodes = self.nodes.iter();
         nodes
@@ -199,18 +209,18 @@ impl Crowd {
             .expect("somebody owns it")
     }
 
-    fn jobs(&self, node: usize) -> Vec<Job> {
+    pub(crate) fn jobs(&self, node: usize) -> Vec<Job> {
         self.nodes[node].script.lock().unwrap().jobs.clone()
     }
 
-    fn job_of(&self, node: usize, id: ExecutionId) -> Option<Job> {
+    pub(crate) fn job_of(&self, node: usize, id: ExecutionId) -> Option<Job> {
         self.jobs(node)
             .into_iter()
             .rev()
             .find(|job| job.attempt.execution == id)
     }
 
-    fn done(&mut self, node: usize, id: ExecutionId) {
+    pub(crate) fn done(&mut self, node: usize, id: ExecutionId) {
         let attempt = self.job_of(node, id).expect("a job").attempt;
         let outcome = Outcome::done(json!({}));
         let request = Request::Internal(Internal::Outcome { attempt, outcome });
@@ -218,7 +228,7 @@ impl Crowd {
         self.run(node);
     }
 
-    fn pay(&mut self, node: usize, id: ExecutionId) -> Result<(), Refusal> {
+    pub(crate) fn pay(&mut self, node: usize, id: ExecutionId) -> Result<(), Refusal> {
         let message = SendMessage {
             to: Target::Id(id),
             kind: "paid".to_owned(),
@@ -228,11 +238,20 @@ impl Crowd {
         self.ask(node, Request::Send(message)).map(|_| ())
     }
 
-    fn status(&self, id: ExecutionId) -> ExecutionStatus {
+    pub(crate) fn status(&self, id: ExecutionId) -> ExecutionStatus {
         self.store.execution(id).unwrap().expect("a stored execution").status
     }
 
-    fn action_of(&self, id: ExecutionId) -> sprag_core::action::Action {
+    pub(crate) fn action_count(&self, id: ExecutionId) -> usize {
+        let query = ActionQuery {
+            execution: Some(id),
+            limit: 100,
+            ..ActionQuery::default()
+        };
+        self.store.actions(&query).unwrap().len()
+    }
+
+    pub(crate) fn action_of(&self, id: ExecutionId) -> sprag_core::action::Action {
         let query = ActionQuery {
             execution: Some(id),
             limit: 10,

@@ -70,8 +70,12 @@ impl Model {
     }
 
     pub(super) fn check_limits(&mut self, commit: &Commit<'_>) -> Checked {
-        if commit.begun.is_empty() || self.is_shared() {
+        if commit.begun.is_empty() {
             return Ok(());
+        }
+        if self.is_shared() {
+            // Caps and lines are each node's own; a key is everybody's.
+            return self.check_keys();
         }
         let total = self.running().count();
         ensure(total <= self.caps.total, Invariant::Limits, || {

@@ -122,7 +122,7 @@ impl Model {
     }
 
     /// Whether several nodes share the store.
-    fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.shards > 1
     }
 
