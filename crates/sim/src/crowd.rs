@@ -542,10 +542,19 @@ impl Crowd {
         self.nodes.iter().position(|node| node.life == life)
     }
 
-    /// How many shards anybody serves.
+    /// How many shards somebody serves; none while two believe to serve the same one.
     fn owned(&self) -> u32 {
-        let held = self.nodes.iter().map(|node| node.lane.fences().count());
-        u32::try_from(held.sum::<usize>()).unwrap_or(u32::MAX)
+        let fences = self.nodes.iter().flat_map(|node| node.lane.fences());
+        let mut held: Vec<ShardId> = fences.map(|fence| fence.shard).collect();
+        let count = held.len();
+        held.sort_unstable();
+        held.dedup();
+        let is_clear = held.len() == count;
+        if is_clear {
+            u32::try_from(count).unwrap_or(u32::MAX)
+        } else {
+            0
+        }
     }
 
     /// A request goes to whoever believes to own what it is about; to the first of several, of whom only one is right.
