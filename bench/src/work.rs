@@ -164,9 +164,8 @@ impl Work {
             Self::W5 => &[Sprag, Restate],
             Self::W6 => &[Sprag, Xstate],
             Self::Webhook => &[Sprag, Restate, RestateTuned],
-            Self::PgW1 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
+            Self::PgW1 | Self::PgW3 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
             Self::PgW2 => &[Sprag, Dbos],
-            Self::PgW3 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
             Self::Processes => &[Sprag, Supervisord],
             Self::Empty
             | Self::Closed
@@ -185,15 +184,16 @@ impl Work {
     pub(crate) fn count(self, name: Name, scale: Scale) -> u64 {
         use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
         let ordinary = match (self, name) {
-            (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | Probe) => 40_000,
+            (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | Probe)
+            | (Self::PgW1, Probe) => 40_000,
             (Self::W1, Bullmq) | (Self::W4, _) | (Self::Webhook, Sprag) => 10_000,
             (Self::W2, Sprag) => 8_000,
-            (Self::W2, Bullmq) | (Self::W1, Graphile) => 4_000,
+            (Self::W2, Bullmq) | (Self::W1 | Self::PgW1, Graphile) | (Self::PgW1, PgBoss) | (Self::PgW2, Sprag) => {
+                4_000
+            }
             (Self::W1 | Self::Webhook, Restate | RestateTuned) | (Self::W3, Sprag | Probe) => 2_000,
             (Self::W1 | Self::W2 | Self::PgW1 | Self::PgW2 | Self::PgW3, Dbos) => 500,
-            (Self::PgW1, Probe) => 40_000,
             (Self::PgW1 | Self::PgEmpty | Self::PgQueued, Sprag) => 20_000,
-            (Self::PgW1, Graphile | PgBoss) | (Self::PgW2, Sprag) => 4_000,
             (Self::PgW3, PgBoss) => 20,
             (Self::W6, Sprag) => 2_000_000,
             (Self::W6, Xstate) => 500_000,

@@ -69,10 +69,10 @@ impl Contender for Sprag {
             Work::Webhook => self.webhooks(task),
             Work::Closed | Work::Queued => self.grown(task),
             Work::PgW1 | Work::PgEmpty => {
-                self.on_database(task.count, |url| self.rate(Some(url), &one("one", &noop()), task.count))
+                Self::on_database(task.count, |url| self.rate(Some(url), &one("one", &noop()), task.count))
             }
-            Work::PgW2 => self.on_database(task.count, |url| self.steps(Some(url), task.count)),
-            Work::PgW3 => self.on_database(task.count, |url| self.one_at_a_time(Some(url), task.count)),
+            Work::PgW2 => Self::on_database(task.count, |url| self.steps(Some(url), task.count)),
+            Work::PgW3 => Self::on_database(task.count, |url| self.one_at_a_time(Some(url), task.count)),
             Work::PgQueued => self.deep(task),
             Work::Ticks10 | Work::Ticks1000 | Work::Ticks10000 | Work::Ticks100000 => ticks::figures(task.count),
             Work::Crowd => crowd::figures(task.count),
@@ -243,7 +243,7 @@ impl Sprag {
     }
 
     /// Does a work in a fresh database, and adds what the database did for it.
-    fn on_database(&self, count: u64, work: impl FnOnce(&str) -> anyhow::Result<Figures>) -> anyhow::Result<Figures> {
+    fn on_database(count: u64, work: impl FnOnce(&str) -> anyhow::Result<Figures>) -> anyhow::Result<Figures> {
         let database = Database::new()?;
         let done = Done::now()?;
         let mut figures = work(&database.url)?;

@@ -26,8 +26,12 @@ pub(crate) struct Arguments {
     /// The file: sqlite:PATH
     #[arg(value_name = "FROM")]
     from: String,
-    /// The database: postgres://USER@HOST/DATABASE [default: SPRAG_STORE, where a password is not seen by others]
-    #[arg(value_name = "TO", env = "SPRAG_STORE", hide_env = true)]
+    #[arg(
+        value_name = "TO",
+        env = "SPRAG_STORE",
+        hide_env = true,
+        help = "The database: postgres://USER@HOST/DATABASE [default: SPRAG_STORE, where a password is not seen by others]"
+    )]
     to: String,
 }
 

@@ -231,22 +231,20 @@ impl Homes {
         let key = &said.limit.key;
         let all = self.theirs.entry(key.clone()).or_default();
         let is_it = |known: &Theirs| known.node == said.node && known.limit == said.limit;
-        let known = match all.iter().position(is_it) {
-            Some(place) => all.get_mut(place),
-            None => {
-                all.push(Theirs {
-                    node: said.node,
-                    limit: said.limit.clone(),
-                    number: 0,
-                    holds: BTreeSet::new(),
-                    spare: 0,
-                    waits: None,
-                    heard_at: now,
-                    heard: micros,
-                });
-                all.last_mut()
-            }
-        }?;
+        let place = all.iter().position(is_it).unwrap_or_else(|| {
+            all.push(Theirs {
+                node: said.node,
+                limit: said.limit.clone(),
+                number: 0,
+                holds: BTreeSet::new(),
+                spare: 0,
+                waits: None,
+                heard_at: now,
+                heard: micros,
+            });
+            all.len() - 1
+        });
+        let known = all.get_mut(place)?;
         if known.number >= said.number {
             return None;
         }

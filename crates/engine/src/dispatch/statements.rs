@@ -68,7 +68,7 @@ impl Dispatcher {
             let lines = parked.filter_map(|name| self.lines.get(name));
             let waiting: usize = lines
                 .filter(|line| line.limits.contains(limit))
-                .map(|line| line.len())
+                .map(super::line::Line::len)
                 .sum();
             let waiting = waiting.max(usize::from(homes.is_missed(limit, now)));
             let wants = u32::try_from(waiting).unwrap_or(u32::MAX);
