@@ -217,7 +217,7 @@ impl Simulation {
             self.asked_at = Timestamp::from_millis(since.as_millis() - BEHIND_MILLIS);
             match receiver.try_recv() {
                 Ok(reply) => match ask.purpose {
-                    Purpose::State(life) => self.tell(life, &ask, reply),
+                    Purpose::State(life) => self.tell(life, &ask, &reply),
                     _ => self.take_reply(&ask, &reply)?,
                 },
                 Err(TryRecvError::Empty) => self.crowd.nodes[place].waiting.push((since, ask, receiver)),
@@ -250,10 +250,10 @@ impl Simulation {
     }
 
     /// The home of a limit answers the node that asked.
-    fn tell(&mut self, life: u64, ask: &Ask, reply: Reply) {
+    fn tell(&mut self, life: u64, ask: &Ask, reply: &Reply) {
         let Request::State(said) = &ask.request else { return };
         let allowed = match reply {
-            Ok(Answer::Allowed(allowed)) => Some(allowed),
+            Ok(Answer::Allowed(allowed)) => Some(*allowed),
             _ => None,
         };
         self.trace
@@ -326,6 +326,7 @@ impl Simulation {
     }
 
     /// Nodes stand still, are cut off, come, go down and die.
+    #[expect(clippy::same_functions_in_if_condition, reason = "every call draws anew")]
     fn go_wrong(&mut self) -> Checked {
         let now = self.now();
         let count = u64::try_from(self.crowd.nodes.len()).unwrap_or(0);

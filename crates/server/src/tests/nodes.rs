@@ -16,7 +16,7 @@ use super::world::{ORDER, Plan, World, engine};
 use crate::Options;
 
 /// Before nodes that do not find each other count as lost.
-const GUARD: Duration = Duration::from_secs(60);
+const GUARD: Duration = Duration::from_mins(1);
 
 /// A store that several nodes share.
 struct Shared {
