@@ -156,9 +156,8 @@ impl Builder {
             member,
             peers,
         } = self;
-        let joined = member
-            .map(|(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock)))
-            .transpose()?;
+        let joined = member.map(|(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock)));
+        let joined = joined.transpose()?;
         let (sender, receiver) = mpsc::channel();
         let committer: Box<dyn Committer> = Box::new(Beside::start(sender.clone())?);
         let inbox = Inbox::new(sender, Arc::clone(&clock));

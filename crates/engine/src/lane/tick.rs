@@ -184,17 +184,23 @@ impl Lane {
         {
             lane.dispatcher.share(node, shards);
         }
-        let life = vec![Mutation::PutLife(Life {
-            started_at: now,
-            seen_at: now,
-        })];
-        let fences = lane.owned.fences(&life, &[]).into_owned();
-        lane.store.commit(fences, life)?;
-        if lane.owned.owns_control() {
-            lane.arm_alerts()?;
-        }
-        lane.gather()?;
+        lane.begin_life()?;
         Ok(lane)
+    }
+
+    /// Says that a life began, and takes up what the one before it left.
+    fn begin_life(&mut self) -> Result<(), Fatal> {
+        let life = vec![Mutation::PutLife(Life {
+            started_at: self.now,
+            seen_at: self.now,
+        })];
+        let fences = self.owned.fences(&life, &[]).into_owned();
+        self.store.commit(fences, life)?;
+        if self.owned.owns_control() {
+            self.arm_alerts()?;
+        }
+        self.gather()?;
+        Ok(())
     }
 
     /// When the lane wants to be woken, if nobody asks for anything.
