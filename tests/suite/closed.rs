@@ -79,11 +79,11 @@ fn asked() -> u64 {
     asked.map_or(CLOSED, |text| text.parse().unwrap())
 }
 
-/// As many as are asked for, or as the disk has room for.
+/// As many as are asked for, or as the disk has room for. The few of every run take a few megabytes, which there must be.
 fn room_for(count: u64, folder: &Path) -> u64 {
     let disk = rustix::fs::statvfs(folder).unwrap();
     let free = disk.f_bavail * disk.f_frsize;
-    let room = free.saturating_sub(FREE_BYTES_MIN) / BYTES_EACH;
+    let room = (free.saturating_sub(FREE_BYTES_MIN) / BYTES_EACH).max(CLOSED);
     if room < count {
         println!(
             "closed: {} GiB are free: {room} executions instead of {count}",
