@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -44,6 +44,13 @@ static PLACES: Mutex<BTreeMap<PathBuf, SocketAddr>> = Mutex::new(BTreeMap::new()
 /// Anywhere on loopback.
 const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
+/// An address at which nobody listens.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind(ANYWHERE);
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.unwrap_or_else(|error| panic!("no address is free: {error}"))
+}
+
 /// A running server.
 pub struct Product {
     child: Child,
@@ -64,12 +71,14 @@ impl Product {
     pub fn try_start(store: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
         let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
         let url = store::url(store);
-        let listen = places.get(store).copied().unwrap_or(ANYWHERE);
-        let product = Self::start_node(&url, listen, environment)?;
-        if url.starts_with("postgres") {
-            places.insert(store.to_owned(), product.address());
-        }
-        Ok(product)
+        // Chosen before it starts: one that dies before it says where it listens has its place too.
+        let listen = if url.starts_with("postgres") {
+            *places.entry(store.to_owned()).or_insert_with(free_address)
+        } else {
+            ANYWHERE
+        };
+        drop(places);
+        Self::start_node(&url, listen, environment)
     }
 
     /// Starts `sprag up` on the store that a URL names.

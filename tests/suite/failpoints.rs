@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_tests::{Ledger, Product, wait};
+use sprag_tests::{Ledger, Product, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 /// More calls than the scenario makes: the enumeration ends where the failpoint is not reached any more.
@@ -35,6 +35,9 @@ const CALLS: [(&str, usize); 4] = [("acquire", 1), ("commit", 5), ("load", 2), (
 #[test]
 fn a_crash_before_or_after_any_call_to_the_store_loses_nothing() {
     for (call, least) in CALLS {
+        if call == "acquire" && !store::is_file("a node claims its shards, it does not acquire them") {
+            continue;
+        }
         for side in ["before", "after"] {
             let mut reached = 0;
             for number in 1..=CALLS_MAX {
