@@ -150,6 +150,10 @@ fn a_file_that_changed_is_followed_and_what_did_not_change_is_left_alone() {
         reloaded,
         json!({"added": ["new"], "changed": ["other"], "removed": ["gone"], "unchanged": 1})
     );
+    wait::until("the new one to be taken up", GUARD, || {
+        let list = supervised.list();
+        list.iter().any(|worker| worker["path"] == "new").then_some(())
+    });
     pid(&supervised, "new");
     wait::until("the one that changed to be another process", GUARD, || {
         let now = supervised.service("other");
