@@ -10,7 +10,9 @@ use crate::traits::{Error, Mutation};
 /// Refuses a mutation that some backend could not store.
 pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
     match mutation {
-        Mutation::InsertMachineVersion(MachineVersion { machine, .. }) => text("machine", machine),
+        Mutation::InsertMachineVersion(MachineVersion { machine, .. }) | Mutation::ExpectNewest { machine, .. } => {
+            text("machine", machine)
+        }
         Mutation::InsertExecution(execution) | Mutation::UpdateExecution { execution, .. } => {
             check_execution(execution)
         }

@@ -11,7 +11,7 @@ pub const CONTROL: ShardId = ShardId(0);
 
 impl Mutation {
     /// The shard that this writes to, when there are `shards` of them. A sign of life is in none: it is its process's
-    /// own.
+    /// own. Nor is what writes nothing.
     pub fn home(&self, shards: u32) -> Option<ShardId> {
         self.slot().map(|slot| shard_of(slot, shards))
     }
@@ -36,7 +36,7 @@ impl Mutation {
             | Self::InsertJobItem(_)
             | Self::DeleteJobItems { .. }
             | Self::DeleteJob(_) => Slot::default(),
-            Self::PutLife(_) => return None,
+            Self::PutLife(_) | Self::ExpectNewest { .. } => return None,
         })
     }
 }

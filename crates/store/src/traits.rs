@@ -30,6 +30,13 @@ pub struct Fence {
 pub enum Mutation {
     /// A new version of a machine.
     InsertMachineVersion(MachineVersion),
+    /// Writes nothing: the commit stands only if no version of the machine is newer than this one, which was decided on.
+    ExpectNewest {
+        /// Its name.
+        machine: String,
+        /// The newest that was known.
+        version: u32,
+    },
     /// A new execution.
     InsertExecution(Execution),
     /// An execution that changed; its variables may not have.
@@ -163,6 +170,12 @@ pub enum Error {
     FenceBroken {
         /// Which shard.
         shard: ShardId,
+    },
+    /// The machine has a version that whoever decided did not know of. Nothing of the commit was written.
+    #[error("machine `{machine}` has a newer version now")]
+    Outdated {
+        /// Its name.
+        machine: String,
     },
     /// A constraint refused a record: a bug in the engine. Nothing of the commit was written.
     #[error("the store refused a record: {detail}")]

@@ -42,17 +42,19 @@ impl Lane {
         })))
     }
 
-    /// The newest version of a machine, as of this batch.
-    pub(super) fn newest(&self, machine: &str) -> Option<u32> {
-        let stored = || {
-            self.loaded
-                .newest
-                .iter()
-                .find(|(name, _)| name == machine)
-                .map(|(_, version)| *version)
-        };
-        let known = || self.machines.newest(machine);
-        self.batch.newest.get(machine).copied().or_else(stored).or_else(known)
+    /// The newest version of a machine, as of this batch. Where others write to the store, the batch counts only if it still is
+    /// when the batch is written.
+    pub(super) fn newest(&mut self, machine: &str) -> Option<u32> {
+        let read = self.loaded.newest.iter().find(|(name, _)| name == machine);
+        let at_hand = self.batch.newest.get(machine).or(read.map(|(_, version)| version));
+        if let Some(version) = at_hand {
+            return Some(*version);
+        }
+        let known = self.machines.newest(machine)?;
+        if self.is_shared && !self.batch.expected.contains_key(machine) {
+            self.batch.expected.insert(machine.to_owned(), known);
+        }
+        Some(known)
     }
 
     fn version_with_digest(&mut self, machine: &Machine, newest: u32) -> Result<Option<u32>, Error> {

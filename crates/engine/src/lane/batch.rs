@@ -120,6 +120,8 @@ pub(crate) struct Batch {
     pub(crate) answered: BTreeMap<Scope, ([u8; 32], usize)>,
     /// The newest version of machines, as of this batch.
     pub(crate) newest: BTreeMap<String, u32>,
+    /// The newest versions, by memory, that this batch was decided on, where others may have stored a newer one.
+    pub(crate) expected: BTreeMap<String, u32>,
     /// What is to be counted once it is durable.
     pub(crate) notes: Vec<Note>,
     /// What is to be told to whoever draws traces, once it is durable.
@@ -190,6 +192,8 @@ impl Batch {
     /// Everything as mutations: executions and actions as they stand at the end of the batch.
     pub(crate) fn mutations<'a>(&mut self, aggregate: impl Fn(ExecutionId) -> Option<&'a Aggregate>) -> Vec<Mutation> {
         let mut mutations = Vec::with_capacity(self.log.len() + self.executions.len() + self.actions.len());
+        let expected = std::mem::take(&mut self.expected).into_iter();
+        mutations.extend(expected.map(|(machine, version)| Mutation::ExpectNewest { machine, version }));
         let mut rest = std::mem::take(&mut self.log);
         mutations.extend(rest.extract_if(.., |mutation| matches!(mutation, Mutation::InsertMachineVersion(_))));
         // Whoever gives up a key is written before whoever takes it.

@@ -104,6 +104,14 @@ impl Lane {
         self.decide_and_write(commands)
     }
 
+    /// Derives memory anew and decides commands from that.
+    pub(super) fn from_stored(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+        match self.forget() {
+            Ok(()) => self.again(commands),
+            Err(error) => self.away(commands, error),
+        }
+    }
+
     /// The open batch as mutations, and what follows from it as of now.
     fn conclude(&mut self) -> (Decided, Vec<Mutation>) {
         let Open {
@@ -207,6 +215,11 @@ impl Lane {
                 self.unlearn(&decided.batch);
                 self.moved(shard, decided.commands).map(|()| Landed::Undone)
             }
+            Err(Error::Outdated { machine }) => {
+                self.unlearn(&decided.batch);
+                self.machines.forget_newest(&machine);
+                self.from_stored(decided.commands).map(|()| Landed::Undone)
+            }
             Err(error) => {
                 self.unlearn(&decided.batch);
                 if matches!(error, Error::Away { .. }) {
@@ -252,9 +265,7 @@ impl Lane {
         self.count(&mut batch);
         let over = changes.iter().filter_map(Change::execution);
         over.for_each(|id: ExecutionId| self.cache.forget_over(id));
-        if !self.is_shared {
-            self.machines.learn(batch.newest);
-        }
+        self.machines.learn(batch.newest);
         self.jobs.settle(batch.bulk, batch.ended.iter().map(|(id, _)| *id));
         for (at, due) in batch.due {
             self.timers.add(at, due);
@@ -319,6 +330,7 @@ impl Lane {
             Error::Failed { .. }
             | Error::Unsupported { .. }
             | Error::FenceBroken { .. }
+            | Error::Outdated { .. }
             | Error::Disk { .. }
             | Error::Corrupt { .. } => Code::StoreFailed,
         };

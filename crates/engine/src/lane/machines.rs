@@ -59,7 +59,7 @@ impl Machines {
         compiled
     }
 
-    /// The newest version of a machine, if it is known for good.
+    /// The newest version of a machine, if it is known. On a store with others a newer one may be stored by now.
     pub(crate) fn newest(&self, machine: &str) -> Option<u32> {
         self.newest.get(machine).copied()
     }
@@ -71,6 +71,11 @@ impl Machines {
                 self.newest.insert(machine, version);
             }
         }
+    }
+
+    /// The newest version of a machine is another.
+    pub(crate) fn forget_newest(&mut self, machine: &str) {
+        self.newest.remove(machine);
     }
 
     /// Forgets everything about a machine: some of it was kept for a batch that was not stored.

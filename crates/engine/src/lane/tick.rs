@@ -75,7 +75,7 @@ pub type Publish = Box<dyn FnMut(&[Change]) + Send>;
 pub struct Lane {
     pub(crate) store: Held,
     /// Whether other processes write to the store too.
-    pub(super) is_shared: bool,
+    pub(crate) is_shared: bool,
     /// The batch that is being written beside the lane.
     pub(super) under_way: Option<Box<Decided>>,
     pub(super) hands: Box<dyn Hands>,
@@ -382,8 +382,8 @@ impl Lane {
             self.want_leased(&command.request, &mut wanted);
             wanted.idempotency.extend(command.idempotency.map(|once| once.scope));
         }
-        // A thousand starts of one machine ask once for its newest version, and not at all where nobody else can have
-        // made one since.
+        // A thousand starts of one machine ask once for its newest version, and not at all where it is known: should
+        // somebody else have stored a newer one since, the commit says so.
         wanted.newest.sort_unstable();
         wanted.newest.dedup();
         wanted.newest.retain(|machine| self.machines.newest(machine).is_none());
@@ -408,9 +408,7 @@ impl Lane {
         wanted.executions.dedup();
         wanted.executions.retain(|&id| !self.cache.contains(id));
         wanted.receipts = receipts_by_key(commands, &by_key);
-        if !self.is_shared {
-            self.machines.learn(by_key.newest.iter().cloned());
-        }
+        self.machines.learn(by_key.newest.iter().cloned());
         self.loaded = by_key;
         if wanted != Wanted::default() {
             let found = self.store.get()?.load(&wanted)?;

@@ -11,7 +11,7 @@ use sprag_engine::member::LEASE_MILLIS;
 use sprag_store::traits::{ActionQuery, Reader};
 use tokio::sync::oneshot;
 
-use super::shards::Crowd;
+use super::crowd::Crowd;
 
 const LIMITED: &str = r"
 id: m

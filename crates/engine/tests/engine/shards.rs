@@ -1,29 +1,21 @@
 //! Several nodes on one store: shards that come and go, and what becomes of the work in them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use serde_json::{Value, json};
-use sprag_core::action::{Outcome, Status, Verdict};
-use sprag_core::clock::{Clock, Manual};
-use sprag_core::ids::{ExecutionId, NodeId, Slot, scatter};
-use sprag_core::time::Timestamp;
+use serde_json::Value;
+use sprag_core::action::{Status, Verdict};
+use sprag_core::clock::Clock;
+use sprag_core::ids::{ExecutionId, Slot};
 use sprag_engine::Options;
-use sprag_engine::command::{Answer, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Start, Target};
+use sprag_engine::command::{Answer, Code, Command, Refusal, Request, SendMessage, Start, Target};
 use sprag_engine::control::{self, Mode, Scope, SwitchOn};
-use sprag_engine::convert::action_from;
-use sprag_engine::hands::Job;
-use sprag_engine::lane::{Lane, Parts, Tenure};
-use sprag_engine::member::{self, LEASE_MILLIS, Member, PATIENCE_MILLIS, Place};
-use sprag_engine::view::ExecutionView;
-use sprag_store::Memory;
+use sprag_engine::member::{self, LEASE_MILLIS, PATIENCE_MILLIS, Place};
 use sprag_store::home::CONTROL;
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::{ActionQuery, Reader, shard_of};
+use sprag_store::traits::shard_of;
 use tokio::sync::oneshot;
 
-use super::rig::{START, Script, ScriptedHands, machine};
-
-const SHARDS: u32 = 8;
+use super::crowd::{Crowd, SHARDS};
 
 const ORDER: &str = r"
 id: order
@@ -48,218 +40,9 @@ states:
   over: { type: final }
 ";
 
-/// One node.
-pub(crate) struct Node {
-    pub(crate) lane: Lane,
-    pub(crate) member: Member,
-    pub(crate) script: Arc<Mutex<Script>>,
-}
-
-/// Several on one store.
-pub(crate) struct Crowd {
-    pub(crate) store: Memory,
-    pub(crate) clock: Arc<Manual>,
-    pub(crate) nodes: Vec<Node>,
-    drawn: u64,
-    options: Options,
-}
-
-impl Crowd {
-    /// So many nodes that have found each other, with the machines of these tests.
-    pub(crate) fn of(nodes: usize) -> Self {
-        Self::with(nodes, Options::default(), &[ORDER, SLEEPER])
-    }
-
-    /// The same with other machines and bounds.
-    pub(crate) fn with(nodes: usize, options: Options, machines: &[&str]) -> Self {
-        let mut crowd = Self {
-            options,
-            store: Memory::with_shards(SHARDS),
-            clock: Arc::new(Manual::new(Timestamp::from_millis(START))),
-            nodes: Vec::new(),
-            drawn: 0,
-        };
-        for _ in 0..nodes {
-            crowd.join();
-        }
-        crowd.meet();
-        for text in machines {
-            let control = crowd.owner(Slot(0));
-            let applied = crowd.ask(control, Request::Apply(Arc::new(machine(text)).into()));
-            assert!(matches!(applied, Ok(Answer::Applied(_))), "{applied:?}");
-        }
-        crowd
-    }
-
-    pub(crate) fn join(&mut self) -> usize {
-        self.drawn += 1;
-        let number = self.drawn;
-        let script: Arc<Mutex<Script>> = Arc::default();
-        let id = NodeId::compose(self.clock.now(), Slot(0), number);
-        let clock = || Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let mut entropy = scatter(number);
-        let lane = Lane::open(Parts {
-            store: Box::new(self.store.clone()),
-            committer: None,
-            hands: Box::new(ScriptedHands(Arc::clone(&script))),
-            clock: clock(),
-            entropy: Box::new(move || {
-                entropy = scatter(entropy.wrapping_add(1));
-                entropy
-            }),
-            publish: Box::new(|_| ()),
-            options: self.options.clone(),
-            metrics: Arc::default(),
-            tenure: Tenure::Shared {
-                shards: SHARDS,
-                node: Some(id),
-            },
-        })
-        .unwrap();
-        let options = member::Options::new(id, format!("http://node-{number}"), "test", "secret");
-        let member = Member::new(options, Box::new(self.store.nodes(clock())), clock());
-        self.nodes.push(Node { lane, member, script });
-        self.nodes.len() - 1
-    }
-
-    /// One node gives a heartbeat, and its lane does what follows.
-    pub(crate) fn beat(&mut self, node: usize) {
-        let Node { lane, member, .. } = &mut self.nodes[node];
-        let orders = member.beat().unwrap();
-        lane.obey(&orders).unwrap();
-        let gone = lane.let_go().unwrap();
-        member.released(&gone).unwrap();
-    }
-
-    /// Heartbeats until everybody has what is due to them.
-    pub(crate) fn meet(&mut self) {
-        for _ in 0..3 {
-            for node in 0..self.nodes.len() {
-                self.beat(node);
-                self.run(node);
-            }
-        }
-    }
-
-    pub(crate) fn counts(&self) -> Vec<usize> {
-        self.nodes.iter().map(|node| node.lane.fences().count()).collect()
-    }
-
-    pub(crate) fn run(&mut self, node: usize) {
-        let Node { lane, member, .. } = &mut self.nodes[node];
-        for _ in 0..1_000 {
-            let gone = lane.let_go().unwrap();
-            member.released(&gone).unwrap();
-            if lane.next_wake() > self.clock.now() {
-                return;
-            }
-            lane.tick(Vec::new()).unwrap();
-        }
-        panic!("the lane does not come to rest");
-    }
-
-    pub(crate) fn run_all(&mut self) {
-        for node in 0..self.nodes.len() {
-            self.run(node);
-        }
-    }
-
-    /// Time passes, with heartbeats of these nodes every second.
-    pub(crate) fn pass(&mut self, millis: u64, alive: &[usize]) {
-        let end = self.clock.now().plus(millis);
-        while self.clock.now() < end {
-            self.clock.advance_to(self.clock.now().plus(1_000).min(end));
-            for &node in alive {
-                self.beat(node);
-                self.run(node);
-            }
-        }
-    }
-
-    pub(crate) fn ask(&mut self, node: usize, request: Request) -> Reply {
-        let (reply, mut answer) = oneshot::channel();
-        self.nodes[node]
-            .lane
-            .tick(vec![Command::asked(request, reply)])
-            .unwrap();
-        self.run(node);
-        answer.try_recv().expect("an answer")
-    }
-
-    pub(crate) fn start(&mut self, node: usize, start: Start) -> Result<ExecutionView, Refusal> {
-        match self.ask(node, Request::Start(start))? {
-            Answer::Execution(view) => Ok(*view),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    pub(crate) fn start_of(&mut self, node: usize, name: &str) -> ExecutionId {
-        let start = Start {
-            machine: name.to_owned(),
-            ..Start::default()
-        };
-        self.start(node, start).unwrap().id
-    }
-
-    pub(crate) fn owner(&self, slot: Slot) -> usize {
-        let shard = shard_of(slot, SHARDS);
-        let mut nodes = self.nodes.iter();
-        nodes
-            .position(|node| node.lane.fences().any(|fence| fence.shard == shard))
-            .expect("somebody owns it")
-    }
-
-    pub(crate) fn jobs(&self, node: usize) -> Vec<Job> {
-        self.nodes[node].script.lock().unwrap().jobs.clone()
-    }
-
-    pub(crate) fn job_of(&self, node: usize, id: ExecutionId) -> Option<Job> {
-        self.jobs(node)
-            .into_iter()
-            .rev()
-            .find(|job| job.attempt.execution == id)
-    }
-
-    pub(crate) fn done(&mut self, node: usize, id: ExecutionId) {
-        let attempt = self.job_of(node, id).expect("a job").attempt;
-        let outcome = Outcome::done(json!({}));
-        let request = Request::Internal(Internal::Outcome { attempt, outcome });
-        self.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
-        self.run(node);
-    }
-
-    pub(crate) fn pay(&mut self, node: usize, id: ExecutionId) -> Result<(), Refusal> {
-        let message = SendMessage {
-            to: Target::Id(id),
-            kind: "paid".to_owned(),
-            payload: Value::Null,
-            id: None,
-        };
-        self.ask(node, Request::Send(message)).map(|_| ())
-    }
-
-    pub(crate) fn status(&self, id: ExecutionId) -> ExecutionStatus {
-        self.store.execution(id).unwrap().expect("a stored execution").status
-    }
-
-    pub(crate) fn action_count(&self, id: ExecutionId) -> usize {
-        let query = ActionQuery {
-            execution: Some(id),
-            limit: 100,
-            ..ActionQuery::default()
-        };
-        self.store.actions(&query).unwrap().len()
-    }
-
-    pub(crate) fn action_of(&self, id: ExecutionId) -> sprag_core::action::Action {
-        let query = ActionQuery {
-            execution: Some(id),
-            limit: 10,
-            ..ActionQuery::default()
-        };
-        let row = self.store.actions(&query).unwrap().remove(0);
-        action_from(row).unwrap()
-    }
+/// So many nodes that have found each other.
+fn crowd(nodes: usize) -> Crowd {
+    Crowd::with(nodes, Options::default(), &[ORDER, SLEEPER])
 }
 
 fn is_moved<T>(reply: &Result<T, Refusal>) -> bool {
@@ -268,7 +51,7 @@ fn is_moved<T>(reply: &Result<T, Refusal>) -> bool {
 
 #[test]
 fn a_node_alone_serves_everything_and_shares_it_evenly_with_those_who_join() {
-    let mut crowd = Crowd::of(1);
+    let mut crowd = crowd(1);
     assert_eq!(crowd.counts(), [8]);
     crowd.join();
     crowd.meet();
@@ -289,7 +72,7 @@ fn a_node_alone_serves_everything_and_shares_it_evenly_with_those_who_join() {
 
 #[test]
 fn an_execution_without_a_key_starts_on_a_shard_of_the_node_that_was_asked() {
-    let mut crowd = Crowd::of(3);
+    let mut crowd = crowd(3);
     for node in 0..3 {
         for _ in 0..20 {
             let id = crowd.start_of(node, "sleeper");
@@ -300,7 +83,7 @@ fn an_execution_without_a_key_starts_on_a_shard_of_the_node_that_was_asked() {
 
 #[test]
 fn one_with_a_key_starts_where_its_key_lives_and_nowhere_else() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     let start = Start {
         machine: "order".to_owned(),
         key: Some("A-1".to_owned()),
@@ -315,7 +98,7 @@ fn one_with_a_key_starts_where_its_key_lives_and_nowhere_else() {
 
 #[test]
 fn work_of_a_node_that_died_is_taken_over_once_its_lease_ran_out() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     let id = crowd.start_of(0, "order");
     let sleeper = crowd.start_of(0, "sleeper");
     assert_eq!(crowd.jobs(0).len(), 1, "its attempt is under way when the node dies");
@@ -342,7 +125,7 @@ fn work_of_a_node_that_died_is_taken_over_once_its_lease_ran_out() {
 
 #[test]
 fn a_node_that_stood_still_past_its_lease_writes_nothing_and_starts_nothing() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     let id = crowd.start_of(0, "order");
     let other = crowd.start_of(0, "order");
     crowd.pass(LEASE_MILLIS + 2_000, &[1]);
@@ -365,7 +148,7 @@ fn a_node_that_stood_still_past_its_lease_writes_nothing_and_starts_nothing() {
 
 #[test]
 fn a_batch_of_several_shards_stands_but_for_the_one_that_was_lost() {
-    let mut crowd = Crowd::of(1);
+    let mut crowd = crowd(1);
     let ids: Vec<ExecutionId> = (0..40).map(|_| crowd.start_of(0, "order")).collect();
     for id in &ids {
         crowd.done(0, *id);
@@ -410,7 +193,7 @@ fn a_batch_of_several_shards_stands_but_for_the_one_that_was_lost() {
 
 #[test]
 fn a_shard_is_handed_over_when_what_is_under_way_has_ended_and_nothing_of_it_begins_meanwhile() {
-    let mut crowd = Crowd::of(1);
+    let mut crowd = crowd(1);
     let ids: Vec<ExecutionId> = (0..40).map(|_| crowd.start_of(0, "order")).collect();
     crowd.join();
     crowd.beat(1);
@@ -435,7 +218,7 @@ fn a_shard_is_handed_over_when_what_is_under_way_has_ended_and_nothing_of_it_beg
 
 #[test]
 fn what_does_not_end_in_time_is_handed_over_all_the_same_and_nobody_knows_what_became_of_it() {
-    let mut crowd = Crowd::of(1);
+    let mut crowd = crowd(1);
     let ids: Vec<ExecutionId> = (0..40).map(|_| crowd.start_of(0, "order")).collect();
     crowd.join();
     crowd.pass(member::GRACE_MILLIS + 3_000, &[0, 1]);
@@ -455,7 +238,7 @@ fn what_does_not_end_in_time_is_handed_over_all_the_same_and_nobody_knows_what_b
 
 #[test]
 fn nothing_begins_on_a_node_that_is_out_of_touch() {
-    let mut crowd = Crowd::of(1);
+    let mut crowd = crowd(1);
     crowd.clock.advance_to(crowd.clock.now().plus(PATIENCE_MILLIS));
     let start = Start {
         machine: "order".to_owned(),
@@ -468,7 +251,7 @@ fn nothing_begins_on_a_node_that_is_out_of_touch() {
 
 #[test]
 fn a_switch_counts_on_every_node_from_its_next_heartbeat_on() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     let control = crowd.owner(Slot(0));
     let other = 1 - control;
     let on = SwitchOn {
@@ -501,7 +284,7 @@ fn a_switch_counts_on_every_node_from_its_next_heartbeat_on() {
 
 #[test]
 fn what_a_switch_set_aside_is_found_by_whoever_takes_over() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     let control = crowd.owner(Slot(0));
     let other = 1 - control;
     let on = SwitchOn {
@@ -531,7 +314,7 @@ fn what_a_switch_set_aside_is_found_by_whoever_takes_over() {
 
 #[test]
 fn everybody_knows_where_everything_is() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     crowd.meet();
     for slot in [0, 9_000, 30_000, 50_000, 65_535].map(Slot) {
         let owner = crowd.owner(slot);
@@ -554,7 +337,7 @@ fn everybody_knows_where_everything_is() {
 
 #[test]
 fn a_node_that_is_about_to_leave_hands_over_what_is_free_of_work_and_the_rest_when_it_has_ended() {
-    let mut crowd = Crowd::of(2);
+    let mut crowd = crowd(2);
     let busy = crowd.start_of(0, "order");
     assert!(crowd.job_of(0, busy).is_some());
     crowd.nodes[0].member.prepare_to_leave();

@@ -12,7 +12,7 @@ use sprag_store::records::JobStatus;
 use sprag_store::traits::Reader;
 use tokio::sync::oneshot;
 
-use super::shards::Crowd;
+use super::crowd::Crowd;
 
 const DOOMED: &str = r"
 id: m

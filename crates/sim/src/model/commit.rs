@@ -152,7 +152,8 @@ impl Model {
             | Mutation::PutJob(_)
             | Mutation::InsertJobItem(_)
             | Mutation::DeleteJobItems { .. }
-            | Mutation::DeleteJob(_) => Ok(()),
+            | Mutation::DeleteJob(_)
+            | Mutation::ExpectNewest { .. } => Ok(()),
             Mutation::PutTimer(timer) => {
                 let known = self.touch(commit, timer.key.execution)?;
                 known.timers.insert((timer.key.visit, timer.key.index), timer.clone());

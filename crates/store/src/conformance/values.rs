@@ -20,6 +20,7 @@ pub const VALUES: &[Check] = checks![
     numbers_are_kept_up_to_the_greatest,
     numbers_too_great_are_refused,
     versions_of_a_machine_are_kept_apart,
+    what_was_decided_on_an_old_version_is_not_written,
     the_last_life_is_the_newest,
     a_reopened_store_holds_the_same,
 ];
@@ -425,6 +426,32 @@ fn versions_of_a_machine_are_kept_apart(subject: &dyn Subject) -> Result<(), Err
         ..Wanted::default()
     })?;
     assert_eq!(loaded.newest, [("refund".to_owned(), 1), ("order".to_owned(), 10)]);
+    Ok(())
+}
+
+fn what_was_decided_on_an_old_version_is_not_written(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let expect = |version: u32| Mutation::ExpectNewest {
+        machine: "order".to_owned(),
+        version,
+    };
+    let insert = |number: u32| Mutation::InsertMachineVersion(version("order", number));
+    let one = execution(1);
+    // A machine that is not there has no newer version; one that a commit adds itself counts from its place on.
+    store.commit(&[expect(1), insert(1), expect(1), insert(2), expect(2)])?;
+    store.commit(&[expect(2), expect(u32::MAX)])?;
+    for outdated in [
+        vec![expect(1), Mutation::InsertExecution(one.clone())],
+        vec![Mutation::InsertExecution(one.clone()), expect(2), insert(3), expect(2)],
+    ] {
+        let refused = store.commit(&outdated);
+        assert!(
+            matches!(&refused, Err(Error::Outdated { machine }) if machine == "order"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(store.reader.execution(one.id)?, None);
+    assert_eq!(store.reader.machine("order", None)?, Some(version("order", 2)));
     Ok(())
 }
 

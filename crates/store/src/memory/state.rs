@@ -89,6 +89,7 @@ impl State {
                 absent(&self.machines, &key)?;
                 Ok(Change::Machine(key, Some(record.clone())))
             }
+            Mutation::ExpectNewest { machine, version } => self.expect_newest(machine, *version),
             Mutation::InsertExecution(record) => self.insert_execution(record),
             Mutation::UpdateExecution { execution, variables } => self.update_execution(execution, *variables),
             Mutation::AppendHistory(record) => self.append_history(record),
@@ -129,6 +130,16 @@ impl State {
             }
             Mutation::DeleteJob(id) => Ok(Change::Job(*id, None)),
         }
+    }
+
+    fn expect_newest(&self, machine: &str, version: u32) -> Result<Change, Error> {
+        let newer = (machine.to_owned(), version.saturating_add(1))..=(machine.to_owned(), u32::MAX);
+        if version < u32::MAX && self.machines.range(newer).next().is_some() {
+            return Err(Error::Outdated {
+                machine: machine.to_owned(),
+            });
+        }
+        Ok(Change::Several(Vec::new()))
     }
 
     fn insert_execution(&self, record: &Execution) -> Result<Change, Error> {

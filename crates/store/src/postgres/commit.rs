@@ -75,7 +75,14 @@ impl Touch {
             ..one(record)
         };
         match mutation {
-            Mutation::InsertMachineVersion(version) => one(hash(("machine", &version.machine, version.version))),
+            Mutation::InsertMachineVersion(version) => Self {
+                records: [
+                    Some(hash(("machine", &version.machine, version.version))),
+                    Some(hash(("newest", &version.machine))),
+                ],
+                stays: true,
+            },
+            Mutation::ExpectNewest { machine, .. } => stays(hash(("newest", machine))),
             Mutation::InsertExecution(execution) | Mutation::UpdateExecution { execution, .. } => Self {
                 records: [
                     Some(hash(("execution", execution.id))),
@@ -133,6 +140,11 @@ fn add_calls<'a>(calls: &mut Vec<Call<'a>>, group: &Group<'a>, shards: u32) -> R
         Mutation::InsertMachineVersion(_) => {
             calls.push(machines::insert(
                 &records!(group, Mutation::InsertMachineVersion(record) => record),
+            ));
+        }
+        Mutation::ExpectNewest { .. } => {
+            calls.push(machines::expect_newest(
+                &records!(group, Mutation::ExpectNewest { machine, version } => (machine.as_str(), *version)),
             ));
         }
         Mutation::InsertExecution(_) => {

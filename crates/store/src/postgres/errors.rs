@@ -10,6 +10,8 @@ pub(super) const REFUSED: &str = "SPR01";
 pub(super) const FENCE_BROKEN: &str = "SPR02";
 /// A newer connection of the lane took over, so this one writes nothing any more.
 pub(super) const SUPERSEDED: &str = "SPR03";
+/// The machine, whose name is the message, has a newer version than was decided on.
+pub(super) const OUTDATED: &str = "SPR04";
 
 /// The kind of a failure, by what the caller must do about it.
 pub(super) fn classify(problem: &tokio_postgres::Error) -> Error {
@@ -35,6 +37,9 @@ fn classify_said(said: &DbError) -> Error {
         FENCE_BROKEN => match said.message().parse() {
             Ok(number) => Error::FenceBroken { shard: ShardId(number) },
             Err(_) => Error::Failed { detail },
+        },
+        OUTDATED => Error::Outdated {
+            machine: said.message().to_owned(),
         },
         // Read-only transactions, standbys.
         "25006" => Error::ReadOnly,

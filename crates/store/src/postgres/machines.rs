@@ -3,6 +3,7 @@
 use tokio_postgres::Row;
 
 use super::columns::{column, digest, instant, number};
+use super::errors::OUTDATED;
 use super::session::{Call, Session, list};
 use crate::records::MachineVersion;
 use crate::traits::Error;
@@ -10,6 +11,11 @@ use crate::traits::Error;
 const INSERT: &str = "\
     INSERT INTO machine_version (machine, version, digest, definition, created_at) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])";
+
+pub(super) const EXPECT_NEWEST: &str = "\
+    SELECT sprag_refuse('SPR04', expected.machine) FROM unnest($1::text[], $2::bigint[]) AS expected (machine, version) \
+    WHERE EXISTS (SELECT 1 FROM machine_version AS newer \
+    WHERE newer.machine = expected.machine AND newer.version > expected.version) LIMIT 1";
 
 const GET: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = $1 AND version = $2";
@@ -39,6 +45,14 @@ pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Call<'a> {
             list(records, |record| record.created_at.as_millis()),
         ],
     )
+}
+
+/// Refuses decisions that were taken on versions which are not the newest.
+pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> Call<'a> {
+    debug_assert!(EXPECT_NEWEST.contains(OUTDATED));
+    let machines = list(expected, |(machine, _)| *machine);
+    let versions = list(expected, |(_, version)| i64::from(*version));
+    Call::new(EXPECT_NEWEST, vec![machines, versions])
 }
 
 /// One version.

@@ -17,7 +17,10 @@ use crate::traits::{Error, Mutation, Variables};
 pub(super) fn all(connection: &Connection, ends: &mut Ends, mutations: &[Mutation]) -> Result<(), Error> {
     for run in mutations.chunk_by(share_statements) {
         run.iter().try_for_each(checks::check)?;
-        apply(connection, ends, run).map_err(|problem| classify(&problem))?;
+        match run {
+            [Mutation::ExpectNewest { machine, version }] => machines::expect_newest(connection, machine, *version)?,
+            run => apply(connection, ends, run).map_err(|problem| classify(&problem))?,
+        }
     }
     Ok(())
 }
@@ -68,6 +71,8 @@ fn apply(connection: &Connection, ends: &mut Ends, run: &[Mutation]) -> rusqlite
 fn one(connection: &Connection, ends: &mut Ends, mutation: &Mutation) -> rusqlite::Result<()> {
     match mutation {
         Mutation::InsertMachineVersion(record) => machines::insert(connection, record),
+        // It was looked at, and there is nothing to write.
+        Mutation::ExpectNewest { .. } => Ok(()),
         Mutation::InsertExecution(record) => executions::insert(connection, &[record]),
         Mutation::UpdateExecution { execution, variables } => {
             executions::update(connection, &[(execution, *variables)])

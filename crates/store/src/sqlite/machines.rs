@@ -3,7 +3,9 @@
 use rusqlite::{Connection, Row, params};
 
 use super::columns::{Column, one_row, row, rows};
+use super::errors::classify;
 use crate::records::MachineVersion;
+use crate::traits::Error;
 
 pub(super) const INSERT: &str = "\
     INSERT INTO machine_version (machine, version, digest, definition, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -48,6 +50,16 @@ pub(super) fn get_newest(connection: &Connection, machine: &str) -> rusqlite::Re
 /// The number of the newest version.
 pub(super) fn newest(connection: &Connection, machine: &str) -> rusqlite::Result<Option<u32>> {
     row(connection, NEWEST, params![machine], |row| row.get(0))
+}
+
+/// Refuses a decision that was taken on a version which is not the newest.
+pub(super) fn expect_newest(connection: &Connection, machine: &str, version: u32) -> Result<(), Error> {
+    match newest(connection, machine).map_err(|problem| classify(&problem))? {
+        Some(newest) if newest > version => Err(Error::Outdated {
+            machine: machine.to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The newest version of every machine, by name.
