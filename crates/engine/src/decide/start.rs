@@ -125,8 +125,13 @@ impl Lane {
 
     /// A slot of a shard that is owned here.
     fn own_slot(&mut self) -> Slot {
+        if let Some(slot) = self.batch.slot.filter(|slot| self.owned.owns(*slot)) {
+            return slot;
+        }
         let drawn = self.mint.slot();
-        self.owned.near(drawn).unwrap_or(drawn)
+        let slot = self.owned.near(drawn).unwrap_or(drawn);
+        self.batch.slot = Some(slot);
+        slot
     }
 
     fn new_execution(

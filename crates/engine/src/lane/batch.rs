@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::action::{Action, Status};
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
@@ -89,6 +89,9 @@ impl Write {
 /// The writes and consequences of one batch.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
+    /// Where executions begin that may begin anywhere: all of a batch at one place, because each shard that it writes to costs a
+    /// commit a fence.
+    pub(crate) slot: Option<Slot>,
     /// Writes that never coalesce, in order.
     pub(crate) log: Vec<Mutation>,
     executions: BTreeMap<ExecutionId, Write>,
