@@ -26,13 +26,14 @@ pub(crate) enum Work {
     Closed,
     /// W1 beside queued actions.
     Queued,
-    /// W1 on `PostgreSQL`, one node. Several nodes on one database would be a work of their own beside it, which starts the
-    /// server as often on the same URL: see `Sprag::on_database`.
+    /// W1 on `PostgreSQL`, one node.
     PgW1,
     PgW2,
     PgW3,
-    /// W1 in an empty database, beside the next one.
+    /// W1 in an empty database, beside the next two.
     PgEmpty,
+    /// W1 with three nodes on one database.
+    PgThree,
     /// W1 in a database beside queued actions.
     PgQueued,
     /// Ticks of a tree of ten workers, and so on.
@@ -55,7 +56,7 @@ impl Work {
         Self::Crowd,
         Self::Processes,
     ];
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::W1,
         Self::Embedded,
         Self::W2,
@@ -71,6 +72,7 @@ impl Work {
         Self::PgW2,
         Self::PgW3,
         Self::PgEmpty,
+        Self::PgThree,
         Self::PgQueued,
         Self::Ticks10,
         Self::Ticks1000,
@@ -81,7 +83,14 @@ impl Work {
     ];
 
     /// Those on `PostgreSQL`.
-    pub(crate) const ON_POSTGRES: [Self; 5] = [Self::PgW1, Self::PgW2, Self::PgW3, Self::PgEmpty, Self::PgQueued];
+    pub(crate) const ON_POSTGRES: [Self; 6] = [
+        Self::PgW1,
+        Self::PgW2,
+        Self::PgW3,
+        Self::PgEmpty,
+        Self::PgThree,
+        Self::PgQueued,
+    ];
 
     pub(crate) fn is_on_postgres(self) -> bool {
         Self::ON_POSTGRES.contains(&self)
@@ -115,6 +124,7 @@ impl Work {
             Self::PgW2 => "pg-w2",
             Self::PgW3 => "pg-w3",
             Self::PgEmpty => "pg-empty",
+            Self::PgThree => "pg-three",
             Self::PgQueued => "pg-queued",
             Self::Ticks10 => "ticks10",
             Self::Ticks1000 => "ticks1000",
@@ -143,6 +153,7 @@ impl Work {
             Self::PgW2 => "PG W2 steps".to_owned(),
             Self::PgW3 => "PG W3 one at a time".to_owned(),
             Self::PgEmpty => "PG W1, empty".to_owned(),
+            Self::PgThree => "PG W1, three nodes".to_owned(),
             Self::PgQueued => format!("PG W1, {} queued", scale.prefilled(self)),
             Self::Ticks10 | Self::Ticks1000 | Self::Ticks10000 | Self::Ticks100000 => {
                 format!("ticks, {} workers", self.count(Name::Sprag, scale))
@@ -171,6 +182,7 @@ impl Work {
             | Self::Closed
             | Self::Queued
             | Self::PgEmpty
+            | Self::PgThree
             | Self::PgQueued
             | Self::Ticks10
             | Self::Ticks1000
@@ -193,7 +205,7 @@ impl Work {
             }
             (Self::W1 | Self::Webhook, Restate | RestateTuned) | (Self::W3, Sprag | Probe) => 2_000,
             (Self::W1 | Self::W2 | Self::PgW1 | Self::PgW2 | Self::PgW3, Dbos) => 500,
-            (Self::PgW1 | Self::PgEmpty | Self::PgQueued, Sprag) => 20_000,
+            (Self::PgW1 | Self::PgEmpty | Self::PgThree | Self::PgQueued, Sprag) => 30_000,
             (Self::PgW3, PgBoss) => 20,
             (Self::W6, Sprag) => 2_000_000,
             (Self::W6, Xstate) => 500_000,

@@ -1,5 +1,7 @@
 //! Sprag: the release binary on a fresh file, for every measurement anew.
 
+mod nodes;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,6 +75,7 @@ impl Contender for Sprag {
             }
             Work::PgW2 => Self::on_database(task.count, |url| self.steps(Some(url), task.count)),
             Work::PgW3 => Self::on_database(task.count, |url| self.one_at_a_time(Some(url), task.count)),
+            Work::PgThree => Self::on_database(task.count, |url| self.three_nodes(url, task.count)),
             Work::PgQueued => self.deep(task),
             Work::Ticks10 | Work::Ticks1000 | Work::Ticks10000 | Work::Ticks100000 => ticks::figures(task.count),
             Work::Crowd => crowd::figures(task.count),
@@ -274,8 +277,12 @@ impl Server {
     /// Applies a machine; the request that starts an execution of it.
     fn apply(&self, machine: &Value) -> anyhow::Result<Vec<u8>> {
         http::call(self.address, "POST", "/v1/machines", Some(machine))?;
+        Ok(self.start_request(machine))
+    }
+
+    fn start_request(&self, machine: &Value) -> Vec<u8> {
         let body = json!({ "machine": machine["id"] });
-        Ok(http::request(self.address, "POST", "/v1/executions", Some(&body)))
+        http::request(self.address, "POST", "/v1/executions", Some(&body))
     }
 
     /// Waits until none of the machine's executions is running.
