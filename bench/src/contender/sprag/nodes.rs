@@ -64,8 +64,8 @@ impl Server {
             let nodes = cluster["nodes"].as_array().context("it knows of no nodes")?;
             let shards = cluster["shards"].as_array().context("it knows of no shards")?;
             let least = u64::try_from(shards.len() / NODES)?;
-            let shares = nodes.iter().filter_map(|node| node["shards"].as_u64());
-            if shares.filter(|share| *share >= least).count() == NODES {
+            let parts = nodes.iter().filter_map(|node| node["shards"].as_u64());
+            if parts.filter(|part| *part >= least).count() == NODES {
                 return Ok(());
             }
             thread::sleep(LOOK_EVERY);

@@ -105,7 +105,7 @@ impl Lane {
     }
 
     /// Derives memory anew and decides commands from that.
-    pub(super) fn from_stored(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+    pub(super) fn redecide(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
         match self.forget() {
             Ok(()) => self.again(commands),
             Err(error) => self.away(commands, error),
@@ -218,7 +218,7 @@ impl Lane {
             Err(Error::Outdated { machine }) => {
                 self.unlearn(&decided.batch);
                 self.machines.forget_newest(&machine);
-                self.from_stored(decided.commands).map(|()| Landed::Undone)
+                self.redecide(decided.commands).map(|()| Landed::Undone)
             }
             Err(error) => {
                 self.unlearn(&decided.batch);

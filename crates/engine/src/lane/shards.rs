@@ -222,7 +222,7 @@ impl Lane {
         let was_owned = self.owned.has(shard);
         if !was_owned && self.dispatcher.void(shard) {
             // It is the home of a limit and has another owner: what the one before allowed does not count any more.
-            return self.from_stored(commands);
+            return self.redecide(commands);
         }
         self.lose(&[shard]);
         let (theirs, rest): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_there);
