@@ -67,6 +67,7 @@ mod aggregate;
 pub mod alerts;
 mod case;
 mod closings;
+mod codes;
 pub mod command;
 mod committer;
 pub mod control;

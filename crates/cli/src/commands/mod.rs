@@ -12,6 +12,7 @@ mod limit;
 mod list;
 mod machine;
 mod migrate;
+mod one;
 mod restore;
 mod service;
 mod supervise;

@@ -1,29 +1,8 @@
 //! The codes of the server itself. What the engine refuses has the engine's codes.
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
-        /// The stable names of what the server itself refuses, with the HTTP status each is answered with.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Code { $($(#[$doc])* $name,)* }
-
-        impl Code {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// The name on the wire.
-            pub fn text(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-
-            /// The HTTP status.
-            pub fn status(self) -> u16 {
-                match self { $(Self::$name => $status,)* }
-            }
-        }
-    };
-}
-
-codes! {
+sprag_engine::codes! {
+    /// The stable names of what the server itself refuses, with the HTTP status each is answered with.
+    Code:
     /// The body did not arrive whole.
     BodyIncomplete = "body-incomplete", 400;
     /// The body does not have the fields that the route takes.

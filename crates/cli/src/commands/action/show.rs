@@ -1,6 +1,6 @@
 //! `sprag action show`.
 
-use super::One;
+use crate::commands::one::One;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 

@@ -1,14 +1,13 @@
 //! `sprag dlq`: dead letters, the actions that wait for a person.
 
-mod archive;
 mod list;
 mod retry;
 mod retry_all;
 mod show;
 
-use crate::client::{Once, Remote};
+use super::one::{Changed, One};
 use crate::failure::Exit;
-use crate::output::Output;
+use crate::output::{self, Output};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -24,24 +23,6 @@ pub(crate) enum Command {
     Archive(Changed),
 }
 
-/// One dead letter at a server.
-#[derive(Debug, clap::Args)]
-pub(crate) struct One {
-    /// The action's id
-    id: String,
-    #[command(flatten)]
-    remote: Remote,
-}
-
-/// One dead letter at a server, to which something is done.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Changed {
-    #[command(flatten)]
-    one: One,
-    #[command(flatten)]
-    once: Once,
-}
-
 impl Command {
     pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
@@ -49,7 +30,7 @@ impl Command {
             Self::Show(one) => show::run(&one, output).await,
             Self::Retry(arguments) => retry::run(&arguments, output).await,
             Self::RetryAll(arguments) => retry_all::run(&arguments, output).await,
-            Self::Archive(one) => archive::run(&one, output).await,
+            Self::Archive(one) => one.ask("dead-letters", "archive", output, output::action).await,
         }
     }
 }

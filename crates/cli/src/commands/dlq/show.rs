@@ -1,6 +1,6 @@
 //! `sprag dlq show`.
 
-use super::One;
+use crate::commands::one::One;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 

@@ -1,7 +1,7 @@
 //! `sprag exec explain`.
 
-use super::One;
 use crate::commands::explain;
+use crate::commands::one::One;
 use crate::failure::Exit;
 use crate::output::Output;
 

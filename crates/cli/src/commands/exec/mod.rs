@@ -1,23 +1,20 @@
 //! `sprag exec`: executions.
 
-mod cancel;
 mod explain;
 mod history;
 mod list;
 mod migrate;
-mod pause;
 mod replay;
-mod resume;
 mod send;
 mod show;
 mod start;
 mod watch;
 
-use serde_json::json;
-
-use crate::client::{Once, Remote};
+use super::one::{Changed, One};
 use crate::failure::Exit;
 use crate::output::{self, Output};
+
+const EXECUTIONS: &str = "executions";
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -47,24 +44,6 @@ pub(crate) enum Command {
     Replay(One),
 }
 
-/// One execution at a server.
-#[derive(Debug, clap::Args)]
-pub(crate) struct One {
-    /// The execution's id
-    id: String,
-    #[command(flatten)]
-    remote: Remote,
-}
-
-/// One execution at a server, to which something is done.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Changed {
-    #[command(flatten)]
-    one: One,
-    #[command(flatten)]
-    once: Once,
-}
-
 impl Command {
     pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
@@ -75,27 +54,11 @@ impl Command {
             Self::History(arguments) => history::run(&arguments, output).await,
             Self::Watch(arguments) => watch::run(&arguments, output).await,
             Self::Explain(one) => explain::run(&one, output).await,
-            Self::Cancel(one) => cancel::run(&one, output).await,
-            Self::Pause(one) => pause::run(&one, output).await,
-            Self::Resume(one) => resume::run(&one, output).await,
+            Self::Cancel(one) => one.ask(EXECUTIONS, "cancel", output, output::execution).await,
+            Self::Pause(one) => one.ask(EXECUTIONS, "pause", output, output::execution).await,
+            Self::Resume(one) => one.ask(EXECUTIONS, "resume", output, output::execution).await,
             Self::Migrate(arguments) => migrate::run(&arguments, output).await,
             Self::Replay(one) => replay::run(&one, output).await,
         }
-    }
-}
-
-impl Changed {
-    /// Asks for a verb without anything to say about it, and shows the execution as it is then.
-    async fn ask(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
-        let Self { one, once } = self;
-        let client = one.remote.client()?;
-        let execution = client
-            .post(&["executions", &one.id, verb])
-            .json(&json!({}))
-            .once(once)
-            .send()
-            .await?;
-        output.show(&execution, output::execution)?;
-        Ok(Exit::Done)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::One;
+use crate::commands::one::One;
 use crate::failure::Exit;
 use crate::output::{Output, plain};
 

@@ -1,13 +1,12 @@
 //! `sprag job`: bulk work, and how far it is.
 
-mod change;
 pub(crate) mod follow;
 mod list;
 mod show;
 
-use crate::client::{Once, Remote};
+use super::one::Changed;
 use crate::failure::Exit;
-use crate::output::Output;
+use crate::output::{self, Output};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -16,22 +15,11 @@ pub(crate) enum Command {
     /// Show one job and how far it is, or what became of its items
     Show(show::Arguments),
     /// Hold a job between two steps
-    Pause(One),
+    Pause(Changed),
     /// Let a job go on
-    Resume(One),
+    Resume(Changed),
     /// End a job; what it did stays done
-    Cancel(One),
-}
-
-/// One job at a server.
-#[derive(Debug, clap::Args)]
-pub(crate) struct One {
-    /// The job's id
-    id: String,
-    #[command(flatten)]
-    once: Once,
-    #[command(flatten)]
-    remote: Remote,
+    Cancel(Changed),
 }
 
 impl Command {
@@ -39,9 +27,9 @@ impl Command {
         match self {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::Show(arguments) => show::run(&arguments, output).await,
-            Self::Pause(one) => change::run(&one, "pause", output).await,
-            Self::Resume(one) => change::run(&one, "resume", output).await,
-            Self::Cancel(one) => change::run(&one, "cancel", output).await,
+            Self::Pause(one) => one.ask("jobs", "pause", output, output::job).await,
+            Self::Resume(one) => one.ask("jobs", "resume", output, output::job).await,
+            Self::Cancel(one) => one.ask("jobs", "cancel", output, output::job).await,
         }
     }
 }

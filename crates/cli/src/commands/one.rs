@@ -1,0 +1,43 @@
+//! One thing at a server, by its id: looked at, or changed by a verb that needs nothing more said about it.
+
+use serde_json::{Value, json};
+
+use crate::client::{Once, Remote};
+use crate::failure::Exit;
+use crate::output::Output;
+
+/// Which one, and where.
+#[derive(Debug, clap::Args)]
+pub(crate) struct One {
+    /// Its id, as lists show it
+    pub(super) id: String,
+    #[command(flatten)]
+    pub(super) remote: Remote,
+}
+
+/// One to which something is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changed {
+    #[command(flatten)]
+    one: One,
+    #[command(flatten)]
+    once: Once,
+}
+
+impl Changed {
+    /// Asks for `verb` to be done to the one of this name among `things`, and shows it as it is then.
+    pub(super) async fn ask(
+        &self,
+        things: &str,
+        verb: &str,
+        output: Output,
+        text: impl FnOnce(&Value) -> String,
+    ) -> anyhow::Result<Exit> {
+        let Self { one, once } = self;
+        let client = one.remote.client()?;
+        let request = client.post(&[things, &one.id, verb]).json(&json!({}));
+        let changed = request.once(once).send().await?;
+        output.show(&changed, text)?;
+        Ok(Exit::Done)
+    }
+}
