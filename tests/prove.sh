@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
-# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | closed | dead | suite-postgres | cluster
+# Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | sleeping-postgres | closed |
+#   dead | suite-postgres | cluster
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping closed dead suite-postgres cluster)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead suite-postgres cluster)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -25,6 +26,7 @@ sleeping() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_PROVE=1 SPRAG_PROVE_SLEEPERS="${SPRAG_PROVE_SLEEPERS:-1000000}" test_release -p sprag-tests -- sleeping:: --nocapture
 }
+sleeping-postgres() { SPRAG_TEST_STORE=postgres sleeping; }
 # Takes up to 16 GB of disk for a while, less where there is less.
 closed() {
   cargo build --release -p sprag -p sprag-bench -p sprag-tests --bins

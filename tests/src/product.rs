@@ -37,12 +37,22 @@ pub fn binary(name: &str) -> PathBuf {
     program
 }
 
-/// Where the server of a path listens. One on a database that is started again takes the place of the one before it,
-/// which it is known by: nobody else can listen there. One on a file may listen anywhere.
+/// Where servers of databases listen, by the path that each stands for.
 static PLACES: Mutex<BTreeMap<PathBuf, SocketAddr>> = Mutex::new(BTreeMap::new());
 
 /// Anywhere on loopback.
 const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Where the server of a path listens. One on a database that is started again takes the place of the one before it,
+/// which it is known by: nobody else can listen there. One on a file may listen anywhere.
+fn place(store: &Path) -> SocketAddr {
+    if !store::url(store).starts_with("postgres") {
+        return ANYWHERE;
+    }
+    // Chosen before it starts: one that dies before it says where it listens has its place too.
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    *places.entry(store.to_owned()).or_insert_with(free_address)
+}
 
 /// An address at which nobody listens.
 fn free_address() -> SocketAddr {
@@ -69,16 +79,7 @@ impl Product {
 
     /// The same, giving what it printed last when it ends instead of starting.
     pub fn try_start(store: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
-        let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
-        let url = store::url(store);
-        // Chosen before it starts: one that dies before it says where it listens has its place too.
-        let listen = if url.starts_with("postgres") {
-            *places.entry(store.to_owned()).or_insert_with(free_address)
-        } else {
-            ANYWHERE
-        };
-        drop(places);
-        Self::start_node(&url, listen, environment)
+        Self::start_node(&store::url(store), place(store), environment)
     }
 
     /// Starts `sprag up` on the store that a URL names.
@@ -110,7 +111,7 @@ impl Product {
     pub fn start_with(store: &Path, config: &Path, environment: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = Command::new(binary("sprag"));
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--store"])
+            .args(["up", "--listen", &place(store).to_string(), "--store"])
             .arg(store::url(store))
             .arg("--config")
             .arg(config)
@@ -120,10 +121,11 @@ impl Product {
 
     /// Starts `sprag up --services` in a folder of its own, with everything it remembers there.
     pub fn start_supervising(folder: &Path, services: &Path, environment: &[(&str, &str)]) -> Self {
+        let store = folder.join("sprag.db");
         let mut command = Command::new(binary("sprag"));
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--store"])
-            .arg(store::url(&folder.join("sprag.db")))
+            .args(["up", "--listen", &place(&store).to_string(), "--store"])
+            .arg(store::url(&store))
             .arg("--services")
             .arg(services)
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
