@@ -26,7 +26,7 @@ pub use limit::{LimitKey, LimitView, Numbers, Override};
 pub(crate) use restored::report;
 pub use restored::{Because, Effect, Report, backup_mark, hold};
 pub use scope::{ParseScopeError, Scope};
-pub(crate) use switch::{EFFECTIVE, RELEASED};
+pub(crate) use switch::{ARMING, EFFECTIVE, RELEASED};
 pub use switch::{Mode, Switch, SwitchView, Switches};
 
 /// Switches at a time.
@@ -206,6 +206,8 @@ pub(crate) struct Control {
     pub(crate) overrides: BTreeMap<String, Override>,
     pub(crate) rejoining: Option<Rejoining>,
     pub(crate) sweep: Option<Sweep>,
+    /// Since when switches are stored, or were so when this lane first saw them.
+    stored: BTreeMap<SwitchId, Timestamp>,
     /// Switches that this lane has come to the end of, where others have shards too.
     pub(crate) swept: BTreeSet<SwitchId>,
     pub(crate) aged: Aging,
@@ -222,6 +224,7 @@ impl Default for Control {
             overrides: BTreeMap::new(),
             rejoining: None,
             sweep: None,
+            stored: BTreeMap::new(),
             swept: BTreeSet::new(),
             aged: Aging::from_the_start(),
             aged_at: Timestamp::default(),
@@ -250,6 +253,28 @@ impl Control {
         }
         control.next_sweep();
         Ok(control)
+    }
+
+    /// Every switch in memory is stored by now. What was known of others is forgotten.
+    pub(crate) fn is_stored(&mut self, now: Timestamp) {
+        let Self { stored, switches, .. } = self;
+        stored.retain(|id, _| switches.get(*id).is_some());
+        for switch in switches.all() {
+            stored.entry(switch.id).or_insert(now);
+        }
+    }
+
+    /// Takes over what `before` knew that is not itself stored.
+    pub(crate) fn inherit(&mut self, before: &mut Self) {
+        self.swept = std::mem::take(&mut before.swept);
+        self.stored = std::mem::take(&mut before.stored);
+        self.board = before.board.clone();
+    }
+
+    /// Whether a switch has been stored for so many milliseconds.
+    pub(crate) fn has_been_stored(&self, id: SwitchId, millis: u64, now: Timestamp) -> bool {
+        let since = self.stored.get(&id);
+        since.is_some_and(|since| now.since(*since) >= millis)
     }
 
     /// Begins with the first switch that cancels and has not come to the end of it.

@@ -149,8 +149,10 @@ impl Switches {
     }
 }
 
-/// The words for where a switch stands: while it holds, and afterwards.
-pub(crate) const STATUSES: [Word; 2] = [EFFECTIVE, RELEASED];
+/// The words for where a switch stands: before it holds everywhere, while it does, and afterwards.
+pub(crate) const STATUSES: [Word; 3] = [ARMING, EFFECTIVE, RELEASED];
+/// A switch that some node may not know of yet.
+pub(crate) const ARMING: Word = "arming";
 /// A switch that holds.
 pub(crate) const EFFECTIVE: Word = "effective";
 /// A switch that does no longer.
@@ -166,7 +168,8 @@ pub struct SwitchView {
     pub scope: Scope,
     /// What it does to it.
     pub mode: Mode,
-    /// `effective` while it holds, `released` afterwards.
+    /// `arming` while another node may not know of it yet, `effective` once nothing in its scope begins anywhere, `released`
+    /// afterwards.
     #[serde(deserialize_with = "status_word")]
     pub status: Word,
     /// Why.

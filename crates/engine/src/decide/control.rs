@@ -6,10 +6,12 @@ use sprag_store::records::FactKind;
 
 use crate::command::{self, Code, Refusal, Reply};
 use crate::control::{
-    Answer, EFFECTIVE, LIMIT_KEY_BYTES_MAX, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX, Override,
-    REJOIN, RELEASED, Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
+    ARMING, Answer, EFFECTIVE, LIMIT_KEY_BYTES_MAX, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX,
+    Override, REJOIN, RELEASED, Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
 };
 use crate::lane::Lane;
+use crate::member::PATIENCE_MILLIS;
+use crate::view::Word;
 
 impl Lane {
     /// Decides on what an operator asks.
@@ -32,7 +34,19 @@ impl Lane {
 
     fn switch_views(&self) -> Vec<SwitchView> {
         let on = self.control.switches.all().filter(|switch| switch.is_on(self.now));
-        on.map(|switch| SwitchView::of(switch, EFFECTIVE)).collect()
+        on.map(|switch| SwitchView::of(switch, self.force_of(switch.id)))
+            .collect()
+    }
+
+    /// Whether a switch holds everywhere. Every node looks at the switches with each heartbeat, and begins nothing once it has
+    /// not looked for a while: after that no attempt begins that does not know of it.
+    fn force_of(&self, id: SwitchId) -> Word {
+        let is_known = self.control.has_been_stored(id, PATIENCE_MILLIS, self.now);
+        if is_known || self.owned.owns_everything() {
+            EFFECTIVE
+        } else {
+            ARMING
+        }
     }
 
     /// From the next attempt on, nothing in the scope begins.
@@ -65,7 +79,7 @@ impl Lane {
             swept: false,
         };
         tracing::warn!(switch = %switch.id, scope = %switch.scope, mode = mode.word(), reason = switch.reason, "a switch is on");
-        let view = SwitchView::of(&switch, EFFECTIVE);
+        let view = SwitchView::of(&switch, self.force_of(switch.id));
         self.keep_switch(switch);
         if mode == Mode::Cancel && self.control.sweep.is_none() {
             self.control.next_sweep();

@@ -33,12 +33,11 @@ impl Lane {
 
     /// Reads what operators have set, as it is stored.
     pub(super) fn read_control(&mut self) -> Result<(), Error> {
-        let board = self.board();
         let mut read = Control::read(self.store.get()?)?;
-        read.swept = std::mem::take(&mut self.control.swept);
+        read.inherit(&mut self.control);
+        read.is_stored(self.now.max(self.clock.now()));
         read.next_sweep();
         let old = std::mem::replace(&mut self.control, read);
-        self.control.board = board;
         self.control.aged_at = self.now;
         for key in old.overrides.keys() {
             self.dispatcher.set_override(key, None);

@@ -271,6 +271,7 @@ impl Lane {
             self.timers.add(at, due);
         }
         self.pending.extend(batch.next);
+        self.control.is_stored(self.now.max(self.clock.now()));
         self.control.board.show(&self.control.switches);
         for job in batch.jobs {
             match job.lease {

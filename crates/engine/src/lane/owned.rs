@@ -106,6 +106,11 @@ impl Owned {
         self.is_whole() || self.has(shard_of(slot, self.shards()))
     }
 
+    /// Whether nobody else owns anything.
+    pub(crate) fn owns_everything(&self) -> bool {
+        self.is_whole() || u32::try_from(self.fences.len()).is_ok_and(|owned| owned >= self.shards())
+    }
+
     /// Whether definitions, switches, limits and jobs are decided on here.
     pub(crate) fn owns_control(&self) -> bool {
         self.has(CONTROL)

@@ -56,9 +56,8 @@ impl Lane {
             }
             let kept: Vec<Fence> = keep.iter().filter_map(|shard| self.drop_shard(*shard)).collect();
             self.given_up.extend(kept);
-            if !is_passing {
-                return Err(Fatal(error));
-            }
+            // Nor does it count as in touch any longer than it was: what operators set may be among what it could not read.
+            return if is_passing { Ok(()) } else { Err(Fatal(error)) };
         }
         self.in_touch_until = *in_touch_until;
         Ok(())

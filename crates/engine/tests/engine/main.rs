@@ -12,6 +12,7 @@ mod control;
 mod crowd;
 mod dead_letters;
 mod dispatch;
+mod everywhere;
 mod homes;
 mod jobs;
 mod leases;

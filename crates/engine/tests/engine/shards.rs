@@ -7,8 +7,7 @@ use sprag_core::action::{Status, Verdict};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_engine::Options;
-use sprag_engine::command::{Answer, Code, Command, Refusal, Request, SendMessage, Start, Target};
-use sprag_engine::control::{self, Mode, Scope, SwitchOn};
+use sprag_engine::command::{Code, Command, Refusal, Request, SendMessage, Start, Target};
 use sprag_engine::member::{self, LEASE_MILLIS, PATIENCE_MILLIS, Place};
 use sprag_store::home::CONTROL;
 use sprag_store::records::ExecutionStatus;
@@ -247,69 +246,6 @@ fn nothing_begins_on_a_node_that_is_out_of_touch() {
     assert!(is_moved(&crowd.start(0, start.clone())), "its lease may have run out");
     crowd.beat(0);
     crowd.start(0, start).unwrap();
-}
-
-#[test]
-fn a_switch_counts_on_every_node_from_its_next_heartbeat_on() {
-    let mut crowd = crowd(2);
-    let control = crowd.owner(Slot(0));
-    let other = 1 - control;
-    let on = SwitchOn {
-        scope: "machine:order".parse::<Scope>().unwrap(),
-        mode: Mode::Hold,
-        reason: "trouble".to_owned(),
-        by: "test".to_owned(),
-        lasts: None,
-    };
-    let on = Request::Control(control::Request::SwitchOn(on));
-    assert!(is_moved(&crowd.ask(other, on.clone())));
-    let Ok(Answer::Control(answer)) = crowd.ask(control, on) else {
-        panic!("a switch");
-    };
-    let control::Answer::Switch(switch) = *answer else {
-        panic!("a switch");
-    };
-    crowd.beat(other);
-    let id = crowd.start_of(other, "order");
-    assert!(crowd.jobs(other).is_empty(), "it is held there too");
-    let off = control::Request::SwitchOff {
-        id: switch.id,
-        matches: control::Matches::Any,
-    };
-    crowd.ask(control, Request::Control(off)).unwrap();
-    crowd.beat(other);
-    crowd.run_all();
-    assert!(crowd.job_of(other, id).is_some(), "what was set aside begins");
-}
-
-#[test]
-fn what_a_switch_set_aside_is_found_by_whoever_takes_over() {
-    let mut crowd = crowd(2);
-    let control = crowd.owner(Slot(0));
-    let other = 1 - control;
-    let on = SwitchOn {
-        scope: "machine:order".parse::<Scope>().unwrap(),
-        mode: Mode::Hold,
-        reason: "trouble".to_owned(),
-        by: "test".to_owned(),
-        lasts: None,
-    };
-    let Ok(Answer::Control(answer)) = crowd.ask(control, Request::Control(control::Request::SwitchOn(on))) else {
-        panic!("a switch");
-    };
-    let control::Answer::Switch(switch) = *answer else {
-        panic!("a switch");
-    };
-    crowd.beat(other);
-    let id = crowd.start_of(other, "order");
-    let off = control::Request::SwitchOff {
-        id: switch.id,
-        matches: control::Matches::Any,
-    };
-    // The node dies before it hears that the switch is off.
-    crowd.ask(control, Request::Control(off)).unwrap();
-    crowd.pass(LEASE_MILLIS + 2_000, &[control]);
-    assert!(crowd.job_of(control, id).is_some());
 }
 
 #[test]

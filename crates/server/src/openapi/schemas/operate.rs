@@ -29,7 +29,7 @@ fn switch() -> Value {
         "id": reference("SwitchId"),
         "scope": { "type": "string", "pattern": SCOPE },
         "mode": words(&["hold", "cancel"]),
-        "status": words(&["effective", "released"]),
+        "status": words(&["arming", "effective", "released"]),
         "reason": text(),
         "by": text(),
         "since": time(),
