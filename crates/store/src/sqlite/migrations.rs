@@ -81,6 +81,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "nodes",
         sql: include_str!("migrations/0009_nodes.sql"),
     },
+    Migration {
+        version: 10,
+        name: "room",
+        sql: include_str!("migrations/0010_room.sql"),
+    },
 ];
 
 const CREATE: &str = "\

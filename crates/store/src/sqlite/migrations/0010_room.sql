@@ -1,0 +1,1 @@
+-- Room for what follows beside each execution in a database. A file rewrites the row where it is: there is nothing to set.
