@@ -11,7 +11,7 @@ use super::Database;
 use crate::traits::Error;
 
 /// Each statement with the indexes that it must use, and how.
-const STATEMENTS: [(&str, &[&str]); 21] = [
+const STATEMENTS: [(&str, &[&str]); 22] = [
     (lanes::FENCE, &["shard_pkey", "lane_pkey"]),
     (executions::UPDATE, &["execution_pkey"]),
     (executions::GET, &["execution_pkey"]),
@@ -40,6 +40,7 @@ const STATEMENTS: [(&str, &[&str]); 21] = [
     (receipts::GET, &["receipt_pkey"]),
     (idempotency::FIRST_TO_EXPIRE, &["idempotency_expiry"]),
     (machines::NEWEST, &["machine_version_pkey"]),
+    (machines::EXPECT_NEWEST, &["machine_version_pkey"]),
 ];
 
 /// Those that keep the order of their index need no sorting, however long it is.
