@@ -22,6 +22,8 @@ pub struct Beat {
     pub advertise: String,
     /// What it runs.
     pub version: String,
+    /// Where it is, such that no other process can be there while it is; none where that cannot be said.
+    pub place: Option<String>,
     /// How long it may be counted on from now, in milliseconds.
     pub lease_millis: u64,
     /// What nodes show each other; the first to be proposed counts for all.
@@ -129,7 +131,7 @@ pub struct Claimed {
 /// What nodes on one database ask it about each other. Blocking: a member has a thread of its own.
 pub trait Nodes: Send {
     /// Renews the lease of a node, which joins by its first; says who else there is and who owns what. One that joins
-    /// where another was reached has taken that one's place, whose lease is over: a process that was killed and
+    /// in the place of another is all that is there, so the other's lease is over: a process that was killed and
     /// started again need not wait for it. One that is about to leave answers for nobody's place any more.
     fn heartbeat(&mut self, beat: &Beat) -> Result<View, Error>;
 

@@ -32,6 +32,8 @@ pub struct Options {
     pub advertise: String,
     /// What it runs.
     pub version: String,
+    /// Where it is, such that no other process can be there while it is; none where that cannot be said.
+    pub place: Option<String>,
     /// What nodes show each other, where none is known yet: must be unpredictable.
     pub token: String,
     /// How long it may be counted on after a heartbeat, in milliseconds.
@@ -62,6 +64,7 @@ impl Options {
             id,
             advertise: advertise.into(),
             version: version.into(),
+            place: None,
             token: token.into(),
             lease_millis: LEASE_MILLIS,
             beat_millis: BEAT_MILLIS,
@@ -75,6 +78,7 @@ impl Options {
             node: self.id,
             advertise: self.advertise.clone(),
             version: self.version.clone(),
+            place: self.place.clone(),
             lease_millis: self.lease_millis,
             token: self.token.clone(),
             is_leaving: false,

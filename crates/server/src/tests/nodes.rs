@@ -188,6 +188,7 @@ async fn a_request_for_a_node_that_does_not_answer_is_to_be_tried_again() {
         node: NodeId::compose(shared.clock.now(), Slot(0), 9),
         advertise: "http://127.0.0.1:9".to_owned(),
         version: "test".to_owned(),
+        place: None,
         lease_millis: 60_000,
         token: String::new(),
         is_leaving: false,

@@ -51,7 +51,8 @@ pub const NODES: &[CrowdCheck] = crowd_checks![
     a_node_whose_lease_ran_out_takes_nothing,
     whoever_leaves_gives_up_everything_at_once,
     whoever_is_about_to_leave_keeps_its_lease_and_nothing_is_due_to_it,
-    a_node_that_joins_where_another_was_reached_has_taken_its_place,
+    a_node_that_joins_where_another_was_has_taken_its_place,
+    an_address_that_another_node_gives_too_takes_nothing_from_it,
     a_commit_is_judged_by_the_fences_it_carries_and_no_others,
     a_question_about_a_shard_is_answered_from_that_shard,
     however_stale_what_nodes_believe_no_shard_ever_has_two_owners,
@@ -75,6 +76,7 @@ fn beat(number: u64) -> Beat {
         node: id(number),
         advertise: format!("http://10.0.0.{number}:7400"),
         version: "0.1.0".to_owned(),
+        place: Some(format!("place {number}")),
         lease_millis: LEASE_MILLIS,
         token: format!("token {number}"),
         is_leaving: false,
@@ -257,10 +259,10 @@ fn whoever_is_about_to_leave_keeps_its_lease_and_nothing_is_due_to_it(crowd: &dy
     Ok(())
 }
 
-fn a_node_that_joins_where_another_was_reached_has_taken_its_place(crowd: &dyn Crowd) -> Result<(), Error> {
+fn a_node_that_joins_where_another_was_has_taken_its_place(crowd: &dyn Crowd) -> Result<(), Error> {
     let mut nodes = crowd.nodes();
     let there = |number, is_leaving| Beat {
-        advertise: "http://10.0.0.1:7400".to_owned(),
+        place: Some("one machine, one port".to_owned()),
         is_leaving,
         ..beat(number)
     };
@@ -279,6 +281,22 @@ fn a_node_that_joins_where_another_was_reached_has_taken_its_place(crowd: &dyn C
     nodes.heartbeat(&there(2, true))?;
     nodes.heartbeat(&there(3, false))?;
     assert!(nodes.claim(id(3), &shards(&[3]))?.is_empty());
+    Ok(())
+}
+
+fn an_address_that_another_node_gives_too_takes_nothing_from_it(crowd: &dyn Crowd) -> Result<(), Error> {
+    let mut nodes = crowd.nodes();
+    nodes.heartbeat(&beat(1))?;
+    nodes.claim(id(1), &shards(&[3]))?;
+    for (number, place) in [(2, Some("elsewhere".to_owned())), (3, None), (4, None)] {
+        let claims_to_be_there = Beat {
+            advertise: beat(1).advertise,
+            place,
+            ..beat(number)
+        };
+        nodes.heartbeat(&claims_to_be_there)?;
+        assert!(nodes.claim(id(number), &shards(&[3]))?.is_empty(), "its lease runs");
+    }
     Ok(())
 }
 

@@ -18,6 +18,8 @@ use crate::traits::{Error, Fence, ShardId, shard_of};
 pub(super) struct Cluster {
     token: String,
     nodes: BTreeMap<NodeId, Node>,
+    /// Where each of them is.
+    places: BTreeMap<NodeId, Option<String>>,
     shards: Vec<Shard>,
 }
 
@@ -38,6 +40,7 @@ impl Cluster {
         Self {
             token: String::new(),
             nodes: BTreeMap::new(),
+            places: BTreeMap::new(),
             shards: (0..shards).map(shard).collect(),
         }
     }
@@ -71,6 +74,7 @@ impl Cluster {
             node,
             advertise,
             version,
+            place,
             lease_millis,
             token,
             is_leaving,
@@ -81,9 +85,10 @@ impl Cluster {
         let joined_at = if let Some(known) = self.nodes.get(&node) {
             known.joined_at
         } else {
-            self.oust(&advertise, now);
+            self.oust(place.as_deref(), now);
             now
         };
+        self.places.insert(node, place);
         self.nodes.insert(
             node,
             Node {
@@ -99,6 +104,8 @@ impl Cluster {
         let owns = |id: &NodeId| shards.iter().any(|shard| shard.owner == Some(*id));
         self.nodes
             .retain(|id, node| node.lease_until.plus(GONE_KEPT_MILLIS) > now || owns(id));
+        let nodes = &self.nodes;
+        self.places.retain(|id, _| nodes.contains_key(id));
         View {
             now,
             token: self.token.clone(),
@@ -107,10 +114,11 @@ impl Cluster {
         }
     }
 
-    /// Another node is reached there now.
-    fn oust(&mut self, advertise: &str, now: Timestamp) {
-        let there = |node: &&mut Node| node.advertise == advertise && !node.is_leaving;
-        for node in self.nodes.values_mut().filter(there) {
+    /// Another node is in that place now.
+    fn oust(&mut self, place: Option<&str>, now: Timestamp) {
+        let Self { nodes, places, .. } = self;
+        let is_there = |id: &NodeId| place.is_some() && places.get(id).and_then(Option::as_deref) == place;
+        for node in nodes.values_mut().filter(|node| is_there(&node.id) && !node.is_leaving) {
             node.lease_until = node.lease_until.min(now);
         }
     }

@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[Migration] = migrations![
     8 "dead_letters" "0008_dead_letters",
     9 "nodes" "0009_nodes",
     10 "room" "0010_room",
+    11 "place" "0011_place",
 ];
 
 /// One node at a time: `SPRG`, as a number. An index of a large table may take longer than any statement of a lane.

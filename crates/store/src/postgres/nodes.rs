@@ -17,15 +17,15 @@ use crate::traits::{Error, Fence, ShardId};
 const BEAT: &str = "\
     WITH proposed AS (INSERT INTO node_token (token) VALUES ($5) ON CONFLICT DO NOTHING), \
     at AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now) \
-    INSERT INTO node (id, advertise, version, joined_at, lease_until, is_leaving) \
-    SELECT $1::uuid, $2::text, $3::text, now, now + $4::bigint, $6::boolean FROM at \
-    ON CONFLICT (id) DO UPDATE SET advertise = excluded.advertise, version = excluded.version, \
+    INSERT INTO node (id, advertise, version, joined_at, lease_until, is_leaving, place) \
+    SELECT $1::uuid, $2::text, $3::text, now, now + $4::bigint, $6::boolean, $7::text FROM at \
+    ON CONFLICT (id) DO UPDATE SET advertise = excluded.advertise, version = excluded.version, place = excluded.place, \
     lease_until = excluded.lease_until, is_leaving = excluded.is_leaving";
 
-/// Before a node joins: whoever was reached there is gone. Those that joined are left alone.
+/// Before a node joins: whoever was in its place is gone. Those that joined are left alone.
 const OUST: &str = "\
     WITH at AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now), \
-    there AS MATERIALIZED (SELECT id FROM node WHERE advertise = $2 AND id <> $1 AND NOT is_leaving \
+    there AS MATERIALIZED (SELECT id FROM node WHERE place = $2 AND id <> $1 AND NOT is_leaving \
     AND NOT EXISTS (SELECT FROM node AS known WHERE known.id = $1) ORDER BY id FOR UPDATE) \
     UPDATE node SET lease_until = least(node.lease_until, at.now) FROM at, there WHERE node.id = there.id";
 
@@ -88,14 +88,15 @@ impl Nodes for Members {
             node,
             advertise,
             version,
+            place,
             lease_millis,
             token,
             is_leaving,
         } = beat;
         let (id, lease) = (Id::from(*node), bound(*lease_millis));
         self.link.ask(&async |session| {
-            session.rows(OUST, &[&id, advertise]).await?;
-            let values: [&(dyn ToSql + Sync); 6] = [&id, advertise, version, &lease, token, is_leaving];
+            session.rows(OUST, &[&id, place]).await?;
+            let values: [&(dyn ToSql + Sync); 7] = [&id, advertise, version, &lease, token, is_leaving, place];
             session.rows(BEAT, &values).await?;
             session.rows(FORGET, &[&bound(GONE_KEPT_MILLIS)]).await?;
             whole(session, LOOK, look(session)).await

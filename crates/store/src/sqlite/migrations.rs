@@ -86,6 +86,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "room",
         sql: include_str!("migrations/0010_room.sql"),
     },
+    Migration {
+        version: 11,
+        name: "place",
+        sql: include_str!("migrations/0011_place.sql"),
+    },
 ];
 
 const CREATE: &str = "\

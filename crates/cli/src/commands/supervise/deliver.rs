@@ -45,6 +45,7 @@ impl Delivery {
             store,
             // Nobody else serves a file.
             advertise: String::new(),
+            place: None,
             registry,
             secrets,
             options,

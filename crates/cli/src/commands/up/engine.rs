@@ -17,6 +17,8 @@ pub(in crate::commands) struct Parts {
     pub(in crate::commands) store: Opened,
     /// Where other nodes on the same store reach this one.
     pub(in crate::commands) advertise: String,
+    /// Where it is, so that it need not wait for one that was there before it.
+    pub(in crate::commands) place: Option<String>,
     pub(in crate::commands) registry: Registry,
     pub(in crate::commands) secrets: Arc<Secrets>,
     pub(in crate::commands) options: Options,
@@ -27,6 +29,7 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
     let Parts {
         store,
         advertise,
+        place,
         registry,
         secrets,
         options,
@@ -41,10 +44,11 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
     };
     let builder = Engine::builder(requirements).options(options);
     let builder = match store.nodes {
-        Some(nodes) => builder.member(
-            member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token()),
-            nodes,
-        ),
+        Some(nodes) => {
+            let mut options = member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token());
+            options.place = place;
+            builder.member(options, nodes)
+        }
         None => builder,
     };
     let runners = registry.types().filter_map(|kind| registry.get(kind));

@@ -6,6 +6,7 @@
 mod banner;
 mod demo;
 mod engine;
+mod place;
 mod signals;
 mod store;
 mod time;
@@ -187,6 +188,7 @@ async fn serve(
     let parts = engine::Parts {
         store,
         advertise,
+        place: place::of(reserved.address()),
         registry,
         secrets,
         options,

@@ -49,6 +49,7 @@ fn beat(number: u64, lease_millis: u64) -> Beat {
         node: id(number),
         advertise: format!("http://127.0.0.1:{number}"),
         version: "1".to_owned(),
+        place: None,
         lease_millis,
         token: format!("token {number}"),
         is_leaving: false,

@@ -1,0 +1,1 @@
+-- Where a node is. None share a file: there is nothing to keep.
