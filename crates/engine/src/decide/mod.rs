@@ -51,6 +51,7 @@ impl Lane {
             Request::RetryNow(action) => self.retry_now(*action),
             Request::CancelAction(action) => self.cancel_action(*action),
             Request::RetryDead(retry) => self.retry_dead(retry),
+            Request::RetryLetter(retry) => self.deal(retry),
             Request::Archive(action) => self.archive(*action),
             Request::RetryAll(retry) => Ok(self.retry_all(retry)),
             Request::PauseJob(id) => Ok(self.pause_job(*id)),
@@ -85,6 +86,7 @@ impl Lane {
             Internal::Continue(execution) => self.go_on(*execution)?,
             Internal::Chore(chore) => self.do_chore(chore)?,
             Internal::JobStep(step) => self.step_job(step)?,
+            Internal::Dealt { job, dealt } => self.note_dealt(*job, dealt),
             Internal::ForgetJob { job, up_to, is_last } => self.forget_job(*job, *up_to, *is_last),
         }
         Ok(Ok(Answer::Checkpointed))

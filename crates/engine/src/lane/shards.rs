@@ -325,6 +325,7 @@ pub fn slot_of(request: &Request, once: Option<Slot>) -> Option<Slot> {
         Request::Migrate(migrate) => migrate.execution.slot(),
         Request::RetryNow(id) | Request::CancelAction(id) | Request::Archive(id) | Request::Explain(id) => id.slot(),
         Request::RetryDead(retry) => retry.action.slot(),
+        Request::RetryLetter(letter) => letter.retry.action.slot(),
         Request::State(said) => home_of(&said.limit.key),
         Request::Heartbeat(attempt, _) | Request::Finish(attempt, _) | Request::LeasedConfig(attempt) => attempt.slot(),
         Request::Internal(internal) => return slot_of_own(internal),
@@ -347,7 +348,10 @@ fn slot_of_own(internal: &Internal) -> Option<Slot> {
         Internal::Chore(Chore::Cancel(action)) => action.slot(),
         Internal::Chore(Chore::Expire { executions, .. }) => executions.first()?.slot(),
         Internal::Chore(Chore::Rejoined | Chore::Swept(_)) | Internal::Heard(_) => return None,
-        Internal::Chore(Chore::Lapse(_)) | Internal::JobStep(_) | Internal::ForgetJob { .. } => Slot::default(),
+        Internal::Chore(Chore::Lapse(_))
+        | Internal::JobStep(_)
+        | Internal::Dealt { .. }
+        | Internal::ForgetJob { .. } => Slot::default(),
     })
 }
 
