@@ -27,6 +27,8 @@ use sprag_store::ShardId;
 use crate::app::App;
 use crate::body::collect;
 use crate::once;
+use crate::peers;
+use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
 
 /// What nodes show each other.
@@ -72,11 +74,16 @@ impl Forwarder {
 
     /// An idempotency key that nobody else gives.
     fn key(&self, whereabouts: &Whereabouts) -> Option<HeaderValue> {
-        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
-        HeaderValue::from_str(&format!("{}-{number}", whereabouts.me())).ok()
+        HeaderValue::from_str(&format!("{}-{}", whereabouts.me(), self.turn())).ok()
     }
 
-    async fn send(&self, advertise: &str, token: &str, (parts, body): (&Parts, Bytes)) -> Result<Response, String> {
+    /// A number for whoever takes turns.
+    pub(crate) fn turn(&self) -> u64 {
+        self.drawn.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a request to another node, as a node.
+    pub(crate) async fn send(&self, advertise: &str, token: &str, (parts, body): (&Parts, Bytes)) -> Result<Response, String> {
         let request = addressed(advertise, token, parts, body)?;
         let answer = tokio::time::timeout(ANSWER_MAX, self.client.request(request)).await;
         let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;
@@ -124,7 +131,11 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     };
     let shown = request.headers_mut().remove(TOKEN);
     if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
+        if peers::is_internal(&request) {
+            return peers::hear(&app, request).await;
+        }
         // It was passed on already: one hop is all there is.
+        request.extensions_mut().insert(PassedOn);
         return next.run(request).await;
     }
     if let Some(slot) = watched(&request)

@@ -8,6 +8,7 @@ use sprag_core::ids::{NodeId, Slot};
 use sprag_engine::{Engine, Options, Requirements, SecretSource, member};
 use sprag_runners::Registry;
 use sprag_runners::secrets::{SecretError, Secrets};
+use sprag_server::HttpPeers;
 
 use super::store::Opened;
 use crate::failure::{Exit, Failure};
@@ -41,10 +42,10 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
     };
     let builder = Engine::builder(requirements).options(options);
     let builder = match store.nodes {
-        Some(nodes) => builder.member(
-            member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token()),
-            nodes,
-        ),
+        Some(nodes) => {
+            let options = member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token());
+            builder.member(options, nodes).peers(Arc::new(HttpPeers::new()))
+        }
         None => builder,
     };
     let runners = registry.types().filter_map(|kind| registry.get(kind));
