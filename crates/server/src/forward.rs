@@ -83,7 +83,12 @@ impl Forwarder {
     }
 
     /// Sends a request to another node, as a node.
-    pub(crate) async fn send(&self, advertise: &str, token: &str, (parts, body): (&Parts, Bytes)) -> Result<Response, String> {
+    pub(crate) async fn send(
+        &self,
+        advertise: &str,
+        token: &str,
+        (parts, body): (&Parts, Bytes),
+    ) -> Result<Response, String> {
         let request = addressed(advertise, token, parts, body)?;
         let answer = tokio::time::timeout(ANSWER_MAX, self.client.request(request)).await;
         let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;

@@ -51,7 +51,14 @@ pub(crate) async fn lease(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> 
     loop {
         let began = app.engine.micros();
         let wait_millis = left.min(pause);
-        let found = ours(app, Poll { wait_millis, ..poll.clone() }).await?;
+        let found = ours(
+            app,
+            Poll {
+                wait_millis,
+                ..poll.clone()
+            },
+        )
+        .await?;
         if !found.is_empty() || left <= pause {
             return Ok(found);
         }
@@ -76,7 +83,16 @@ async fn in_turn(app: &App, poll: &Poll, turn: u64) -> Result<Vec<Value>, Refusa
     for node in nodes {
         let found = match node {
             Some(advertise) => theirs(app, advertise, poll).await,
-            None => ours(app, Poll { wait_millis: 0, ..poll.clone() }).await?,
+            None => {
+                ours(
+                    app,
+                    Poll {
+                        wait_millis: 0,
+                        ..poll.clone()
+                    },
+                )
+                .await?
+            }
         };
         if !found.is_empty() {
             return Ok(found);
@@ -171,7 +187,9 @@ async fn send(app: &App, advertise: &str, path: &str, body: &Value) -> Result<By
     if answer.status() != StatusCode::OK {
         return Err(format!("it answered {}", answer.status()));
     }
-    to_bytes(answer.into_body(), BODY_MAX).await.map_err(|error| error.to_string())
+    to_bytes(answer.into_body(), BODY_MAX)
+        .await
+        .map_err(|error| error.to_string())
 }
 
 fn parts(path: &str) -> Result<Parts, String> {

@@ -12,6 +12,10 @@ use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryA
 use crate::lane::Lane;
 use crate::letters::{Dealt, Fate, RetryLetter};
 
+/// How far the clocks of nodes may be apart, in milliseconds. A letter that another node's clock saw die so soon after a job
+/// was made may have been there before.
+const SKEW_MILLIS: u64 = 1_000;
+
 impl Lane {
     /// Makes a job that tries dead letters again.
     pub(super) fn retry_all(&mut self, retry: &RetryAll) -> Reply {
@@ -216,7 +220,12 @@ impl Lane {
     fn retry_letter(&mut self, letter: &RetryLetter) -> Result<Dealt, Error> {
         let RetryLetter { job: _, made_at, retry } = letter;
         let found = self.find_action(retry.action)?;
-        let is_too_young = found.as_ref().is_some_and(|action| is_newer(action, *made_at));
+        let made_at = if self.owned.is_whole() {
+            *made_at
+        } else {
+            made_at.plus(SKEW_MILLIS)
+        };
+        let is_too_young = found.as_ref().is_some_and(|action| is_newer(action, made_at));
         let was_dead = found.is_some_and(|action| action.status == Status::Dead);
         let reply = if is_too_young {
             None

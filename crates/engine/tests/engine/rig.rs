@@ -17,8 +17,8 @@ use sprag_engine::command::{
 use sprag_engine::convert::{Entry, action_from, entry_from};
 use sprag_engine::hands::{Grant, Hands, Job, Task};
 use sprag_engine::homes::Statement;
-use sprag_engine::letters::Letters;
 use sprag_engine::lane::{Lane, Parts, Tenure};
+use sprag_engine::letters::Letters;
 use sprag_engine::metrics::Metrics;
 use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_store::Memory;

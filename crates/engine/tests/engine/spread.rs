@@ -138,7 +138,9 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
                 Answer::Replayed(first) => first.unwrap(),
                 answer => answer,
             };
-            let Answer::Letter(fate) = first else { panic!("{first:?}") };
+            let Answer::Letter(fate) = first else {
+                panic!("{first:?}")
+            };
             dealt.push(fate);
             count += 1;
         }
@@ -187,7 +189,11 @@ fn a_job_deals_with_letters_of_every_node_and_asks_again_where_an_answer_was_los
     assert_eq!(items(&crowd, job).len(), 4, "its own ones at once");
     assert_eq!(ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Lost), 8);
     crowd.pass(4_000, &[0, 1, 2]);
-    assert_eq!(status(&crowd, job), JobStatus::Running, "nothing is known of the others");
+    assert_eq!(
+        status(&crowd, job),
+        JobStatus::Running,
+        "nothing is known of the others"
+    );
     crowd.pass(12_000, &[0, 1, 2]);
     let asked = ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Heard);
     assert_eq!(asked, 8, "it asks again");
