@@ -4,7 +4,10 @@
 
 mod cron;
 mod join;
+mod letters;
+mod limits;
 mod rolling;
+mod runners;
 mod storm;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -21,6 +21,7 @@ use crate::homes::{Allowed, Heard, Statement};
 use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::leasing::{Beat, Finished, Leased, Poll};
+use crate::letters::{Dealt, RetryLetter};
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -82,6 +83,8 @@ pub enum Request {
     CancelAction(ActionId),
     /// Try a dead letter again.
     RetryDead(RetryDead),
+    /// Try a dead letter again for another node's job.
+    RetryLetter(Box<RetryLetter>),
     /// Put a dead letter away.
     Archive(ActionId),
     /// Make a job that tries dead letters again.
@@ -149,6 +152,13 @@ pub enum Internal {
     Chore(control::Chore),
     /// The next page of a job.
     JobStep(JobStep),
+    /// Other nodes dealt with letters of a job, or could not be asked.
+    Dealt {
+        /// Whose letters.
+        job: JobId,
+        /// Those that were dealt with.
+        dealt: Vec<Dealt>,
+    },
     /// Items of a job that is too old to be kept.
     ForgetJob {
         /// Whose.
@@ -167,6 +177,8 @@ pub struct JobStep {
     pub job: JobId,
     /// The dead letters that its filter met.
     pub letters: Vec<ActionId>,
+    /// Those that other nodes have.
+    pub elsewhere: Vec<ActionId>,
     /// Where the next page begins, if there is one.
     pub next: Option<ActionId>,
 }
@@ -306,6 +318,8 @@ pub enum Answer {
     Queue(Vec<LineStatus>),
     /// What a node is allowed under a limit.
     Allowed(Allowed),
+    /// What became of a dead letter.
+    Letter(Dealt),
     /// What operators have set.
     Control(Box<control::Answer>),
     /// The job as it is now.

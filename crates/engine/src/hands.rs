@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::command::{AttemptRef, Reply};
 use crate::homes::Statement;
+use crate::letters::Letters;
 
 /// Carries out attempts. Called after the attempt is durable, never before.
 pub trait Hands: Send {
@@ -32,6 +33,10 @@ pub trait Hands: Send {
     /// Says to the home of a limit, on another node, what this one has and wants. The answer comes back as a command; it
     /// may be lost.
     fn state(&mut self, statement: Statement);
+
+    /// Has whoever serves these letters deal with them, for a job. What became of them comes back as a command; it may be
+    /// lost.
+    fn deal(&mut self, letters: Letters);
 
     /// Whether an attempt that an earlier process left running can be asked about or must be reaped.
     fn can_settle(&self, kind: &str) -> bool;

@@ -10,6 +10,8 @@ use sprag_core::action::{BoxFuture, LimitUse};
 use sprag_core::ids::{AttemptId, NodeId, Slot};
 use sprag_store::{Fence, ShardId};
 
+use crate::letters::{Dealt, Letters};
+
 /// The slot whose shard is the home of a limit's key.
 pub fn home_of(key: &str) -> Slot {
     Slot::of_key("limit", key)
@@ -72,14 +74,21 @@ pub struct Heard {
     pub allowed: Option<Allowed>,
 }
 
-/// The way to other nodes.
+/// The way to other nodes. `advertise` is where one is reached, and `token` what nodes show each other.
 pub trait Peers: Send + Sync {
-    /// Says something to the node at the home of a limit, and waits for its answer. `advertise` is where it is reached, and
-    /// `token` what nodes show each other.
+    /// Says something to the node at the home of a limit, and waits for its answer.
     fn state<'a>(
         &'a self,
         advertise: &'a str,
         token: &'a str,
         statement: &'a Statement,
     ) -> BoxFuture<'a, Result<Allowed, String>>;
+
+    /// Has a node deal with dead letters that a job of this one is about, and waits for its answer.
+    fn deal<'a>(
+        &'a self,
+        advertise: &'a str,
+        token: &'a str,
+        letters: &'a Letters,
+    ) -> BoxFuture<'a, Result<Vec<Dealt>, String>>;
 }

@@ -16,6 +16,7 @@ use crate::command::{
 use crate::control::{self, SwitchOn, SwitchView};
 use crate::jobs::{JobView, RetryAll};
 use crate::leasing::Finished;
+use crate::letters::Dealt;
 use crate::view::{ActionView, ExecutionView};
 
 /// The longest key, in bytes.
@@ -138,13 +139,14 @@ fn subject(key: &Key, request: &Request) -> Option<Subject> {
         Request::ResumeJob(id) => bare("resume-job", Slot::default(), id.to_string()),
         Request::CancelJob(id) => bare("cancel-job", Slot::default(), id.to_string()),
         Request::Control(request) => return control_subject(request),
-        // An attempt ends once by itself: see `leasing`.
+        // An attempt ends once by itself, and a job deals with a letter once: see `leasing` and `letters`.
         Request::Lease(_)
         | Request::Heartbeat(..)
         | Request::Finish(..)
         | Request::LeasedConfig(_)
         | Request::Explain(_)
         | Request::State(_)
+        | Request::RetryLetter(_)
         | Request::Queue
         | Request::Internal(_) => return None,
     })
@@ -248,6 +250,7 @@ enum Kept {
     Job(Box<JobView>),
     Switch(Box<SwitchView>),
     Finished(Finished),
+    Letter(Dealt),
     Refused {
         code: String,
         detail: String,
@@ -296,6 +299,7 @@ fn kept_answer(answer: &Answer) -> Option<Kept> {
             control::Answer::Switches(_) | control::Answer::Limits(_) | control::Answer::Limit(_) => return None,
         },
         Answer::Finished(finished) => Kept::Finished(finished.clone()),
+        Answer::Letter(dealt) => Kept::Letter(dealt.clone()),
         Answer::Checkpointed
         | Answer::Queue(_)
         | Answer::Allowed(_)
@@ -321,6 +325,7 @@ pub(crate) fn restored(bytes: &[u8]) -> Reply {
         Kept::Action(view) => Ok(Answer::Action(view)),
         Kept::Job(view) => Ok(Answer::Job(view)),
         Kept::Finished(finished) => Ok(Answer::Finished(finished)),
+        Kept::Letter(dealt) => Ok(Answer::Letter(dealt)),
         Kept::Switch(view) => Ok(Answer::Control(Box::new(control::Answer::Switch(*view)))),
         Kept::Refused { code, detail, errors } => {
             let known = Code::ALL.iter().copied().find(|known| known.text() == code);

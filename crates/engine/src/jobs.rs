@@ -22,6 +22,7 @@ pub(crate) use self::canary::Canary;
 pub use self::canary::{CANARY_MAX, CanaryState, CanaryView};
 pub(crate) use self::pace::Pace;
 pub use self::pace::RATE_MAX;
+use crate::letters::Letters;
 use crate::view::{WaitingFor, Word, word_among};
 
 /// Jobs that may be open at the same time.
@@ -32,6 +33,11 @@ pub const JOBS_KEPT: usize = 1_000;
 pub(crate) const STEP_ITEMS: usize = 64;
 /// The most rows a step looks at.
 pub(crate) const STEP_ROWS: usize = 1_000;
+/// How long a job waits for what it asked of other nodes before it asks again, in milliseconds.
+pub(crate) const ANSWER_MILLIS: u64 = 12_000;
+/// How soon it asks again about letters that nobody could be asked about, and looks again at canaries that other nodes
+/// have, in milliseconds.
+pub(crate) const AGAIN_MILLIS: u64 = 500;
 /// The most items that are forgotten in one step.
 pub(crate) const FORGET_ITEMS: u64 = 1_000;
 
@@ -91,6 +97,9 @@ pub(crate) struct Job {
     pub(crate) body: Body,
     /// The canaries that had not ended when somebody last looked. Not stored: a new process looks again.
     pub(crate) awaited: BTreeSet<ActionId>,
+    /// When to look again at canaries, or to ask again about letters, that other nodes have: their ends are not heard
+    /// here. Not stored.
+    pub(crate) again_at: Option<Timestamp>,
 }
 
 /// What is stored of a job beside its searchable fields.
@@ -120,6 +129,9 @@ pub(crate) struct Body {
     pub(crate) through: bool,
     #[serde(default)]
     pub(crate) counts: Counts,
+    /// Letters that other nodes were asked about, or will be, until it is known what became of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) elsewhere: Vec<ActionId>,
     /// The last letter that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<ActionId>,
@@ -159,11 +171,13 @@ impl Job {
                 note: None,
                 through: false,
                 counts: Counts::default(),
+                elsewhere: Vec::new(),
                 after: None,
                 started_at: None,
                 finished_at: None,
             },
             awaited: BTreeSet::new(),
+            again_at: None,
         }
     }
 
@@ -199,6 +213,7 @@ impl Job {
             updated_at,
             body,
             awaited: BTreeSet::new(),
+            again_at: None,
         })
     }
 
@@ -208,10 +223,16 @@ impl Job {
         canary.is_some_and(|canary| canary.state == CanaryState::Waiting)
     }
 
-    /// When its next step is to be taken; none while it waits for canaries of which some have not ended.
+    /// When its next step is to be taken; none while it waits for canaries of this node of which some have not ended.
     pub(crate) fn due(&self) -> Option<Timestamp> {
-        if self.status != JobStatus::Running || !self.awaited.is_empty() {
+        if self.status != JobStatus::Running {
             return None;
+        }
+        if !self.body.elsewhere.is_empty() {
+            return Some(self.again_at.unwrap_or(self.created_at));
+        }
+        if !self.awaited.is_empty() {
+            return self.again_at;
         }
         match &self.body.pace {
             Some(pace) if !self.watches() => Some(pace.due()),
@@ -224,6 +245,18 @@ impl Job {
         let paced = self.body.pace.map_or(STEP_ITEMS, |pace| pace.room(now));
         let canaries = self.body.canary.as_ref().map_or(0, Canary::missing);
         if canaries == 0 { paced } else { paced.min(canaries) }
+    }
+
+    /// What it does to letters.
+    pub(crate) fn letters(&self, letters: Vec<ActionId>) -> Letters {
+        Letters {
+            job: self.id,
+            made_at: self.created_at,
+            config: self.body.config.clone(),
+            version: self.body.version,
+            patch: self.body.patch.clone(),
+            letters,
+        }
     }
 
     /// Ends it.
@@ -350,6 +383,11 @@ fn waiting(job: &Job) -> JobWaiting {
         JobStatus::Running if job.watches() => JobWaiting::Waiting {
             reason: WaitingFor::Dependency,
             object: "its canaries to end".to_owned(),
+            since: job.updated_at,
+        },
+        JobStatus::Running if !job.body.elsewhere.is_empty() => JobWaiting::Waiting {
+            reason: WaitingFor::Dependency,
+            object: "other nodes to retry their letters".to_owned(),
             since: job.updated_at,
         },
         JobStatus::Running => JobWaiting::Running {

@@ -91,6 +91,7 @@ pub mod jobs;
 pub mod lane;
 mod leases;
 pub mod leasing;
+pub mod letters;
 mod lists;
 pub mod member;
 pub mod metrics;

@@ -25,6 +25,7 @@ use crate::grants::{self, Masks};
 use crate::hands::{Grant, Hands, Job, Task};
 use crate::homes::{Allowed, Heard, Peers, Statement, home_of};
 use crate::inbox::Inbox;
+use crate::letters::{Letters, deal_anywhere};
 use crate::member::{Place, Whereabouts};
 use crate::traces::Traces;
 
@@ -128,6 +129,17 @@ async fn stated((whereabouts, peers): (Whereabouts, Arc<dyn Peers>), statement: 
 }
 
 impl Hands for TaskHands {
+    fn deal(&mut self, letters: Letters) {
+        let (link, inbox) = (self.link.clone(), self.inbox.clone());
+        self.runtime.spawn(async move {
+            let dealt = deal_anywhere(link, &inbox, &letters).await;
+            inbox.put(Request::Internal(Internal::Dealt {
+                job: letters.job,
+                dealt,
+            }));
+        });
+    }
+
     fn state(&mut self, statement: Statement) {
         let Some(link) = self.link.clone() else { return };
         let inbox = self.inbox.clone();

@@ -5,6 +5,7 @@
 //! passing it on again after a broken connection acts once. What is watched rather than asked (live streams, `?wait`)
 //! goes to the owner at once, because only there it is heard.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,6 +28,8 @@ use sprag_store::ShardId;
 use crate::app::App;
 use crate::body::collect;
 use crate::once;
+use crate::peers;
+use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
 
 /// What nodes show each other.
@@ -37,10 +40,12 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_secs(75);
 /// How often it is looked whether the node that was asked still decides on what it was asked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How often a request is passed on before whoever asked must try again.
-const TRIES_MAX: u32 = 3;
+/// How long a request is tried before whoever asked must try again: longer than a shard that is handed over belongs to nobody.
+const PASS_MAX: Duration = Duration::from_secs(3);
 /// How long to wait before the next try.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
+/// Says on an answer from one node to another that it does not decide on this either.
+const MOVED: HeaderName = HeaderName::from_static("sprag-moved");
 
 /// Headers that are about a connection, not about a request or its answer.
 const OF_CONNECTIONS: [HeaderName; 6] = [
@@ -72,11 +77,21 @@ impl Forwarder {
 
     /// An idempotency key that nobody else gives.
     fn key(&self, whereabouts: &Whereabouts) -> Option<HeaderValue> {
-        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
-        HeaderValue::from_str(&format!("{}-{number}", whereabouts.me())).ok()
+        HeaderValue::from_str(&format!("{}-{}", whereabouts.me(), self.turn())).ok()
     }
 
-    async fn send(&self, advertise: &str, token: &str, (parts, body): (&Parts, Bytes)) -> Result<Response, String> {
+    /// A number for whoever takes turns.
+    pub(crate) fn turn(&self) -> u64 {
+        self.drawn.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a request to another node, as a node.
+    pub(crate) async fn send(
+        &self,
+        advertise: &str,
+        token: &str,
+        (parts, body): (&Parts, Bytes),
+    ) -> Result<Response, String> {
         let request = addressed(advertise, token, parts, body)?;
         let answer = tokio::time::timeout(ANSWER_MAX, self.client.request(request)).await;
         let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;
@@ -124,8 +139,16 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     };
     let shown = request.headers_mut().remove(TOKEN);
     if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
+        if peers::is_internal(&request) {
+            return peers::hear(&app, request).await;
+        }
         // It was passed on already: one hop is all there is.
-        return next.run(request).await;
+        request.extensions_mut().insert(PassedOn);
+        let mut answer = next.run(request).await;
+        if answer.extensions().get::<Elsewhere>().is_some() {
+            answer.headers_mut().insert(MOVED, HeaderValue::from_static("true"));
+        }
+        return answer;
     }
     if let Some(slot) = watched(&request)
         && let Place::There { shard, .. } = whereabouts.place(slot)
@@ -174,7 +197,8 @@ async fn run(next: &Next, parts: &Parts, bytes: &Bytes) -> Response {
 async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &Next), shard: ShardId) -> Response {
     let (parts, bytes, next) = asked;
     let mut problem = String::from("no other node serves it just now");
-    for _ in 0..TRIES_MAX {
+    let mut patience = pin!(tokio::time::sleep(PASS_MAX));
+    while !patience.is_elapsed() {
         match whereabouts.place_of(shard) {
             Place::There { advertise, node, .. } => {
                 let token = whereabouts.view().map(|view| view.token.clone()).unwrap_or_default();
@@ -184,7 +208,8 @@ async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &N
                     () = moved(whereabouts, shard, node) => Err("it has another owner now".to_owned()),
                 };
                 match answer {
-                    Ok(answer) => return answer,
+                    Ok(answer) if !answer.headers().contains_key(MOVED) => return answer,
+                    Ok(_) => problem = format!("shard {} is on its way from one node to another", shard.0),
                     Err(error) => problem = format!("the node of shard {} could not be asked: {error}", shard.0),
                 }
             }
@@ -196,7 +221,10 @@ async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &N
             }
             Place::Nowhere { .. } => {}
         }
-        tokio::time::sleep(TRY_PAUSE).await;
+        tokio::select! {
+            () = tokio::time::sleep(TRY_PAUSE) => {}
+            () = &mut patience => {}
+        }
     }
     let detail = format!("{problem}; try again in a moment");
     Problem::from(Refusal::new(Code::ShardMoved, detail)).into_response()

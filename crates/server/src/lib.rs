@@ -19,6 +19,8 @@ mod openapi;
 mod options;
 mod page;
 mod path;
+mod peers;
+mod polls;
 mod problem;
 mod query;
 mod reply;
@@ -32,6 +34,7 @@ mod workers;
 mod tests;
 
 pub use options::{BODY_BYTES_MAX, Error, Options};
+pub use peers::HttpPeers;
 pub use problem::Code;
 pub use server::{Reserved, Server};
 pub use streams::STREAMS_MAX;

@@ -7,6 +7,7 @@ use sprag_engine::command::AttemptRef;
 use sprag_engine::convert::action_from;
 use sprag_engine::hands::{Grant, Hands, Job};
 use sprag_engine::homes::Statement;
+use sprag_engine::letters::Letters;
 use sprag_store::traits::Reader;
 
 use crate::store::SharedDisk;
@@ -82,6 +83,11 @@ impl Hands for SimulatedHands {
             statement.wants
         ));
         self.world.lock().statements.push((self.life, statement));
+    }
+
+    /// No job is made in the simulator, so none asks.
+    fn deal(&mut self, letters: Letters) {
+        self.trace.line(format_args!("  deal {}", letters.letters.len()));
     }
 
     fn cancel(&mut self, attempt: AttemptRef) {

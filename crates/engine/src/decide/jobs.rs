@@ -4,13 +4,17 @@ use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
-use sprag_store::traits::shard_of;
 use sprag_store::{Error, Mutation};
 
 use super::start::NAME_BYTES_MAX;
-use crate::command::{Answer, Code, JobStep, Refusal, Reply, RetryDead};
-use crate::jobs::{CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
-use crate::lane::{Lane, elsewhere};
+use crate::command::{Answer, Code, JobStep, Refusal, Reply};
+use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
+use crate::lane::Lane;
+use crate::letters::{Dealt, Fate, RetryLetter};
+
+/// How far the clocks of nodes may be apart, in milliseconds. A letter that another node's clock saw die so soon after a job
+/// was made may have been there before.
+const SKEW_MILLIS: u64 = 1_000;
 
 impl Lane {
     /// Makes a job that tries dead letters again.
@@ -66,18 +70,28 @@ impl Lane {
         })
     }
 
-    /// Ends a job. What it did stays done.
+    /// Ends a job. What it did stays done; of what it asked of other nodes nobody will hear any more.
     pub(super) fn cancel_job(&mut self, id: JobId) -> Reply {
-        self.with_job(id, |job, now| job.finish(JobStatus::Cancelled, now))
+        let mut job = self.open_job(id)?;
+        for letter in std::mem::take(&mut job.body.elsewhere) {
+            let detail = "the job was cancelled while another node was asked about it; it may have been retried";
+            self.note(&mut job, Dealt::failed(letter, detail.to_owned()));
+        }
+        job.finish(JobStatus::Cancelled, self.now);
+        Ok(self.put_job(job))
     }
 
     fn with_job(&mut self, id: JobId, change: impl FnOnce(&mut Job, Timestamp)) -> Reply {
-        let Some(mut job) = self.find_job(id) else {
-            let detail = format!("there is no open job `{id}`; it is over, or never was");
-            return Err(Refusal::new(Code::JobUnknown, detail));
-        };
+        let mut job = self.open_job(id)?;
         change(&mut job, self.now);
         Ok(self.put_job(job))
+    }
+
+    fn open_job(&self, id: JobId) -> Result<Job, Refusal> {
+        self.find_job(id).ok_or_else(|| {
+            let detail = format!("there is no open job `{id}`; it is over, or never was");
+            Refusal::new(Code::JobUnknown, detail)
+        })
     }
 
     /// An open job as this batch left it, or as it is stored.
@@ -102,32 +116,70 @@ impl Lane {
         } else {
             self.retry_letters(&mut job, step)?;
         }
-        if job.body.through && job.status == JobStatus::Running && !job.watches() {
-            job.finish(JobStatus::Completed, self.now);
-        }
-        self.batch.bulk.insert(job.id, job);
+        self.conclude_step(job);
         Ok(())
     }
 
     fn retry_letters(&mut self, job: &mut Job, step: &JobStep) -> Result<(), Error> {
+        job.body.elsewhere.extend(&step.elsewhere);
+        let asked = job.letters(step.letters.clone());
         for &letter in &step.letters {
-            self.retry_letter(job, letter)?;
+            if self.owned.owns(letter.slot()) {
+                let dealt = self.retry_letter(&asked.one(letter))?;
+                self.note(job, dealt);
+            } else {
+                // Its shard went since the page was read.
+                job.body.elsewhere.push(letter);
+            }
         }
         let body = &mut job.body;
         body.started_at.get_or_insert(self.now);
         body.after = step.next;
         body.through = step.next.is_none();
         if let Some(pace) = &mut body.pace {
-            pace.take(step.letters.len(), self.now);
+            pace.take(step.letters.len() + step.elsewhere.len(), self.now);
         }
+        job.again_at = None;
+        job.updated_at = self.now;
+        Ok(())
+    }
+
+    /// Other nodes dealt with some of the letters that they were asked about. The rest is asked again.
+    pub(super) fn note_dealt(&mut self, id: JobId, dealt: &[Dealt]) {
+        let again_at = self.now.plus(AGAIN_MILLIS);
+        if dealt.is_empty() {
+            self.jobs.ask_again(id, again_at);
+            return;
+        }
+        let Some(mut job) = self.find_job(id) else { return };
+        for dealt in dealt {
+            let all = &mut job.body.elsewhere;
+            // What was asked twice may be answered twice.
+            if let Some(place) = all.iter().position(|letter| *letter == dealt.letter) {
+                all.remove(place);
+                self.note(&mut job, dealt.clone());
+                job.updated_at = self.now;
+            }
+        }
+        job.again_at = (!job.body.elsewhere.is_empty()).then_some(again_at);
+        self.conclude_step(job);
+    }
+
+    /// What follows for the job itself once it is known what became of letters.
+    fn conclude_step(&mut self, mut job: Job) {
+        let body = &mut job.body;
         if let Some(canary) = &mut body.canary
             && canary.state == CanaryState::Retrying
+            && body.elsewhere.is_empty()
             && (canary.missing() == 0 || body.through)
         {
             canary.state = CanaryState::Waiting;
         }
-        job.updated_at = self.now;
-        Ok(())
+        let is_done = body.through && body.elsewhere.is_empty();
+        if is_done && job.status == JobStatus::Running && !job.watches() {
+            job.finish(JobStatus::Completed, self.now);
+        }
+        self.batch.bulk.insert(job.id, job);
     }
 
     /// Looks how the canaries of a job ended. Once all have, the job goes on, or is paused because some died again.
@@ -142,6 +194,9 @@ impl Lane {
             }
             died += usize::from(status == Some(Status::Dead));
         }
+        // Of those that other nodes have, nobody hears here how they end.
+        let is_heard = job.awaited.iter().all(|letter| self.owned.owns(letter.slot()));
+        job.again_at = (!is_heard).then(|| self.now.plus(AGAIN_MILLIS));
         let Some(canary) = job.body.canary.as_mut().filter(|_| job.awaited.is_empty()) else {
             return Ok(());
         };
@@ -157,41 +212,61 @@ impl Lane {
         Ok(())
     }
 
-    fn retry_letter(&mut self, job: &mut Job, letter: ActionId) -> Result<(), Error> {
-        let found = self.find_action(letter)?;
-        if found.as_ref().is_some_and(|action| is_newer(action, job.created_at)) {
-            return Ok(());
-        }
-        let was_dead = found.is_some_and(|action| action.status == Status::Dead);
-        let reply = if self.owned.owns(letter.slot()) {
-            self.retry_dead(&RetryDead {
-                action: letter,
-                config: job.body.config.clone(),
-                version: job.body.version,
-                patch: job.body.patch.clone(),
-            })?
+    /// Another node's job is about a letter of this one.
+    pub(super) fn deal(&mut self, letter: &RetryLetter) -> Result<Reply, Error> {
+        Ok(Ok(Answer::Letter(self.retry_letter(letter)?)))
+    }
+
+    fn retry_letter(&mut self, letter: &RetryLetter) -> Result<Dealt, Error> {
+        let RetryLetter { job: _, made_at, retry } = letter;
+        let found = self.find_action(retry.action)?;
+        let made_at = if self.owned.is_whole() {
+            *made_at
         } else {
-            Err(elsewhere(shard_of(letter.slot(), self.owned.shards())))
+            made_at.plus(SKEW_MILLIS)
         };
-        if let (Ok(_), Some(canary)) = (&reply, &mut job.body.canary) {
-            canary.push(letter);
-        }
+        let is_too_young = found.as_ref().is_some_and(|action| is_newer(action, made_at));
+        let was_dead = found.is_some_and(|action| action.status == Status::Dead);
+        let reply = if is_too_young {
+            None
+        } else {
+            Some(self.retry_dead(retry)?)
+        };
+        let (fate, detail) = match reply {
+            None => (Fate::TooYoung, None),
+            Some(Ok(_)) => (Fate::Retried, None),
+            Some(Err(refusal)) if was_dead => (Fate::Failed, Some(refusal.detail)),
+            Some(Err(refusal)) => (Fate::Skipped, Some(refusal.detail)),
+        };
+        Ok(Dealt {
+            letter: retry.action,
+            fate,
+            detail,
+        })
+    }
+
+    /// Notes what became of a letter, as an item of the job.
+    fn note(&mut self, job: &mut Job, dealt: Dealt) {
+        let Dealt { letter, fate, detail } = dealt;
+        let Some(result) = fate.result() else { return };
         let counts = &mut job.body.counts;
         counts.matched += 1;
-        let (result, count) = match &reply {
-            Ok(_) => (JobResult::Done, &mut counts.done),
-            Err(_) if was_dead => (JobResult::Failed, &mut counts.failed),
-            Err(_) => (JobResult::Skipped, &mut counts.skipped),
-        };
-        *count += 1;
+        *match result {
+            JobResult::Done => &mut counts.done,
+            JobResult::Skipped => &mut counts.skipped,
+            JobResult::Failed => &mut counts.failed,
+        } += 1;
+        let number = counts.matched;
+        if let (JobResult::Done, Some(canary)) = (result, &mut job.body.canary) {
+            canary.push(letter);
+        }
         self.batch.log.push(Mutation::InsertJobItem(JobItem {
             job: job.id,
-            number: counts.matched,
+            number,
             action: letter,
             result,
-            detail: reply.err().map(|refusal| refusal.detail.replace('\0', "\u{fffd}")),
+            detail: detail.map(|detail| detail.replace('\0', "\u{fffd}")),
         }));
-        Ok(())
     }
 
     /// Forgets items of a job that is too old to be kept, and at last the job.

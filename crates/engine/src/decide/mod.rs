@@ -51,6 +51,7 @@ impl Lane {
             Request::RetryNow(action) => self.retry_now(*action),
             Request::CancelAction(action) => self.cancel_action(*action),
             Request::RetryDead(retry) => self.retry_dead(retry),
+            Request::RetryLetter(retry) => self.deal(retry),
             Request::Archive(action) => self.archive(*action),
             Request::RetryAll(retry) => Ok(self.retry_all(retry)),
             Request::PauseJob(id) => Ok(self.pause_job(*id)),
@@ -66,7 +67,16 @@ impl Lane {
             Request::Heartbeat(attempt, checkpoint) => Ok(self.heartbeat(*attempt, checkpoint.as_ref())),
             Request::Finish(attempt, outcome) => self.finish(*attempt, outcome),
             Request::LeasedConfig(attempt) => self.leased_config(*attempt),
-            Request::Control(request) => Ok(self.control(request)),
+            Request::Control(request) => {
+                // Whoever asks what is set is told what is stored, whichever node it asks.
+                if matches!(
+                    request,
+                    crate::control::Request::Switches | crate::control::Request::Limits
+                ) {
+                    self.look_at_control()?;
+                }
+                Ok(self.control(request))
+            }
             Request::Internal(internal) => self.decide_internal(internal),
         }
     }
@@ -85,6 +95,7 @@ impl Lane {
             Internal::Continue(execution) => self.go_on(*execution)?,
             Internal::Chore(chore) => self.do_chore(chore)?,
             Internal::JobStep(step) => self.step_job(step)?,
+            Internal::Dealt { job, dealt } => self.note_dealt(*job, dealt),
             Internal::ForgetJob { job, up_to, is_last } => self.forget_job(*job, *up_to, *is_last),
         }
         Ok(Ok(Answer::Checkpointed))

@@ -13,7 +13,7 @@ use sprag_store::traits::Search;
 
 use super::Lane;
 use crate::command::{Internal, JobStep, Request};
-use crate::jobs::{FORGET_ITEMS, JOBS_KEPT, Job, STEP_ITEMS, STEP_ROWS, letters};
+use crate::jobs::{ANSWER_MILLIS, FORGET_ITEMS, JOBS_KEPT, Job, STEP_ITEMS, STEP_ROWS, letters};
 use crate::options::BATCH_MAX;
 
 /// The jobs that are not over, as stored.
@@ -83,6 +83,13 @@ impl Jobs {
         self.hear(ended);
     }
 
+    /// Nobody could be asked about the letters of a job that other nodes have.
+    pub(crate) fn ask_again(&mut self, id: JobId, at: Timestamp) {
+        if let Some(job) = self.open.get_mut(&id) {
+            job.again_at = Some(at);
+        }
+    }
+
     /// The running job whose turn it is: the next by id after the last one, around.
     fn next(&mut self, now: Timestamp) -> Option<&Job> {
         let last = self.served;
@@ -138,10 +145,16 @@ impl Lane {
         let Some(job) = self.jobs.next(now) else {
             return Ok(None);
         };
+        if !job.body.elsewhere.is_empty() {
+            let id = job.id;
+            self.ask_elsewhere(id);
+            return Ok(None);
+        }
         if let Some(canary) = job.body.canary.as_ref().filter(|_| job.watches()) {
             return Ok(Some(Request::Internal(Internal::JobStep(JobStep {
                 job: job.id,
                 letters: canary.letters.clone(),
+                elsewhere: Vec::new(),
                 next: None,
             }))));
         }
@@ -150,6 +163,7 @@ impl Lane {
             return Ok(Some(Request::Internal(Internal::JobStep(JobStep {
                 job: job.id,
                 letters: Vec::new(),
+                elsewhere: Vec::new(),
                 next: None,
             }))));
         }
@@ -166,11 +180,27 @@ impl Lane {
             limit,
             scan: STEP_ROWS,
         })?;
+        let (letters, elsewhere) = found
+            .rows
+            .into_iter()
+            .map(|row| row.id)
+            .partition(|letter| self.owned.owns(letter.slot()));
         Ok(Some(Request::Internal(Internal::JobStep(JobStep {
             job: id,
-            letters: found.rows.into_iter().map(|row| row.id).collect(),
+            letters,
+            elsewhere,
             next: found.next,
         }))))
+    }
+
+    /// Has other nodes asked about the letters of a job that they have. That is written down by now: whoever takes over
+    /// from this node asks them again.
+    fn ask_elsewhere(&mut self, id: JobId) {
+        let again_at = self.now.plus(ANSWER_MILLIS);
+        if let Some(job) = self.jobs.open.get_mut(&id) {
+            job.again_at = Some(again_at);
+            self.hands.deal(job.letters(job.body.elsewhere.clone()));
+        }
     }
 
     /// A page of the items of a job that is too old to be kept. A step that is not committed is taken again: what is

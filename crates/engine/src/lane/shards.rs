@@ -95,7 +95,7 @@ impl Lane {
     }
 
     /// Reads again what operators set: only the owner of the control shard is told, all others look.
-    fn look_at_control(&mut self) -> Result<(), Error> {
+    pub(crate) fn look_at_control(&mut self) -> Result<(), Error> {
         if self.owned.owns_control() {
             return Ok(());
         }
@@ -321,6 +321,7 @@ pub fn slot_of(request: &Request, once: Option<Slot>) -> Option<Slot> {
         Request::Migrate(migrate) => migrate.execution.slot(),
         Request::RetryNow(id) | Request::CancelAction(id) | Request::Archive(id) | Request::Explain(id) => id.slot(),
         Request::RetryDead(retry) => retry.action.slot(),
+        Request::RetryLetter(letter) => letter.retry.action.slot(),
         Request::State(said) => home_of(&said.limit.key),
         Request::Heartbeat(attempt, _) | Request::Finish(attempt, _) | Request::LeasedConfig(attempt) => attempt.slot(),
         Request::Internal(internal) => return slot_of_own(internal),
@@ -343,7 +344,10 @@ fn slot_of_own(internal: &Internal) -> Option<Slot> {
         Internal::Chore(Chore::Cancel(action)) => action.slot(),
         Internal::Chore(Chore::Expire { executions, .. }) => executions.first()?.slot(),
         Internal::Chore(Chore::Rejoined | Chore::Swept(_)) | Internal::Heard(_) => return None,
-        Internal::Chore(Chore::Lapse(_)) | Internal::JobStep(_) | Internal::ForgetJob { .. } => Slot::default(),
+        Internal::Chore(Chore::Lapse(_))
+        | Internal::JobStep(_)
+        | Internal::Dealt { .. }
+        | Internal::ForgetJob { .. } => Slot::default(),
     })
 }
 

@@ -31,6 +31,7 @@ pub(super) fn want(request: &Request, wanted: &mut Wanted) {
         | Request::Archive(action)
         | Request::Explain(action) => wanted.actions.push(*action),
         Request::RetryDead(retry) => wanted.actions.push(retry.action),
+        Request::RetryLetter(letter) => wanted.actions.push(letter.retry.action),
         // Which execution an attempt belongs to, the lane knows: `Lane::want_leased`.
         Request::Lease(_)
         | Request::Heartbeat(..)
@@ -59,7 +60,7 @@ fn want_internal(internal: &Internal, wanted: &mut Wanted) {
         | Internal::Lost(execution, _)
         | Internal::Continue(execution) => wanted.executions.push(*execution),
         Internal::JobStep(step) => wanted.actions.extend(&step.letters),
-        Internal::ForgetJob { .. } | Internal::Heard(_) => {}
+        Internal::Dealt { .. } | Internal::ForgetJob { .. } | Internal::Heard(_) => {}
         Internal::Chore(chore) => chores::want(chore, wanted),
     }
 }

@@ -79,6 +79,16 @@ fn a_switch_counts_on_every_node_from_its_next_heartbeat_on() {
 }
 
 #[test]
+fn whoever_asks_which_switches_are_on_is_told_what_is_stored_whichever_node_it_asks() {
+    let (mut crowd, control) = crowd(2);
+    let other = 1 - control;
+    let switch_on = switch(&mut crowd, control, on());
+    assert_eq!(statuses(&mut crowd, other), ["arming"]);
+    switch(&mut crowd, control, off(&switch_on));
+    assert!(statuses(&mut crowd, other).is_empty());
+}
+
+#[test]
 fn what_a_switch_set_aside_is_found_by_whoever_takes_over() {
     let (mut crowd, control) = crowd(2);
     let other = 1 - control;

@@ -18,6 +18,7 @@ use sprag_engine::convert::{Entry, action_from, entry_from};
 use sprag_engine::hands::{Grant, Hands, Job, Task};
 use sprag_engine::homes::Statement;
 use sprag_engine::lane::{Lane, Parts, Tenure};
+use sprag_engine::letters::Letters;
 use sprag_engine::metrics::Metrics;
 use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_store::Memory;
@@ -37,6 +38,7 @@ pub(crate) struct Script {
     pub(crate) abandoned: Vec<AttemptId>,
     pub(crate) can_settle: bool,
     pub(crate) statements: Vec<Statement>,
+    pub(crate) letters: Vec<Letters>,
 }
 
 pub(crate) struct ScriptedHands(pub(crate) Arc<Mutex<Script>>);
@@ -52,6 +54,10 @@ impl Hands for ScriptedHands {
 
     fn state(&mut self, statement: Statement) {
         self.0.lock().unwrap().statements.push(statement);
+    }
+
+    fn deal(&mut self, letters: Letters) {
+        self.0.lock().unwrap().letters.push(letters);
     }
 
     fn cancel(&mut self, attempt: AttemptRef) {

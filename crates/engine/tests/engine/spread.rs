@@ -3,13 +3,13 @@
 
 use sprag_core::action::{Outcome, Status};
 use sprag_core::clock::Clock as _;
-use sprag_core::ids::{ExecutionId, JobId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_engine::command::{Answer, Command, Internal, Request, SendMessage, Target};
 use sprag_engine::jobs::RetryAll;
 use sprag_engine::member::LEASE_MILLIS;
 use sprag_engine::{Options, Retention};
-use sprag_store::records::JobStatus;
-use sprag_store::traits::Reader;
+use sprag_store::records::{JobResult, JobStatus};
+use sprag_store::traits::{Reader, shard_of};
 use tokio::sync::oneshot;
 
 use super::crowd::Crowd;
@@ -55,13 +55,20 @@ fn die(crowd: &mut Crowd, node: usize) -> ExecutionId {
     id
 }
 
-fn retry_all(crowd: &mut Crowd, node: usize) -> JobId {
-    let (reply, mut answer) = oneshot::channel();
-    let request = Request::RetryAll(RetryAll {
+fn everything() -> RetryAll {
+    RetryAll {
         filter: "machine = \"m\"".to_owned(),
         ..RetryAll::default()
-    });
-    let command = Command::asked(request, reply);
+    }
+}
+
+fn retry_all(crowd: &mut Crowd, node: usize) -> JobId {
+    make(crowd, node, everything())
+}
+
+fn make(crowd: &mut Crowd, node: usize, retry: RetryAll) -> JobId {
+    let (reply, mut answer) = oneshot::channel();
+    let command = Command::asked(Request::RetryAll(retry), reply);
     // One tick, so that the node dies with the job before it.
     crowd.nodes[node].lane.tick(vec![command]).unwrap();
     match answer.try_recv().expect("an answer") {
@@ -93,6 +100,168 @@ fn a_job_goes_on_where_its_node_died() {
             "each letter was tried once more"
         );
     }
+}
+
+/// Whether what nodes are told about letters gets back to the one that asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    Heard,
+    Lost,
+}
+
+/// Who of these serves a slot. One that died believes to the end that it does.
+fn owner(crowd: &Crowd, alive: &[usize], slot: Slot) -> usize {
+    let shard = shard_of(slot, 8);
+    let mut alive = alive.iter().copied();
+    let serves = |node: &usize| crowd.nodes[*node].lane.fences().any(|fence| fence.shard == shard);
+    alive.find(serves).expect("somebody serves it")
+}
+
+/// What a node asks about letters gets to their owners. Says how many letters it asked about.
+fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answers) -> usize {
+    let asked = std::mem::take(&mut crowd.nodes[node].script.lock().unwrap().letters);
+    let mut count = 0;
+    for letters in asked {
+        let mut dealt = Vec::new();
+        for &letter in &letters.letters {
+            let owner = owner(crowd, alive, letter.slot());
+            let retry = letters.one(letter);
+            let (reply, mut answer) = oneshot::channel();
+            let once = Some(retry.once());
+            let command = Command {
+                idempotency: once,
+                ..Command::asked(Request::RetryLetter(Box::new(retry)), reply)
+            };
+            crowd.nodes[owner].lane.tick(vec![command]).unwrap();
+            crowd.run(owner);
+            let first = match answer.try_recv().expect("an answer").unwrap() {
+                Answer::Replayed(first) => first.unwrap(),
+                answer => answer,
+            };
+            let Answer::Letter(fate) = first else {
+                panic!("{first:?}")
+            };
+            dealt.push(fate);
+            count += 1;
+        }
+        if answers == Answers::Heard {
+            let request = Request::Internal(Internal::Dealt {
+                job: letters.job,
+                dealt,
+            });
+            crowd.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
+            crowd.run(node);
+        }
+    }
+    count
+}
+
+/// What a job did to every letter, by number.
+fn items(crowd: &Crowd, job: JobId) -> Vec<(ActionId, JobResult)> {
+    let items = crowd.store.job_items(job, 0, 1_000).unwrap();
+    items.into_iter().map(|item| (item.action, item.result)).collect()
+}
+
+fn status(crowd: &Crowd, job: JobId) -> JobStatus {
+    crowd.store.job(job).unwrap().expect("stored").status
+}
+
+/// Each letter is one item and was tried once more.
+fn assert_retried(crowd: &Crowd, job: JobId, letters: &[ExecutionId]) {
+    let items = items(crowd, job);
+    let mut met: Vec<ActionId> = items.iter().map(|(action, _)| *action).collect();
+    met.sort_unstable();
+    met.dedup();
+    assert_eq!((met.len(), items.len()), (letters.len(), letters.len()), "{items:?}");
+    assert!(items.iter().all(|(_, result)| *result == JobResult::Done), "{items:?}");
+    for id in letters {
+        assert_eq!(crowd.action_of(*id).attempts_made(), 2, "tried once more");
+    }
+}
+
+#[test]
+fn a_job_deals_with_letters_of_every_node_and_asks_again_where_an_answer_was_lost() {
+    let mut crowd = Crowd::with(3, Options::default(), &[DOOMED]);
+    let letters: Vec<ExecutionId> = (0..12).map(|number| die(&mut crowd, number % 3)).collect();
+    let control = crowd.owner(Slot(0));
+    let job = retry_all(&mut crowd, control);
+    crowd.run(control);
+    assert_eq!(items(&crowd, job).len(), 4, "its own ones at once");
+    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Lost), 8);
+    crowd.pass(4_000, &[0, 1, 2]);
+    assert_eq!(
+        status(&crowd, job),
+        JobStatus::Running,
+        "nothing is known of the others"
+    );
+    crowd.pass(12_000, &[0, 1, 2]);
+    let asked = ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Heard);
+    assert_eq!(asked, 8, "it asks again");
+    assert_eq!(status(&crowd, job), JobStatus::Completed);
+    assert_retried(&crowd, job, &letters);
+}
+
+#[test]
+fn a_job_whose_node_dies_while_others_are_asked_asks_them_again_elsewhere() {
+    let mut crowd = Crowd::with(3, Options::default(), &[DOOMED]);
+    let letters: Vec<ExecutionId> = (0..12).map(|number| die(&mut crowd, number % 3)).collect();
+    let control = crowd.owner(Slot(0));
+    let job = retry_all(&mut crowd, control);
+    crowd.run(control);
+    ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Lost);
+    let alive: Vec<usize> = (0..3).filter(|node| *node != control).collect();
+    crowd.pass(LEASE_MILLIS + 4_000, &alive);
+    let heir = owner(&crowd, &alive, Slot(0));
+    let asked = ask_owners(&mut crowd, (heir, &alive), Answers::Heard);
+    assert_eq!(asked, 8, "those that were asked about");
+    assert_eq!(status(&crowd, job), JobStatus::Completed);
+    // Attempts of the dead node were lost with it, so they may have been made once more.
+    let items = items(&crowd, job);
+    assert!(items.iter().all(|(_, result)| *result == JobResult::Done), "{items:?}");
+    assert_eq!(items.len(), letters.len());
+}
+
+#[test]
+fn a_job_that_is_cancelled_says_which_letters_nobody_has_answered_for() {
+    let mut crowd = Crowd::with(2, Options::default(), &[DOOMED]);
+    let control = crowd.owner(Slot(0));
+    let other = 1 - control;
+    for node in [control, other, other] {
+        die(&mut crowd, node);
+    }
+    let job = retry_all(&mut crowd, control);
+    crowd.run(control);
+    let cancelled = crowd.ask(control, Request::CancelJob(job));
+    assert!(matches!(cancelled, Ok(Answer::Job(_))), "{cancelled:?}");
+    let results: Vec<JobResult> = items(&crowd, job).into_iter().map(|(_, result)| result).collect();
+    assert_eq!(results, [JobResult::Done, JobResult::Failed, JobResult::Failed]);
+    // An answer that comes now is too late.
+    ask_owners(&mut crowd, (control, &[0, 1]), Answers::Heard);
+    assert_eq!(items(&crowd, job).len(), 3);
+}
+
+#[test]
+fn canaries_of_other_nodes_are_waited_for() {
+    let mut crowd = Crowd::with(2, Options::default(), &[DOOMED]);
+    let control = crowd.owner(Slot(0));
+    let other = 1 - control;
+    let letters: Vec<ExecutionId> = (0..4).map(|_| die(&mut crowd, other)).collect();
+    let job = RetryAll {
+        canary: Some(1),
+        ..everything()
+    };
+    let job = make(&mut crowd, control, job);
+    crowd.run(control);
+    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1]), Answers::Heard), 1);
+    crowd.pass(4_000, &[0, 1]);
+    assert_eq!(items(&crowd, job).len(), 1, "the rest waits for the canary");
+    let canary = items(&crowd, job)[0].0;
+    let its = letters.iter().find(|id| crowd.action_of(**id).id == canary);
+    crowd.done(other, *its.unwrap());
+    crowd.pass(2_000, &[0, 1]);
+    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1]), Answers::Heard), 3);
+    assert_eq!(status(&crowd, job), JobStatus::Completed);
+    assert_eq!(items(&crowd, job).len(), 4);
 }
 
 #[test]

@@ -1,18 +1,19 @@
 //! Programs outside this process: they ask for work, say that they are alive, and say how it ended.
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use serde::Serialize;
 use serde_json::Value;
 use sprag_core::action::{ActionError, Done, Failure, Outcome};
 use sprag_core::duration::Millis;
 use sprag_core::ids::AttemptId;
 use sprag_engine::command::{self, Refusal};
-use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, Leased, NAMES_MAX, Poll, Wants};
+use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX, Poll, Wants};
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields};
 use crate::once::answered;
 use crate::path::Id;
+use crate::polls::{self, PassedOn};
 use crate::query::{Nothing, Query, WAIT_MAX};
 use crate::reply::{Answer, ok};
 
@@ -105,18 +106,25 @@ fn millis(fields: &mut Fields, field: &'static str) -> Option<u64> {
 
 #[derive(Serialize)]
 struct Given {
-    attempts: Vec<Leased>,
+    attempts: Vec<Value>,
 }
 
 /// `POST /v1/runners/lease`: work as soon as there is some, or none when the time is up.
 pub(crate) async fn lease(
     State(app): State<App>,
+    passed_on: Option<Extension<PassedOn>>,
     Query(Nothing): Query<Nothing>,
     Body(Asks(poll)): Body<Asks>,
 ) -> Answer {
+    let leased = async {
+        match passed_on {
+            Some(Extension(PassedOn)) => polls::ours(&app, poll).await,
+            None => polls::lease(&app, poll).await,
+        }
+    };
     let attempts = tokio::select! {
         biased;
-        leased = app.engine.lease(poll) => leased?,
+        leased = leased => leased?,
         () = app.closed() => {
             let detail = "the server is going down; try again in a moment";
             return Err(Refusal::new(command::Code::ShuttingDown, detail).into());

@@ -1,5 +1,6 @@
 //! Several nodes before one store: any of them answers any request.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use sprag_store::Memory;
 
 use super::streams::Stream;
 use super::world::{ORDER, Plan, World, engine};
-use crate::Options;
+use crate::{HttpPeers, Options};
 
 /// Before nodes that do not find each other count as lost.
 const GUARD: Duration = Duration::from_mins(1);
@@ -51,7 +52,8 @@ impl Shared {
             options: Options { listen, ..plan.options },
             ..plan
         };
-        World::before(builder.member(options, nodes), plan, tempfile::tempdir().unwrap()).await
+        let builder = builder.member(options, nodes).peers(Arc::new(HttpPeers::new()));
+        World::before(builder, plan, tempfile::tempdir().unwrap()).await
     }
 }
 
@@ -219,5 +221,110 @@ async fn a_request_for_a_node_that_does_not_answer_is_to_be_tried_again() {
     for answer in moved {
         answer.problem("shard-moved");
         assert!(answer.header("retry-after").is_some());
+    }
+}
+
+/// Runs until it is cancelled, five of them at once.
+const LIMITED: &str = r"
+id: limited
+initial: a
+states: { a: { on: { done.act: b, failed.act: b } }, b: { type: final } }
+actions:
+  - { actionId: act, type: hold, triggerState: a, limits: [ { key: crm, concurrency: 5 } ] }
+";
+
+/// The executions whose attempt is under way.
+async fn running(world: &World) -> Vec<String> {
+    let page = world.get("/v1/actions?status=running").await.expect(200);
+    let rows = page["data"].as_array().unwrap();
+    rows.iter()
+        .map(|row| row["executionId"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_per_key_is_kept_over_all_nodes_and_everything_has_its_turn() {
+    let (_shared, one, two) = pair().await;
+    one.apply(LIMITED).await.expect(201);
+    for _ in 0..8 {
+        one.begin("limited").await;
+        two.begin("limited").await;
+    }
+    let mut ended = BTreeSet::new();
+    let look = async {
+        while ended.len() < 16 {
+            let mut under_way = running(&one).await;
+            assert!(under_way.len() <= 5, "{under_way:?}");
+            under_way.retain(|id| !ended.contains(id));
+            if under_way.len() < (16 - ended.len()).min(5) {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            for id in under_way {
+                let cancel = format!("/v1/executions/{id}/cancel");
+                two.post(&cancel, &json!({})).await.expect(200);
+                ended.insert(id);
+            }
+        }
+    };
+    tokio::time::timeout(GUARD, look)
+        .await
+        .expect("everything has its turn");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_nodes_are_heard_about_limits() {
+    let (_shared, one, _two) = pair().await;
+    let said = json!({});
+    one.post("/internal/limits", &said).await.problem("route-unknown");
+    let headers = [("Content-Type", "application/json"), ("sprag-node-token", "token-3")];
+    let answer = one.send("POST", "/internal/limits", &headers, b"{}").await;
+    answer.problem("route-unknown");
+}
+
+/// Whatever a program outside does.
+const OUTSIDE: &str = r"
+id: outside
+initial: a
+states: { a: { on: { done.act: b, failed.act: b } }, b: { type: final } }
+actions:
+  - { actionId: act, type: render, runner: gpu, triggerState: a, config: {} }
+";
+
+fn poll(max: u32, wait: &str) -> Value {
+    json!({"runner": "gpu", "types": ["render"], "max": max, "wait": wait})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_asks_one_node_gets_the_work_of_all_and_none_twice() {
+    let (_shared, one, two) = pair().await;
+    one.apply(OUTSIDE).await.expect(201);
+    let none = one.post("/v1/runners/lease", &poll(5, "0s")).await.expect(200);
+    assert_eq!(none["attempts"], json!([]));
+    let waits = poll(1, "30s");
+    let (waited, _) = tokio::join!(one.post("/v1/runners/lease", &waits), two.begin("outside"));
+    let mut given = vec![waited.expect(200)["attempts"][0]["id"].clone()];
+    let mut started = Vec::new();
+    for _ in 0..6 {
+        started.push(one.begin("outside").await);
+        started.push(two.begin("outside").await);
+    }
+    while given.len() < 13 {
+        let leased = one.post("/v1/runners/lease", &poll(4, "30s")).await.expect(200);
+        let attempts = leased["attempts"].as_array().unwrap();
+        assert!((1..=4).contains(&attempts.len()), "{leased}");
+        given.extend(attempts.iter().map(|attempt| attempt["id"].clone()));
+    }
+    let distinct: BTreeSet<String> = given.iter().map(Value::to_string).collect();
+    assert_eq!(distinct.len(), 13);
+    for (number, attempt) in given.iter().enumerate() {
+        let world = if number % 2 == 0 { &one } else { &two };
+        let path = format!("/v1/attempts/{}", attempt.as_str().unwrap());
+        world.post(&format!("{path}/heartbeat"), &json!({})).await.expect(200);
+        world.post(&format!("{path}/complete"), &json!({})).await.expect(200);
+    }
+    for id in started {
+        let closed = one.get(&format!("/v1/executions/{id}?wait=20s")).await.expect(200);
+        assert_eq!(closed["status"], "completed", "{closed}");
     }
 }

@@ -8,6 +8,7 @@ use sprag_core::ids::{NodeId, Slot};
 use sprag_engine::{Engine, Options, Requirements, SecretSource, member};
 use sprag_runners::Registry;
 use sprag_runners::secrets::{SecretError, Secrets};
+use sprag_server::HttpPeers;
 
 use super::store::Opened;
 use crate::failure::{Exit, Failure};
@@ -47,7 +48,7 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
         Some(nodes) => {
             let mut options = member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token());
             options.place = place;
-            builder.member(options, nodes)
+            builder.member(options, nodes).peers(Arc::new(HttpPeers::new()))
         }
         None => builder,
     };

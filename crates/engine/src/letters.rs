@@ -1,0 +1,221 @@
+//! Dead letters of other nodes: what the node that runs a job asks of whoever has them, and what it is answered.
+//!
+//! A job writes down which letters it asks others about before it asks, and what became of them afterwards. Whoever has a
+//! letter keeps its answer under the job and the letter, so asking again, after an answer was lost or a node has died,
+//! gives the same answer and does nothing twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sprag_core::ids::{ActionId, JobId};
+use sprag_core::json;
+use sprag_core::patch::Operation;
+use sprag_core::time::Timestamp;
+use sprag_store::records::{JobResult, Scope};
+
+use crate::command::{Answer, Code, Refusal, Reply, Request, RetryDead};
+use crate::handle::Handle;
+use crate::homes::Peers;
+use crate::idempotency::Idempotency;
+use crate::inbox::Inbox;
+use crate::jobs::STEP_ITEMS;
+use crate::member::{Place, Whereabouts};
+
+/// Letters that a job asks another node to try again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Letters {
+    /// Which job.
+    pub job: JobId,
+    /// When it was made: letters that died later are none of its.
+    pub made_at: Timestamp,
+    /// Another configuration for each.
+    pub config: Option<Value>,
+    /// Take the definition of this version.
+    pub version: Option<u32>,
+    /// Changes of each.
+    pub patch: Vec<Operation>,
+    /// Which, at most as many as a step has items.
+    pub letters: Vec<ActionId>,
+}
+
+impl Letters {
+    /// The same about some of them.
+    pub(crate) fn only(&self, letters: Vec<ActionId>) -> Self {
+        Self {
+            letters,
+            ..self.clone()
+        }
+    }
+
+    /// What is asked about one of them.
+    pub fn one(&self, letter: ActionId) -> RetryLetter {
+        RetryLetter {
+            job: self.job,
+            made_at: self.made_at,
+            retry: RetryDead {
+                action: letter,
+                config: self.config.clone(),
+                version: self.version,
+                patch: self.patch.clone(),
+            },
+        }
+    }
+}
+
+/// Another try at a dead letter, for a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryLetter {
+    /// Which job.
+    pub job: JobId,
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// What it does to the letter.
+    pub retry: RetryDead,
+}
+
+impl RetryLetter {
+    /// A job deals with a letter once.
+    pub fn once(&self) -> Idempotency {
+        let Self {
+            job,
+            made_at: _,
+            retry:
+                RetryDead {
+                    action,
+                    config,
+                    version,
+                    patch,
+                },
+        } = self;
+        let scope = json::digest(&json::canonical(&json!(["", "letter", job, action])));
+        let asked = json!({"config": config, "version": version, "patch": patch});
+        Idempotency {
+            scope: Scope::new(action.slot(), scope),
+            digest: json::digest(&json::canonical(&asked)),
+        }
+    }
+}
+
+/// What became of a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Fate {
+    /// It is tried again.
+    Retried,
+    /// It was no dead letter any more.
+    Skipped,
+    /// It could not be tried again.
+    Failed,
+    /// It died after the job was made, and is none of its.
+    TooYoung,
+}
+
+impl Fate {
+    /// What the job notes about it; nothing about a letter that is none of its.
+    pub(crate) fn result(self) -> Option<JobResult> {
+        match self {
+            Self::Retried => Some(JobResult::Done),
+            Self::Skipped => Some(JobResult::Skipped),
+            Self::Failed => Some(JobResult::Failed),
+            Self::TooYoung => None,
+        }
+    }
+}
+
+/// A letter that was dealt with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Dealt {
+    /// Which.
+    pub letter: ActionId,
+    /// What became of it.
+    pub fate: Fate,
+    /// Why, unless it was retried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Dealt {
+    /// A letter that could not be tried again.
+    pub(crate) fn failed(letter: ActionId, detail: String) -> Self {
+        Self {
+            letter,
+            fate: Fate::Failed,
+            detail: Some(detail),
+        }
+    }
+}
+
+impl Handle {
+    /// Deals with letters that another node's job is about. What this node cannot decide on now is left out, and asked
+    /// again.
+    pub async fn deal(&self, letters: &Letters) -> Vec<Dealt> {
+        deal(&self.inbox, letters).await
+    }
+}
+
+/// Asks the lane behind an inbox about letters, all at once.
+pub(crate) async fn deal(inbox: &Inbox, letters: &Letters) -> Vec<Dealt> {
+    let asked = letters.letters.iter().take(STEP_ITEMS).map(|&letter| async move {
+        let retry = letters.one(letter);
+        let once = retry.once();
+        let reply = inbox.ask_once(Request::RetryLetter(Box::new(retry)), Some(once), None);
+        dealt(letter, reply.await)
+    });
+    let all = join_all(asked).await;
+    all.into_iter().flatten().collect()
+}
+
+/// Has letters dealt with wherever they are now. What nobody could be asked about is left out.
+pub(crate) async fn deal_anywhere(
+    link: Option<(Whereabouts, Arc<dyn Peers>)>,
+    inbox: &Inbox,
+    letters: &Letters,
+) -> Vec<Dealt> {
+    let Some((whereabouts, peers)) = link else {
+        let detail = "another node has the letter, and this one has no way to it";
+        let failed = |letter: &ActionId| Dealt::failed(*letter, detail.to_owned());
+        return letters.letters.iter().map(failed).collect();
+    };
+    let token = whereabouts.view().map(|view| view.token.clone()).unwrap_or_default();
+    let mut here = Vec::new();
+    let mut there: BTreeMap<String, Vec<ActionId>> = BTreeMap::new();
+    for &letter in &letters.letters {
+        match whereabouts.place(letter.slot()) {
+            Place::Here => here.push(letter),
+            Place::There { advertise, .. } => there.entry(advertise).or_default().push(letter),
+            Place::Nowhere { .. } => {}
+        }
+    }
+    let (peers, token) = (peers.as_ref(), token.as_str());
+    let asked = there.into_iter().map(|(advertise, theirs)| async move {
+        let answer = peers.deal(&advertise, token, &letters.only(theirs)).await;
+        answer.unwrap_or_else(|error| {
+            tracing::debug!(%error, advertise, job = %letters.job, "a node could not be asked about dead letters");
+            Vec::new()
+        })
+    });
+    let mut all = deal(inbox, &letters.only(here)).await;
+    all.extend(join_all(asked).await.into_iter().flatten());
+    all
+}
+
+/// What a lane's answer means for the job; none where it is to be asked again.
+fn dealt(letter: ActionId, reply: Reply) -> Option<Dealt> {
+    match reply {
+        Ok(Answer::Letter(dealt)) => Some(dealt),
+        Ok(Answer::Replayed(first)) => dealt(letter, *first),
+        Ok(_) => None,
+        // The lane met a bug: asking again would not help.
+        Err(Refusal {
+            code: Code::StoreRefused,
+            detail,
+            ..
+        }) => Some(Dealt::failed(letter, detail)),
+        Err(_) => None,
+    }
+}
