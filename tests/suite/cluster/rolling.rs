@@ -1,7 +1,7 @@
 //! All nodes restarted, one after the other, under load.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -54,8 +54,9 @@ fn a_rolling_restart_is_noticed_by_nobody_who_tries_again_and_repeats_nothing() 
     );
     let (longest, again) = *load.waited.lock().unwrap();
     println!(
-        "rolling restart: {} starts, {again} tried again, the longest took {longest:?}",
-        acknowledged.len()
+        "rolling restart: {} starts, {again} tried again, {} of them because a node said so, the longest took {longest:?}",
+        acknowledged.len(),
+        load.refused.load(Ordering::SeqCst),
     );
     assert_eq!(repeats, 0, "what was under way ended before its node did");
 }
@@ -66,6 +67,8 @@ struct Load {
     acknowledged: Mutex<Vec<String>>,
     /// The longest that a start took, and how often one was tried again.
     waited: Mutex<(Duration, usize)>,
+    /// How often a node that was there said that nobody decides on it just now.
+    refused: AtomicUsize,
 }
 
 impl Load {
@@ -106,6 +109,7 @@ impl Load {
                 }
                 Ok(answer) => {
                     assert_eq!(answer.status, 503, "{answer:?}");
+                    self.refused.fetch_add(1, Ordering::SeqCst);
                     std::thread::park_timeout(RETRY_AFTER);
                 }
                 Err(_) => std::thread::park_timeout(Duration::from_millis(50)),

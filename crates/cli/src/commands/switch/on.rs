@@ -1,10 +1,18 @@
-//! `sprag switch on`.
+//! `sprag switch on`: returns once the switch holds on every node.
 
-use serde_json::json;
+use std::time::Duration;
 
-use crate::client::{Once, Remote};
+use serde_json::{Value, json};
+
+use crate::client::{Client, Once, Remote};
 use crate::failure::Exit;
 use crate::output::{self, Output};
+
+/// How often it is looked whether every node knows of it.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often at the most: by then it holds, whatever became of any node.
+const LOOKS_MAX: u32 = 30;
+const ARMING: &str = "arming";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -19,6 +27,9 @@ pub(crate) struct Arguments {
     /// Go off by itself after this time, as in 2h
     #[arg(long = "for", value_name = "DURATION")]
     lasts: Option<String>,
+    /// Do not wait until it holds on every node
+    #[arg(long)]
+    no_wait: bool,
     #[command(flatten)]
     once: Once,
     #[command(flatten)]
@@ -32,17 +43,35 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         reason,
         mode,
         lasts,
+        no_wait,
         once,
         remote,
     } = arguments;
     let client = remote.client()?;
     let body = json!({"scope": scope, "reason": reason, "mode": mode, "expiresIn": lasts});
     let request = client.post(&["kill-switches"]).json(&body);
-    let switch = request.once(once).send().await?;
+    let mut switch = request.once(once).send().await?;
+    if switch["status"] == ARMING && !no_wait {
+        output::note("the switch is on; waiting until every node knows of it (some 10 s at the most)");
+        switch = until_effective(&client, switch).await?;
+    }
     output.show(&switch, super::text)?;
     if output == Output::Text {
         let id = switch["id"].as_str().unwrap_or_default();
         output::note(&format!("release it with: sprag switch off {id}"));
     }
     Ok(Exit::Done)
+}
+
+/// The switch once it is not arming any more; as it is, should that take too long or it be gone.
+async fn until_effective(client: &Client, mut switch: Value) -> anyhow::Result<Value> {
+    let id = switch["id"].as_str().unwrap_or_default().to_owned();
+    for _ in 0..LOOKS_MAX {
+        tokio::time::sleep(LOOK_EVERY).await;
+        switch = client.get(&["kill-switches", &id]).send().await?;
+        if switch["status"] != ARMING {
+            break;
+        }
+    }
+    Ok(switch)
 }
