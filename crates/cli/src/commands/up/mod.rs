@@ -7,6 +7,7 @@ mod banner;
 mod demo;
 mod engine;
 mod place;
+mod reach;
 mod signals;
 mod store;
 mod time;
@@ -212,6 +213,7 @@ async fn serve(
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
+    reach::begin(&engine.handle());
     let mut running = Running {
         engine,
         serving,
@@ -220,9 +222,7 @@ async fn serve(
         services,
     };
     let end = running.end().await;
-    if let Some(demo) = demo {
-        demo.stop();
-    }
+    demo.iter().for_each(Demo::stop);
     running.drain(end, stop).await
 }
 
