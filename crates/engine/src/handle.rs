@@ -9,9 +9,10 @@ use std::time::Duration;
 use serde_json::Value;
 use sprag_core::action::{ConfigProblem, Permission, Status};
 use sprag_core::clock::Clock;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
 use sprag_core::source::{Format, nearest};
+use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, records};
 use tokio::sync::{Semaphore, broadcast};
@@ -439,7 +440,13 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(aggregate.open(), &self.board.switches(), self.now());
         view.waiting.renew(&self.leases);
+        view.waiting.kept_by(self.keeper(view.id.slot()).as_ref());
         view
+    }
+
+    /// The node that has what is of a slot, where several share a database.
+    fn keeper(&self, slot: Slot) -> Option<Node> {
+        self.whereabouts.as_ref()?.keeper(slot)
     }
 
     pub(crate) fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
@@ -450,6 +457,7 @@ impl Handle {
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
         view.renew(&self.leases);
+        view.waiting.kept_by(self.keeper(view.id.slot()).as_ref());
         Ok(view)
     }
 

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::{Action, ActionError, AttemptRecord, Lease, Remark, Status, Verdict};
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, NodeId};
 use sprag_core::machine::{Machine, SkipReason};
 use sprag_core::time::Timestamp;
+use sprag_store::nodes::Node;
 use sprag_store::records::ExecutionStatus;
 
 use crate::aggregate::Aggregate;
@@ -193,6 +194,12 @@ pub enum Waiting {
         attempt: AttemptId,
         /// Since when.
         since: Timestamp,
+        /// On which node, where several share a database.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<NodeId>,
+        /// Until when that node may be counted on, as far as is known here. After that others take over what it had.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node_until: Option<Timestamp>,
         /// Whose it is, where a program outside this process performs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<LeaseView>,
@@ -335,6 +342,8 @@ fn action_waiting(action: &Action, execution: ExecutionStatus) -> Waiting {
         Status::Running => action.current().map_or(Waiting::Done, |attempt| Waiting::Running {
             attempt: attempt.id,
             since: attempt.start_time,
+            node: None,
+            node_until: None,
             lease: attempt.lease.clone().map(LeaseView::from),
         }),
         Status::Queued if paused => waiting(WaitingFor::Pause, action.origin.execution.to_string(), None),
@@ -388,6 +397,14 @@ impl ExecutionView {
 }
 
 impl Waiting {
+    /// With the node that has it.
+    pub(crate) fn kept_by(&mut self, keeper: Option<&Node>) {
+        if let Self::Running { node, node_until, .. } = self {
+            *node = keeper.map(|keeper| keeper.id);
+            *node_until = keeper.map(|keeper| keeper.lease_until);
+        }
+    }
+
     /// With what heartbeats granted since it was stored.
     pub(crate) fn renew(&mut self, leases: &Leases) {
         if let Self::Running {

@@ -40,6 +40,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_secs(75);
 /// How often it is looked whether the node that was asked still decides on what it was asked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long whoever decides on an execution may take to explain it: after that it is explained by what is stored.
+const EXPLAIN_MAX: Duration = Duration::from_secs(2);
 /// How long a request is tried before whoever asked must try again: longer than a shard that is handed over belongs to nobody.
 const PASS_MAX: Duration = Duration::from_secs(3);
 /// How long to wait before the next try.
@@ -157,6 +159,11 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
         return pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard).await;
     }
     let (parts, body) = request.into_parts();
+    if let Some(slot) = explained(&parts)
+        && let Some(answer) = by_owner(&app, &whereabouts, &parts, slot).await
+    {
+        return answer;
+    }
     let bytes = match collect(body, &parts.headers, app.settings.body_bytes).await {
         Ok(bytes) => Bytes::from(bytes),
         Err(problem) => return problem.into_response(),
@@ -237,6 +244,24 @@ async fn moved(whereabouts: &Whereabouts, shard: ShardId, from: NodeId) {
     while is_there(whereabouts.place_of(shard)) {
         tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+/// The answer of whoever decides on it, if another node does and can be asked: it knows more than what is stored.
+async fn by_owner(app: &App, whereabouts: &Whereabouts, parts: &Parts, slot: Slot) -> Option<Response> {
+    let Place::There { advertise, .. } = whereabouts.place(slot) else {
+        return None;
+    };
+    let token = whereabouts.view()?.token.clone();
+    let asked = app.forwarder.send(&advertise, &token, (parts, Bytes::new()));
+    let answer = tokio::time::timeout(EXPLAIN_MAX, asked).await.ok()?.ok()?;
+    answer.status().is_success().then_some(answer)
+}
+
+/// The slot of an execution that a request wants explained.
+fn explained(parts: &Parts) -> Option<Slot> {
+    let path = parts.uri.path().strip_prefix("/v1/executions/")?;
+    let id: ExecutionId = path.strip_suffix("/explain")?.parse().ok()?;
+    (parts.method == Method::GET).then(|| id.slot())
 }
 
 /// The slot of what a request watches, which only its owner hears of.

@@ -40,9 +40,10 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
     match waiting["state"].as_str() {
         Some("running") => Reason::new(
             format!(
-                "attempt {} is under way since {}{}",
+                "attempt {} is under way since {}{}{}",
                 field("attempt"),
                 at("since"),
+                node(waiting, now),
                 lease(&waiting["lease"], now)
             ),
             match subject {
@@ -69,6 +70,22 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
             format!("the server says `{}`", plain(&waiting.to_string())),
             "a newer `sprag` knows more",
         ),
+    }
+}
+
+/// On which node an attempt is, where several share a database, and whether that one is still there.
+fn node(waiting: &Value, now: Timestamp) -> String {
+    let Some(node) = waiting["node"].as_str() else {
+        return String::new();
+    };
+    let until = waiting["nodeUntil"].as_str().and_then(When::parse);
+    match until.filter(|until| until.is_over(now)) {
+        Some(until) => format!(
+            " on node {}, which was last heard of before {}: another takes over what it had",
+            plain(node),
+            until.long(now)
+        ),
+        None => format!(" on node {}", plain(node)),
     }
 }
 

@@ -24,6 +24,11 @@ impl When {
         text.parse().ok().map(Self)
     }
 
+    /// Whether it has come.
+    pub(crate) fn is_over(self, now: Timestamp) -> bool {
+        self.0 <= now
+    }
+
     /// `2026-01-31 12:00:00Z`.
     pub(crate) fn short(self) -> String {
         let text = self.0.to_string();

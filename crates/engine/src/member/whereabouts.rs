@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use sprag_core::ids::{NodeId, Slot};
 use sprag_store::ShardId;
-use sprag_store::nodes::View;
+use sprag_store::nodes::{Node, View};
 use sprag_store::traits::shard_of;
 
 /// Written by the member after a heartbeat, read by everybody. Cheap to clone.
@@ -69,6 +69,14 @@ impl Whereabouts {
     pub fn place(&self, slot: Slot) -> Place {
         let shards = self.view().map_or(1, |view| view.shards.len());
         self.place_of(shard_of(slot, u32::try_from(shards).unwrap_or(u32::MAX)))
+    }
+
+    /// Whoever has the shard of a slot, alive or not, as of the last heartbeat.
+    pub(crate) fn keeper(&self, slot: Slot) -> Option<Node> {
+        let view = self.view()?;
+        let shard = shard_of(slot, u32::try_from(view.shards.len()).ok()?);
+        let owner = view.shards.get(usize::try_from(shard.0).ok()?)?.owner?;
+        view.nodes.iter().find(|node| node.id == owner).cloned()
     }
 
     /// Where a shard is decided on.

@@ -8,6 +8,7 @@ mod dead_letters;
 mod divergence;
 mod edges;
 mod etags;
+mod explained;
 mod faulty;
 mod filters;
 mod guarded;

@@ -17,10 +17,10 @@ use super::world::{ORDER, Plan, World, engine};
 use crate::{HttpPeers, Options};
 
 /// Before nodes that do not find each other count as lost.
-const GUARD: Duration = Duration::from_mins(1);
+pub(super) const GUARD: Duration = Duration::from_mins(1);
 
 /// A store that several nodes share.
-struct Shared {
+pub(super) struct Shared {
     memory: Memory,
     clock: Arc<dyn Clock>,
 }
@@ -82,7 +82,7 @@ fn is_spread(cluster: &Value, expected: &[u64]) -> bool {
     counts == expected
 }
 
-async fn pair() -> (Shared, World, World) {
+pub(super) async fn pair() -> (Shared, World, World) {
     let shared = Shared::new();
     let (one, two) = (shared.node(1).await, shared.node(2).await);
     for world in [&one, &two] {

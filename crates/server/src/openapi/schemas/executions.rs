@@ -68,7 +68,7 @@ fn waiting() -> Value {
     ]);
     let waiting = json!({ "state": { "const": "waiting" }, "for": reasons, "object": text(), "since": time() });
     json!({ "oneOf": [
-        object(&running, &json!({ "lease": reference("Lease") })),
+        object(&running, &json!({ "lease": reference("Lease"), "node": text(), "nodeUntil": time() })),
         object(&retrying, &json!({})),
         object(&waiting, &json!({ "until": time() })),
         object(&json!({ "state": { "const": "done" } }), &json!({})),
