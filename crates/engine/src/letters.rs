@@ -209,13 +209,12 @@ fn dealt(letter: ActionId, reply: Reply) -> Option<Dealt> {
     match reply {
         Ok(Answer::Letter(dealt)) => Some(dealt),
         Ok(Answer::Replayed(first)) => dealt(letter, *first),
-        Ok(_) => None,
         // The lane met a bug: asking again would not help.
         Err(Refusal {
             code: Code::StoreRefused,
             detail,
             ..
         }) => Some(Dealt::failed(letter, detail)),
-        Err(_) => None,
+        Ok(_) | Err(_) => None,
     }
 }
