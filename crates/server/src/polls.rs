@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use sprag_core::action::error::kind;
 use sprag_engine::command::Refusal;
 use sprag_engine::leasing::{Poll, Wants};
+use sprag_engine::member::Whereabouts;
 use tokio::sync::oneshot;
 
 use crate::app::App;
@@ -121,7 +122,7 @@ pub(crate) async fn ours(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> {
 
 /// Work of another node, if it has some now. A program that goes away meanwhile, or a node that takes too long, does not
 /// leave attempts with nobody: what arrives then goes back.
-async fn theirs(app: &App, advertise: String, poll: &Poll) -> Vec<Value> {
+pub(crate) async fn theirs(app: &App, advertise: String, poll: &Poll) -> Vec<Value> {
     let (given, taken) = oneshot::channel();
     let (app, asked) = (app.clone(), asked(poll));
     tokio::spawn(async move {
@@ -180,7 +181,7 @@ async fn give_back(app: &App, advertise: &str, attempts: &[Value]) {
 
 /// A request to another node, as a node.
 async fn send(app: &App, advertise: &str, path: &str, body: &Value) -> Result<Bytes, String> {
-    let token = app.engine.whereabouts().and_then(|whereabouts| whereabouts.view());
+    let token = app.engine.whereabouts().and_then(Whereabouts::view);
     let token = token.map(|view| view.token.clone()).unwrap_or_default();
     let body = Bytes::from(body.to_string());
     let answer = app.forwarder.send(advertise, &token, (&parts(path)?, body)).await?;

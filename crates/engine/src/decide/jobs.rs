@@ -194,9 +194,8 @@ impl Lane {
             }
             died += usize::from(status == Some(Status::Dead));
         }
-        // Of those that other nodes have, nobody hears here how they end.
-        let is_heard = job.awaited.iter().all(|letter| self.owned.owns(letter.slot()));
-        job.again_at = (!is_heard).then(|| self.now.plus(AGAIN_MILLIS));
+        // How those end that other nodes have, or will have by then, is not heard here.
+        job.again_at = (!self.owned.is_whole()).then(|| self.now.plus(AGAIN_MILLIS));
         let Some(canary) = job.body.canary.as_mut().filter(|_| job.awaited.is_empty()) else {
             return Ok(());
         };

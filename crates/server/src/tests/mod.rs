@@ -23,6 +23,7 @@ mod nodes;
 mod once;
 mod operate;
 mod pages;
+mod polls;
 mod posts;
 mod runners;
 mod streams;
