@@ -77,7 +77,7 @@ impl Tree {
         node.derived = Derived::Done;
         node.desired = Some(Arc::clone(&desired));
         if let Some(inner) = node.inner.as_ref() {
-            self.hands.collect(node.path(), inner.outer(), desired, now);
+            self.hands.collect(index, node.path(), (inner.outer(), desired), now);
         }
         self.keeper.desired(node, now);
     }

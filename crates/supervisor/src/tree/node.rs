@@ -203,19 +203,20 @@ impl Node {
         }
     }
 
-    /// One instant, for the worker's pure functions; `None` before anything could be derived.
-    pub(crate) fn facts(&self, now: Timestamp) -> Option<Facts> {
-        Some(Facts {
-            identity: Arc::clone(&self.identity),
+    /// The worker and one instant for its pure functions; `None` before anything could be derived.
+    pub(crate) fn asked(&mut self, now: Timestamp) -> Option<(&mut dyn Inner, Facts<'_>)> {
+        let facts = Facts {
+            identity: &self.identity,
             now,
             goal: self.goal,
-            desired: Arc::clone(self.desired.as_ref()?),
-            observed: self.seen.as_ref().map(|seen| Arc::clone(&seen.observed)),
+            desired: self.desired.as_ref()?,
+            observed: self.seen.as_ref().map(|seen| &seen.observed),
             observed_at: self.seen.as_ref().map(|seen| seen.at),
-            action: Arc::clone(&self.action),
-            children: self.view.clone(),
-            escalations: Arc::clone(&self.escalations),
-        })
+            action: &self.action,
+            children: &self.view,
+            escalations: &self.escalations,
+        };
+        Some((self.inner.as_mut()?.as_mut(), facts))
     }
 
     /// Whether something is counted about it that grows old.

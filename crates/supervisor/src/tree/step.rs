@@ -142,11 +142,11 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let (Some(facts), Some(inner)) = (node.facts(now), node.inner.as_mut()) else {
+        node.retry_at = None;
+        let Some((inner, facts)) = node.asked(now) else {
             return;
         };
-        node.retry_at = None;
-        match caught(|| inner.next(&facts)) {
+        match caught(|| inner.next(facts)) {
             Ok(step) => self.apply(index, step, now),
             Err(panic) => self.panicked(index, "next", &panic, now),
         }
@@ -198,12 +198,13 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let facts = node.facts(now);
         if let Some(inner) = node.inner.as_ref() {
             node.shown = inner.shown();
-            let completed = facts.map(|facts| caught(|| inner.completed(&facts)).unwrap_or(false));
-            node.completed = completed.unwrap_or(false);
         }
+        let completed = node
+            .asked(now)
+            .map(|(inner, facts)| caught(|| inner.completed(facts)).unwrap_or(false));
+        node.completed = completed.unwrap_or(false);
         node.rests = false;
         if node.shown.phase == Phase::Stopped {
             node.rest();
@@ -262,13 +263,13 @@ impl Tree {
     }
 
     fn ask_interrupt(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get(index) else {
+        let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let (Some(facts), Some(inner)) = (node.facts(now), node.inner.as_ref()) else {
+        let Some((inner, facts)) = node.asked(now) else {
             return;
         };
-        match caught(|| inner.interrupt(&facts)) {
+        match caught(|| inner.interrupt(facts)) {
             Ok(true) => self.hands.interrupt(node.path(), now),
             Ok(false) => {}
             Err(panic) => self.panicked(index, "interrupt", &panic, now),
