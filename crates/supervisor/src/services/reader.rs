@@ -96,10 +96,10 @@ impl Reader {
         let spot = map.get(name)?;
         let duration = match Millis::from_value(&spot.node.to_value()) {
             Ok(millis) => Duration::from_millis(millis.get()),
-            Err(problem) => {
+            Err(_) => {
+                let detail = format!("`{name}` is `{}`", shown(&spot.node.to_value().to_string()));
                 let remedy = "write a duration such as `500ms`, `5s` or `2m`";
-                self.findings
-                    .error(&spot.place(), "bad-duration", problem.to_string(), remedy);
+                self.findings.error(&spot.place(), "bad-duration", detail, remedy);
                 return None;
             }
         };
