@@ -90,7 +90,12 @@ impl Tree {
         if node.desired.is_none() {
             node.reason = Reason::from(format!("the spec cannot be used: {error}"));
         }
-        node.derived = Derived::Failed(Arc::from(error));
+        let since = match &node.derived {
+            Derived::Failed { since, .. } => *since,
+            Derived::Due | Derived::Done => now,
+        };
+        let problem = Arc::from(error);
+        node.derived = Derived::Failed { error: problem, since };
         if self.seldom.says(&path, error, now) {
             tracing::warn!(worker = %path, %error, "the spec cannot be used; what was in force stays");
         }
@@ -98,7 +103,7 @@ impl Tree {
 
     /// An error is looked at again in the next tick: a variable may have come.
     pub(super) fn derive_again(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
-        let failed = matches!(node.derived, Derived::Failed(_)) && node.inner.is_some();
+        let failed = matches!(node.derived, Derived::Failed { .. }) && node.inner.is_some();
         failed.then(|| now.plus(self.options.tick_millis))
     }
 

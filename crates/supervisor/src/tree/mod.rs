@@ -24,7 +24,7 @@ mod visit;
 pub(crate) use arena::Index;
 pub(crate) use hands::Hands;
 pub(crate) use keep::Keeper;
-pub(crate) use node::Node;
+pub(crate) use node::{Derived, Node};
 pub(crate) use restart::Stage;
 pub(crate) use rules::Watch;
 pub(crate) use tick::{Parts, Tree};

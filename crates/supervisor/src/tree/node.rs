@@ -35,7 +35,12 @@ pub(crate) enum Derived {
     /// It is in force.
     Done,
     /// It cannot be derived; what was in force before still is.
-    Failed(Arc<str>),
+    Failed {
+        /// Why.
+        error: Arc<str>,
+        /// Since when.
+        since: Timestamp,
+    },
 }
 
 /// A worker in the tree; the root has none.

@@ -68,6 +68,11 @@ impl Rebuild {
         self.asked.is_some()
     }
 
+    /// Since when, and when it is replaced if it has not stopped.
+    pub(crate) fn draining(&self) -> Option<(Timestamp, Timestamp)> {
+        self.asked.map(|since| (since, since.plus(REBUILD_MAX_MILLIS)))
+    }
+
     /// There will be none.
     pub(crate) fn withdraw(&mut self) {
         self.asked = None;
