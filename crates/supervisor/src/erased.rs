@@ -298,3 +298,97 @@ impl<W: Worker> Outer for W {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::ChildView;
+    use crate::testing::{Pulse, Steady};
+
+    /// Parts of a snapshot that are nobody else's.
+    struct Parts {
+        identity: Arc<Identity>,
+        desired: Opaque,
+        observed: Opaque,
+        action: Arc<ActionStatus>,
+        children: Children,
+        escalations: Arc<[Escalation]>,
+    }
+
+    impl Parts {
+        fn new(name: &str) -> Self {
+            let name: Arc<str> = name.into();
+            let identity = Identity {
+                path: Arc::clone(&name),
+                name: Arc::clone(&name),
+                kind: Arc::clone(&name),
+            };
+            let view = ChildView {
+                name: Arc::clone(&name),
+                state: "running",
+                phase: Phase::Running,
+            };
+            let escalation = Escalation {
+                child: name.as_ref().to_owned(),
+                cause: String::new(),
+                since: Timestamp::from_millis(0),
+            };
+            Self {
+                identity: Arc::new(identity),
+                desired: Arc::new(()),
+                observed: Arc::new(Pulse { alive: true }),
+                action: Arc::new(ActionStatus::default()),
+                children: std::iter::once(view).collect(),
+                escalations: Arc::from([escalation]),
+            }
+        }
+
+        fn facts(&self, millis: i64, goal: Goal) -> Facts<'_> {
+            Facts {
+                identity: &self.identity,
+                now: Timestamp::from_millis(millis),
+                goal,
+                desired: &self.desired,
+                observed: Some(&self.observed),
+                observed_at: Some(Timestamp::from_millis(millis)),
+                action: &self.action,
+                children: &self.children,
+                escalations: &self.escalations,
+            }
+        }
+    }
+
+    #[test]
+    fn a_snapshot_that_is_kept_is_what_a_new_one_would_be() {
+        let (old, new) = (Parts::new("old"), Parts::new("new"));
+        let mut snapshot = typed::<Steady>(old.facts(1, Goal::Running)).unwrap();
+        let facts = new.facts(2, Goal::Stopped);
+        refresh(&mut snapshot, facts).unwrap();
+        let other = typed::<Steady>(facts).unwrap();
+        assert!(Arc::ptr_eq(&snapshot.identity, &other.identity));
+        assert!(Arc::ptr_eq(&snapshot.desired, &other.desired));
+        assert!(Arc::ptr_eq(
+            snapshot.observed.as_ref().unwrap(),
+            other.observed.as_ref().unwrap()
+        ));
+        assert!(Arc::ptr_eq(&snapshot.action, &other.action));
+        assert!(snapshot.children.is_same(&other.children));
+        assert!(Arc::ptr_eq(&snapshot.escalations, &other.escalations));
+        let plain = |at: &Snapshot<Steady>| (at.now, at.goal, at.observed_at);
+        assert_eq!(plain(&snapshot), plain(&other));
+        let unseen = Facts {
+            observed: None,
+            observed_at: None,
+            ..facts
+        };
+        refresh(&mut snapshot, unseen).unwrap();
+        assert!(snapshot.observed.is_none() && snapshot.observed_at.is_none());
+    }
+
+    #[test]
+    fn the_facts_of_another_worker_are_no_snapshot() {
+        let mut parts = Parts::new("a");
+        parts.desired = Arc::new("of another type");
+        assert!(typed::<Steady>(parts.facts(1, Goal::Running)).is_none());
+    }
+}

@@ -1,6 +1,6 @@
 //! What is said while it happens: one line each, no more.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::field::{Field, Visit};
@@ -20,11 +20,11 @@ struct Words<'a>(&'a mut String);
 /// The message, and who asked for it where that is said.
 impl Visit for Words<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        match field.name() {
-            "message" => self.0.insert_str(0, &format!("{value:?}")),
-            "by" => self.0.push_str(&format!(" by {value:?}")),
-            _ => {}
-        }
+        let _ = match field.name() {
+            "message" => write!(self.0, "{value:?}"),
+            "by" => write!(self.0, " by {value:?}"),
+            _ => Ok(()),
+        };
     }
 }
 
