@@ -28,13 +28,17 @@ pub(crate) enum Figure {
     LogBytes,
     /// Flushes of a database's log, for each.
     Flushes,
-    /// Nanoseconds of a tick for each worker it visits.
+    /// Nanoseconds of a tick without workers.
+    TickNanos,
+    /// Instructions for the same.
+    TickInstructions,
+    /// Nanoseconds of a tick for each worker it visits, the tick's own among them.
     ActiveNanos,
-    /// Instructions for the same, with the look that leads to the visit.
+    /// Instructions for the same beyond the tick's own, with the look that leads to the visit.
     ActiveInstructions,
     /// Nanoseconds of a tick for each worker, when nothing happens.
     IdleNanos,
-    /// Instructions for the same.
+    /// Instructions for the same beyond the tick's own.
     IdleInstructions,
     /// Milliseconds of one core in a second.
     CoreShare,
@@ -59,6 +63,8 @@ impl Figure {
             Self::Transactions => "transactions each",
             Self::LogBytes => "WAL bytes each",
             Self::Flushes => "flushes each",
+            Self::TickNanos => "ns a tick alone",
+            Self::TickInstructions => "instr. a tick alone",
             Self::ActiveNanos => "ns a visit",
             Self::ActiveInstructions => "instr. a visit",
             Self::IdleNanos => "ns an idle one",

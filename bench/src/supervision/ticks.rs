@@ -1,7 +1,9 @@
-//! What a tick costs for each worker that is visited, and for each that is not, at several sizes.
+//! What a tick costs by itself, for each worker that is visited, and for each that is not, at several sizes.
 //!
-//! Nanoseconds are of the tick alone, on a paused clock. Instructions are counted by callgrind as the difference between
-//! a long and a short run, so what it takes to begin cancels out; they hold the look as well, which a pool would do.
+//! Nanoseconds are of the tick alone, on a paused clock; what a tick costs by itself is shared by those it visits.
+//! Instructions are counted by callgrind as the difference between a long and a short run, so what it takes to begin
+//! cancels out; they hold the look as well, which a pool would do, and not what as many ticks cost without workers: that
+//! stands beside them.
 
 use std::process::Command;
 
@@ -42,21 +44,35 @@ const VISITS: u64 = 400_000;
 /// The same under callgrind, which is fifty times slower.
 const COUNTED_VISITS: u64 = 40_000;
 
+/// How long a tick without workers is measured, in seconds of the paused clock.
+const ALONE_SECONDS: u64 = 10_000;
+/// The same under callgrind.
+const ALONE_COUNTED_SECONDS: u64 = 1_000;
+
 /// All figures of a size.
 pub(crate) fn figures(workers: u64) -> anyhow::Result<Figures> {
     let mut figures = Figures::new();
+    let alone = own(&arguments(0, ALONE_SECONDS, Mood::Active))?;
+    figures.insert(Figure::TickNanos, number(&alone, "nanos")? / number(&alone, "ticks")?);
+    let tick = said(counted_tick());
+    figures.extend(tick.map(|tick| (Figure::TickInstructions, tick)));
     for (mood, nanos, instructions) in [
         (Mood::Active, Figure::ActiveNanos, Figure::ActiveInstructions),
         (Mood::Idle, Figure::IdleNanos, Figure::IdleInstructions),
     ] {
         let measured = own(&arguments(workers, seconds(workers, VISITS), mood))?;
         figures.insert(nanos, number(&measured, "nanos")? / number(&measured, "times")?);
-        match counted(workers, mood) {
-            Ok(counted) => drop(figures.insert(instructions, counted)),
-            Err(error) => eprintln!("instructions are not counted: {error:#}"),
-        }
+        let counted = tick.and_then(|tick| said(counted(workers, mood, tick)));
+        figures.extend(counted.map(|counted| (instructions, counted)));
     }
     Ok(figures)
+}
+
+/// What was counted. Where nothing can be, it is said and the rest is measured all the same.
+fn said(counted: anyhow::Result<f64>) -> Option<f64> {
+    counted
+        .inspect_err(|error| eprintln!("instructions are not counted: {error:#}"))
+        .ok()
 }
 
 /// How long it takes until there were so many visits of active workers.
@@ -74,20 +90,38 @@ fn arguments(workers: u64, seconds: u64, mood: Mood) -> Vec<String> {
     words.to_vec()
 }
 
-/// Instructions for each visit, or for each idle worker and tick.
-fn counted(workers: u64, mood: Mood) -> anyhow::Result<f64> {
-    let short = seconds(workers, COUNTED_VISITS);
-    let (first, second) = (
-        under_callgrind(workers, short, mood)?,
-        under_callgrind(workers, short * 2, mood)?,
-    );
-    let times = second.1 - first.1;
-    ensure!(times > 0.0, "the longer run did not do more");
-    Ok((second.0 - first.0) / times)
+/// Instructions of a tick without workers.
+fn counted_tick() -> anyhow::Result<f64> {
+    let run = difference(0, ALONE_COUNTED_SECONDS, Mood::Active)?;
+    Ok(run.instructions / run.ticks)
 }
 
-/// Instructions of a whole run, and how often what is measured happened in it.
-fn under_callgrind(workers: u64, seconds: u64, mood: Mood) -> anyhow::Result<(f64, f64)> {
+/// Instructions for each visit, or for each idle worker and tick, beyond what the ticks cost by themselves.
+fn counted(workers: u64, mood: Mood, tick: f64) -> anyhow::Result<f64> {
+    let run = difference(workers, seconds(workers, COUNTED_VISITS), mood)?;
+    ensure!(run.times > 0.0, "the longer run did not do more");
+    Ok((run.instructions - tick * run.ticks) / run.times)
+}
+
+/// What a run took, and how often what is measured happened in it.
+struct Counted {
+    instructions: f64,
+    ticks: f64,
+    times: f64,
+}
+
+/// What a run of twice the length has more.
+fn difference(workers: u64, seconds: u64, mood: Mood) -> anyhow::Result<Counted> {
+    let first = under_callgrind(workers, seconds, mood)?;
+    let second = under_callgrind(workers, seconds * 2, mood)?;
+    Ok(Counted {
+        instructions: second.instructions - first.instructions,
+        ticks: second.ticks - first.ticks,
+        times: second.times - first.times,
+    })
+}
+
+fn under_callgrind(workers: u64, seconds: u64, mood: Mood) -> anyhow::Result<Counted> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe()?)
@@ -99,7 +133,11 @@ fn under_callgrind(workers: u64, seconds: u64, mood: Mood) -> anyhow::Result<(f6
     let collected = said.lines().find_map(|line| line.split_once("Collected : "));
     let collected = collected.context("callgrind did not say how much it collected")?.1;
     let measured: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    Ok((collected.trim().parse()?, number(&measured, "times")?))
+    Ok(Counted {
+        instructions: collected.trim().parse()?,
+        ticks: number(&measured, "ticks")?,
+        times: number(&measured, "times")?,
+    })
 }
 
 /// The measurement itself, in a process of its own: prints how long the ticks took and how often it happened.
@@ -135,6 +173,7 @@ pub(crate) fn measure(workers: u64, seconds: u64, mood: Mood) -> anyhow::Result<
         Mood::Active => u64::try_from(visited)?,
         Mood::Idle => ticks * workers,
     };
-    println!("{}", json!({ "nanos": u64::try_from(nanos)?, "times": times }));
+    let nanos = u64::try_from(nanos)?;
+    println!("{}", json!({ "nanos": nanos, "ticks": ticks, "times": times }));
     Ok(())
 }

@@ -8,6 +8,6 @@ mod look;
 mod table;
 mod tree;
 
-pub use look::{Looked, Seen, look};
+pub use look::{Looked, Seen, Ticket, look_for};
 pub use table::{Identity, Status, boot_id, table, variable};
 pub use tree::{Mark, Stopped, Tree};

@@ -1,7 +1,8 @@
 //! One look at the process table for everybody who asks at the same time.
 //!
 //! Hundreds of trees may end at once, and a look reads a file or two of every process there is. Whoever asks while a look
-//! is under way shares the next one: an answer is never older than its question.
+//! is under way shares the next one: an answer is never older than its question. The question is the [`Ticket`]: those
+//! who draw theirs and then wait for a thread share a look all the same, however few threads there are.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,9 +45,19 @@ struct Last {
 static ASKED: AtomicU64 = AtomicU64::new(0);
 static LAST: Mutex<Option<Last>> = Mutex::new(None);
 
-/// Looks at all processes, or shares a look that began after this call. It blocks for as long as a look takes.
-pub fn look() -> Arc<Looked> {
-    let ticket = ASKED.fetch_add(1, Ordering::SeqCst) + 1;
+/// A question: what is true from now on.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// Asks now.
+    pub fn draw() -> Self {
+        Self(ASKED.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+}
+
+/// Looks at all processes, or shares a look that began after the question. It blocks for as long as a look takes.
+pub fn look_for(Ticket(ticket): Ticket) -> Arc<Looked> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(last) = last.as_ref().filter(|last| last.covers >= ticket) {
         return Arc::clone(&last.looked);
@@ -137,11 +148,31 @@ mod tests {
             value: value.to_owned(),
         };
         let is_it = |seen: &&Seen| u32::try_from(seen.status.identity.pid) == Ok(pid);
-        look()
+        look_for(Ticket::draw())
             .table
             .iter()
             .find(is_it)
             .is_some_and(|seen| seen.is_marked(&mark))
+    }
+
+    #[test]
+    fn those_who_asked_before_a_look_began_share_it_and_others_do_not() {
+        // Another test may look in between.
+        let both = || [Ticket::draw(), Ticket::draw()].map(look_for);
+        let shared = (0..LOOKS_MAX)
+            .map(|_| both())
+            .find(|[one, other]| Arc::ptr_eq(one, other));
+        let looks = shared.unwrap();
+        // A child that was started after the questions is not in their look, and in the next.
+        let mut child = marked("later");
+        let has = |looked: &Looked| {
+            let is_it = |seen: &Seen| u32::try_from(seen.status.identity.pid) == Ok(child.id());
+            looked.table.iter().any(is_it)
+        };
+        assert!(has(&look_for(Ticket::draw())));
+        assert!(!has(&looks[0]));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

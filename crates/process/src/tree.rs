@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::time::{Instant, sleep};
 
 use super::cgroup;
-use super::look::{Looked, Seen, look};
+use super::look::{Looked, Seen, Ticket, look_for};
 use super::table::{Identity, Status};
 
 /// Between two looks at the process table.
@@ -74,8 +74,9 @@ impl Tree {
 
     /// Ends every process: `signal`, and after `grace` SIGKILL. Returns when none is left, or nothing more helps.
     pub async fn end(&mut self, signal: Signal, grace: Duration) -> Stopped {
-        let asked = self.on_thread(move |tree| tree.ask(signal)).await;
-        if asked == 0 || self.gone_within(grace, |tree| tree.watch().len()).await {
+        let asked = self.on_thread(move |tree, ticket| tree.ask(ticket, signal)).await;
+        let watch = |tree: &mut Self, ticket| tree.watch(ticket).len();
+        if asked == 0 || self.gone_within(grace, watch).await {
             return Stopped::Gracefully;
         }
         if self.kill().await {
@@ -87,7 +88,7 @@ impl Tree {
 
     /// Ends every process at once. Returns whether none is left.
     pub async fn kill(&mut self) -> bool {
-        let gone = self.gone_within(KILL, Self::kill_now).await;
+        let gone = self.gone_within(KILL, Self::kill_for).await;
         if !gone {
             tracing::error!(mark = %self.mark.value, "processes could not be killed");
         }
@@ -97,9 +98,14 @@ impl Tree {
     /// Kills everything that is found without waiting until it is gone, for those who cannot wait. All of it is stopped
     /// before the first is killed, so that none can start another that loses its parent. Returns how many there were.
     pub fn kill_now(&mut self) -> usize {
+        self.kill_for(Ticket::draw())
+    }
+
+    fn kill_for(&mut self, mut ticket: Ticket) -> usize {
         let mut stopped = BTreeSet::new();
         for _ in 0..ROUNDS_MAX {
-            let mut members = self.watch();
+            let mut members = self.watch(ticket);
+            ticket = Ticket::draw();
             members.retain(|member| stopped.insert(*member));
             if members.is_empty() {
                 break;
@@ -118,8 +124,8 @@ impl Tree {
     }
 
     /// Asks every process to end: the group in one call, and whoever left it. Returns how many there were.
-    fn ask(&mut self, signal: Signal) -> usize {
-        let looked = look();
+    fn ask(&mut self, ticket: Ticket, signal: Signal) -> usize {
+        let looked = look_for(ticket);
         let members = self.alive(&looked);
         let group = self.group(&looked.table);
         if let Some(pid) = group.and_then(Pid::from_raw) {
@@ -137,7 +143,7 @@ impl Tree {
     }
 
     /// Looks, with whatever else `step` does, until it finds nothing or the time is up.
-    async fn gone_within(&mut self, time: Duration, step: fn(&mut Self) -> usize) -> bool {
+    async fn gone_within(&mut self, time: Duration, step: fn(&mut Self, Ticket) -> usize) -> bool {
         let deadline = Instant::now() + time;
         let mut clean = 0;
         loop {
@@ -153,11 +159,12 @@ impl Tree {
         }
     }
 
-    /// Looks on a thread that may block: the process table can be long.
-    async fn on_thread(&mut self, step: impl FnOnce(&mut Self) -> usize + Send + 'static) -> usize {
-        let mut tree = self.clone();
+    /// Looks on a thread that may block: the process table can be long. The question is asked here, so whoever waits for
+    /// a thread meanwhile shares the look.
+    async fn on_thread(&mut self, step: impl FnOnce(&mut Self, Ticket) -> usize + Send + 'static) -> usize {
+        let (mut tree, ticket) = (self.clone(), Ticket::draw());
         let looked = tokio::task::spawn_blocking(move || {
-            let seen = step(&mut tree);
+            let seen = step(&mut tree, ticket);
             (tree, seen)
         });
         let Ok((tree, seen)) = looked.await else { return 0 };
@@ -166,8 +173,8 @@ impl Tree {
     }
 
     /// Every process of the tree that has not ended.
-    fn watch(&mut self) -> Vec<Identity> {
-        self.alive(&look())
+    fn watch(&mut self, ticket: Ticket) -> Vec<Identity> {
+        self.alive(&look_for(ticket))
     }
 
     /// The same of a look. They are remembered; those that ended are laid to rest.

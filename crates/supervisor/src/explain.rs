@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use crate::action::ActionStatus;
 use crate::rule::Check;
 use crate::snapshot::Escalation;
-use crate::tree::{ChildError, Counts, Gate, Node, Stage, Status, Watch};
+use crate::tree::{ChildError, Counts, Derived, Gate, Node, Stage, Status, Watch};
 
 /// Everything about one worker that a person may want to know.
 #[derive(Clone, Debug, Serialize)]
@@ -120,6 +120,17 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
             remedy: "wait, or stop it",
         });
     }
+    holds.extend(spec_hold(node));
+    if let Some((since, forced_at)) = node.rebuild.draining() {
+        holds.push(Hold {
+            what: "it goes down to be built anew, as it asked".to_owned(),
+            since,
+            next: "it is replaced if it has not stopped".to_owned(),
+            at: Some(forced_at),
+            gives_up: None,
+            remedy: "wait, or stop it",
+        });
+    }
     if let Some(leaving) = &node.leaving {
         holds.push(Hold {
             what: "it is leaving".to_owned(),
@@ -131,6 +142,22 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
         });
     }
     holds
+}
+
+/// A spec that cannot be used while an older one is in force holds nobody, and is easily missed.
+fn spec_hold(node: &Node) -> Option<Hold> {
+    let Derived::Failed { error, since } = &node.derived else {
+        return None;
+    };
+    node.desired.as_ref()?;
+    Some(Hold {
+        what: format!("its new spec cannot be used, so the one before stays in force: {error}"),
+        since: *since,
+        next: "the spec is looked at again with each tick".to_owned(),
+        at: None,
+        gives_up: None,
+        remedy: "mend its spec or variables",
+    })
 }
 
 fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<Hold> {

@@ -63,6 +63,8 @@ pub struct Reloaded {
     pub removed: Vec<String>,
     /// How many nothing was done to.
     pub unchanged: usize,
+    /// How many rules are new, written otherwise or gone.
+    pub rules: usize,
 }
 
 /// Why nothing was reloaded.

@@ -60,7 +60,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::from_millis(0)));
         let place = Arc::new(Place::open(&folder.path().join("state.db")).unwrap());
-        let known = Services::new(place, Arc::clone(&clock)).unwrap();
+        let known = Services::new(place, Arc::clone(&clock));
         let file = services::load(FILE, Format::Yaml, Path::new("/")).file.unwrap();
         let declaration = Declaration {
             children: process::children(&file).unwrap(),

@@ -131,14 +131,14 @@ struct Known {
 
 impl Services {
     /// Looks at what there is in `place`.
-    pub fn new(place: Arc<Place>, clock: Arc<dyn Clock>) -> Result<Self, String> {
-        Ok(Self(Arc::new(Known {
-            asker: Asker::new()?,
+    pub fn new(place: Arc<Place>, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Known {
+            asker: Asker::default(),
             found: place.running(),
             place,
             clock,
             runtimes: Mutex::default(),
-        })))
+        }))
     }
 
     /// The types of workers that services are.

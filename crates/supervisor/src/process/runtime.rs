@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
-use sprag_process::{Stopped, Tree, boot_id, cgroup};
+use sprag_process::{Stopped, Ticket, Tree, boot_id, cgroup};
 use tokio::time::sleep;
 
 use super::budget;
@@ -37,6 +37,8 @@ pub(super) struct Runtime {
     place: Arc<Place>,
     asker: Asker,
     clock: Arc<dyn Clock>,
+    /// What an earlier supervisor left was there already then: services that begin together share a look for it.
+    asked: Ticket,
     inner: Mutex<Inner>,
 }
 
@@ -80,6 +82,7 @@ impl Runtime {
             place,
             asker,
             clock,
+            asked: Ticket::draw(),
             inner: Mutex::default(),
         }
     }
@@ -95,17 +98,14 @@ impl Runtime {
     }
 
     /// Looks. The first time, what an earlier supervisor left is found; every time, the log is kept in bounds.
-    pub(super) async fn observe(self: &Arc<Self>, desired: &Desired) -> Result<Observed, String> {
+    ///
+    /// It is called on the supervisor's own threads, which are there to be blocked. A thread of the runtime's for each
+    /// look would be as many threads as there are services, and each holds memory for as long as it lives.
+    pub(super) fn observe(self: &Arc<Self>, desired: &Desired) -> Observed {
         if desired.service.has_process() {
-            let (runtime, service) = (Arc::clone(self), desired.clone());
-            let handle = tokio::runtime::Handle::current();
-            let looked = tokio::task::spawn_blocking(move || {
-                let _entered = handle.enter();
-                runtime.look(&service);
-            });
-            looked.await.map_err(|_| "the look at the process failed".to_owned())?;
+            self.look(desired);
         }
-        Ok(self.inner().seen())
+        self.inner().seen()
     }
 
     fn look(self: &Arc<Self>, desired: &Desired) {
@@ -156,7 +156,7 @@ impl Runtime {
 
     /// A process whose supervisor died before it could write down its id.
     fn find_unrecorded(&self, desired: &Desired) -> Option<Started> {
-        let identity = tree::find(&self.mark, &self.log)?;
+        let identity = tree::find(&self.mark, &self.log, self.asked)?;
         Some(Started {
             identity,
             boot: boot_id(),
@@ -228,8 +228,7 @@ impl Runtime {
     /// Starts a process, unless there is one. What is left of an earlier one is ended first.
     pub(super) async fn start(self: &Arc<Self>, desired: &Desired) -> Result<(), LaunchError> {
         // There may be one that nobody has looked for yet.
-        let seen = self.observe(desired).await;
-        if seen.is_ok_and(|seen| seen.process.is_some()) {
+        if self.observe(desired).process.is_some() {
             return Ok(());
         }
         tree::marked(&self.mark).kill().await;

@@ -33,7 +33,7 @@ impl Rig {
     }
 
     fn runtime(&self) -> Arc<Runtime> {
-        let asker = Asker::new().unwrap();
+        let asker = Asker::default();
         let (place, clock) = (Arc::clone(&self.place), Arc::clone(&self.clock));
         Arc::new(Runtime::new("web", place, asker, clock))
     }
@@ -89,7 +89,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Looks until the process has ended.
 async fn ended(runtime: &Arc<Runtime>, desired: &Desired) -> Observed {
     for _ in 0..6_000 {
-        let seen = runtime.observe(desired).await.unwrap();
+        let seen = runtime.observe(desired);
         if seen.process.is_none() {
             return seen;
         }
@@ -109,25 +109,21 @@ async fn a_process_runs_with_its_words_and_writes_its_own_log() {
     let written = json!({"command": ["sh", "-c", "echo out \"$1\"; echo err >&2; exec sleep 1000", "sh", "$HOME *"],
         "env": {"N": 7}});
     let desired = rig.desired(&written);
-    assert_eq!(runtime.observe(&desired).await.unwrap().pid(), None);
+    assert_eq!(runtime.observe(&desired).pid(), None);
     runtime.start(&desired).await.unwrap();
     rig.log_says("out $HOME *\nerr\n").await;
-    let seen = runtime.observe(&desired).await.unwrap();
+    let seen = runtime.observe(&desired);
     let pid = seen.pid().unwrap();
     assert!(!seen.process.unwrap().adopted);
     assert_eq!(sprag_process::variable(pid, MARK), Some(rig.place.mark("web")));
     assert_eq!(sprag_process::variable(pid, "N").as_deref(), Some("7"));
     runtime.start(&desired).await.unwrap();
-    assert_eq!(
-        runtime.observe(&desired).await.unwrap().pid(),
-        Some(pid),
-        "one is enough"
-    );
+    assert_eq!(runtime.observe(&desired).pid(), Some(pid), "one is enough");
     assert_eq!(
         runtime.stop(&desired, Blame::Nobody, pending()).await,
         Stopped::Gracefully
     );
-    let seen = runtime.observe(&desired).await.unwrap();
+    let seen = runtime.observe(&desired);
     assert_eq!(
         (seen.pid(), exit(&seen)),
         (None, None),
@@ -149,7 +145,7 @@ async fn one_that_leaves_its_group_and_its_parent_and_ignores_the_signal_is_kill
     until("all of them", || rig.marked().len() >= 4).await;
     assert_eq!(runtime.stop(&desired, Blame::Nobody, pending()).await, Stopped::Forced);
     assert!(rig.marked().is_empty(), "{:?}", rig.marked());
-    assert_eq!(runtime.observe(&desired).await.unwrap().pid(), None);
+    assert_eq!(runtime.observe(&desired).pid(), None);
 }
 
 #[tokio::test]
@@ -227,9 +223,9 @@ async fn a_process_of_an_earlier_supervisor_is_adopted_and_not_started_again() {
     let rig = Rig::new();
     let (before, desired) = (rig.runtime(), rig.shell("echo up; exec sleep 1000"));
     before.start(&desired).await.unwrap();
-    let pid = before.observe(&desired).await.unwrap().pid();
+    let pid = before.observe(&desired).pid();
     let after = rig.runtime();
-    let seen = after.observe(&desired).await.unwrap();
+    let seen = after.observe(&desired);
     assert_eq!(seen.pid(), pid);
     assert!(seen.process.unwrap().adopted);
     after.start(&desired).await.unwrap();
@@ -247,7 +243,7 @@ async fn a_process_that_nobody_wrote_down_is_found_by_its_mark_or_its_log() {
     for script in ["exec sleep 1000", "exec env -i sleep 1000"] {
         let (before, desired) = (rig.runtime(), rig.shell(script));
         before.start(&desired).await.unwrap();
-        let pid = before.observe(&desired).await.unwrap().pid();
+        let pid = before.observe(&desired).pid();
         rig.place.records.remove("web");
         let after = rig.runtime();
         until("it to be what it will be", || {
@@ -255,7 +251,7 @@ async fn a_process_that_nobody_wrote_down_is_found_by_its_mark_or_its_log() {
             name.is_ok_and(|name| name.trim() == "sleep")
         })
         .await;
-        assert_eq!(after.observe(&desired).await.unwrap().pid(), pid, "{script}");
+        assert_eq!(after.observe(&desired).pid(), pid, "{script}");
         after.stop(&desired, Blame::Nobody, pending()).await;
         assert!(
             !ProcessIdentity {
@@ -276,7 +272,7 @@ async fn one_that_ended_while_nobody_looked_ended_nobody_knows_how() {
     before.stop(&desired, Blame::Nobody, pending()).await;
     record.failures = vec![rig.clock.now()];
     rig.place.records.save(&record).unwrap();
-    let seen = rig.runtime().observe(&desired).await.unwrap();
+    let seen = rig.runtime().observe(&desired);
     assert_eq!((seen.pid(), exit(&seen)), (None, Some(Exit::Unknown)));
     assert_eq!(
         seen.failures.len(),
@@ -315,7 +311,7 @@ async fn what_cannot_be_started_says_why() {
         let desired = rig.desired(&written);
         let error = runtime.start(&desired).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
-        let seen = runtime.observe(&desired).await.unwrap();
+        let seen = runtime.observe(&desired);
         assert!(seen.problem.is_some_and(|problem| problem.lasting), "{written}");
         assert_eq!(seen.failures, [], "no attempt is spent");
     }
@@ -336,13 +332,13 @@ async fn limits_hold_in_the_process() {
 /// Looks until `holds` does.
 async fn seen_until(runtime: &Arc<Runtime>, desired: &Desired, holds: impl Fn(&Observed) -> bool) -> Observed {
     for _ in 0..6_000 {
-        let seen = runtime.observe(desired).await.unwrap();
+        let seen = runtime.observe(desired);
         if holds(&seen) {
             return seen;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("never seen: {:?}", runtime.observe(desired).await);
+    panic!("never seen: {:?}", runtime.observe(desired));
 }
 
 #[tokio::test]
@@ -383,7 +379,7 @@ async fn probes_ask_by_tcp_log_and_program() {
     .await;
     assert!(seen.found.ready.error.unwrap().contains("refused"));
     runtime.stop(&desired, Blame::Live, pending()).await;
-    assert_eq!(runtime.observe(&desired).await.unwrap().failures.len(), 1);
+    assert_eq!(runtime.observe(&desired).failures.len(), 1);
 }
 
 /// Answers every request with these bytes.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sprag_process::{Identity, Mark, Seen, Tree, look};
+use sprag_process::{Identity, Mark, Seen, Ticket, Tree, look_for};
 
 use super::MARK;
 use super::record::Started;
@@ -27,14 +27,14 @@ pub(super) fn started(value: &str, started: &Started) -> Tree {
 
 /// The first process of a service, without knowing its id: the oldest that leads a group and carries the mark, or has
 /// the service's log as its output. Some programs overwrite their environment, which is why the log counts too.
-pub(super) fn find(mark: &str, log: &Path) -> Option<Identity> {
+pub(super) fn find(mark: &str, log: &Path, asked: Ticket) -> Option<Identity> {
     let log = log.canonicalize().ok();
     let mark = self::mark(mark);
     let is_of_service = |seen: &&Seen| {
         let output = || std::fs::read_link(format!("/proc/{}/fd/1", seen.status.identity.pid)).ok();
         seen.is_marked(&mark) || (log.is_some() && output() == log)
     };
-    let looked = look();
+    let looked = look_for(asked);
     let leads = looked
         .table
         .iter()

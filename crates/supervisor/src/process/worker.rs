@@ -177,7 +177,7 @@ impl Worker for ServiceWorker {
     }
 
     async fn collect(&self, desired: &Desired) -> Result<Observed, CollectError> {
-        self.runtime.observe(desired).await.map_err(CollectError::new)
+        Ok(self.runtime.observe(desired))
     }
 
     async fn perform(&self, action: &ServiceAction, cx: ActionContext) -> Result<(), ActionError> {

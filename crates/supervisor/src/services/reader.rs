@@ -94,15 +94,13 @@ impl Reader {
     /// A duration from `least` on.
     pub(super) fn duration(&mut self, map: &Spot<'_>, name: &str, least: Duration) -> Option<Duration> {
         let spot = map.get(name)?;
-        let duration = match Millis::from_value(&spot.node.to_value()) {
-            Ok(millis) => Duration::from_millis(millis.get()),
-            Err(problem) => {
-                let remedy = "write a duration such as `500ms`, `5s` or `2m`";
-                self.findings
-                    .error(&spot.place(), "bad-duration", problem.to_string(), remedy);
-                return None;
-            }
+        let Ok(millis) = Millis::from_value(&spot.node.to_value()) else {
+            let detail = format!("`{name}` is `{}`", shown(&spot.node.to_value().to_string()));
+            let remedy = "write a duration such as `500ms`, `5s` or `2m`";
+            self.findings.error(&spot.place(), "bad-duration", detail, remedy);
+            return None;
         };
+        let duration = Duration::from_millis(millis.get());
         if duration < least {
             let detail = format!("`{name}` is shorter than {} ms", least.as_millis());
             let remedy = format!("write {} ms or more", least.as_millis());

@@ -1,7 +1,8 @@
 //! What changed, in order: one delta for each change of a document, with dense ids from 1.
 //!
 //! Deltas live in memory and with this life of the store. They are kept up to an age, a number and a size; a reader
-//! whose place is no longer there is told everything anew, never less than everything.
+//! whose place is no longer there is told everything anew, never less than everything. Few are ever read, so they are
+//! kept as text, a fraction of what they are as values.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use sprag_core::time::Timestamp;
 
 use super::cursor::Cursor;
-use super::document::{Change, weight};
+use super::document::Change;
 use super::record::Part;
 use super::snapshot::StoredSnapshot;
 
@@ -92,10 +93,42 @@ pub enum Page {
     },
 }
 
+/// A delta as it is kept.
+#[derive(Debug)]
+struct Kept {
+    at: Timestamp,
+    worker: Arc<str>,
+    /// Which part changed, and the changes as JSON; nothing where the worker is gone.
+    changed: Option<(Part, Box<str>)>,
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.changed.as_ref().map_or(0, |(_, text)| text.len())
+    }
+
+    fn read(&self, id: u64) -> Delta {
+        let kind = match &self.changed {
+            Some((part, text)) => DeltaKind::Changed {
+                part: *part,
+                // It was written here, from changes.
+                changes: serde_json::from_str(text).unwrap_or_default(),
+            },
+            None => DeltaKind::Gone,
+        };
+        Delta {
+            id,
+            at: self.at,
+            worker: Arc::clone(&self.worker),
+            kind,
+        }
+    }
+}
+
 /// The deltas that are kept.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    deltas: VecDeque<(usize, Delta)>,
+    deltas: VecDeque<Kept>,
     bytes: usize,
     last: u64,
 }
@@ -108,30 +141,35 @@ impl Log {
 
     pub(super) fn push(&mut self, at: Timestamp, worker: &Arc<str>, kind: DeltaKind, options: &StoreOptions) {
         self.last += 1;
-        let bytes = size_of::<Delta>() + heft(&kind);
-        self.bytes += bytes;
-        let delta = Delta {
-            id: self.last,
+        let changed = match kind {
+            // Text and JSON values can always be written.
+            DeltaKind::Changed { part, changes } => {
+                Some((part, serde_json::to_string(&changes).unwrap_or_default().into()))
+            }
+            DeltaKind::Gone => None,
+        };
+        let kept = Kept {
             at,
             worker: Arc::clone(worker),
-            kind,
+            changed,
         };
-        self.deltas.push_back((bytes, delta));
+        self.bytes += kept.bytes();
+        self.deltas.push_back(kept);
         while self.deltas.len() > options.deltas_max || self.bytes > options.delta_bytes_max {
             self.pop();
         }
     }
 
     fn pop(&mut self) {
-        if let Some((bytes, _)) = self.deltas.pop_front() {
-            self.bytes = self.bytes.saturating_sub(bytes);
+        if let Some(kept) = self.deltas.pop_front() {
+            self.bytes = self.bytes.saturating_sub(kept.bytes());
         }
     }
 
     /// Drops those from before `limit`. How many.
     pub(super) fn compact(&mut self, limit: Timestamp) -> usize {
         let before = self.deltas.len();
-        while self.deltas.front().is_some_and(|(_, delta)| delta.at < limit) {
+        while self.deltas.front().is_some_and(|kept| kept.at < limit) {
             self.pop();
         }
         before - self.deltas.len()
@@ -142,22 +180,9 @@ impl Log {
         let newer = self.last.checked_sub(id)?;
         let newer = usize::try_from(newer).ok()?;
         let skipped = self.deltas.len().checked_sub(newer)?;
-        let found: Vec<Delta> = self
-            .deltas
-            .iter()
-            .skip(skipped)
-            .take(limit)
-            .map(|(_, delta)| delta.clone())
-            .collect();
+        let kept = self.deltas.iter().skip(skipped).take(limit);
+        let found: Vec<Delta> = kept.zip(id + 1..).map(|(kept, id)| kept.read(id)).collect();
         let has_more = found.len() < newer;
         Some((found, has_more))
     }
-}
-
-fn heft(kind: &DeltaKind) -> usize {
-    let DeltaKind::Changed { changes, .. } = kind else {
-        return 0;
-    };
-    let each = |change: &Change| size_of::<Change>() + change.path.len() + change.value.as_ref().map_or(0, weight);
-    changes.iter().map(each).sum()
 }

@@ -119,17 +119,3 @@ fn fields(value: &mut Value) -> Option<&mut Map<String, Value>> {
     }
     value.as_object_mut()
 }
-
-/// About how much memory a value takes, in bytes.
-pub(super) fn weight(value: &Value) -> usize {
-    const EACH: usize = 32;
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
-        Value::String(text) => EACH + text.len(),
-        Value::Array(items) => EACH + items.iter().map(weight).sum::<usize>(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| EACH + name.len() + weight(value));
-            EACH + fields.sum::<usize>()
-        }
-    }
-}

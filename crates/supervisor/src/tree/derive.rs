@@ -48,7 +48,9 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        if node.derived == Derived::Done || node.leaving.is_some() {
+        // Who leaves goes with what was in force; where nothing was yet, it is what it can be asked with.
+        let is_in_force = node.leaving.is_some() && node.desired.is_some();
+        if node.derived == Derived::Done || is_in_force {
             return;
         }
         let Some(inner) = node.inner.as_ref() else {
@@ -75,7 +77,7 @@ impl Tree {
         node.derived = Derived::Done;
         node.desired = Some(Arc::clone(&desired));
         if let Some(inner) = node.inner.as_ref() {
-            self.hands.collect(node.path(), inner.outer(), desired, now);
+            self.hands.collect(index, node.path(), (inner.outer(), desired), now);
         }
         self.keeper.desired(node, now);
     }
@@ -88,7 +90,12 @@ impl Tree {
         if node.desired.is_none() {
             node.reason = Reason::from(format!("the spec cannot be used: {error}"));
         }
-        node.derived = Derived::Failed(Arc::from(error));
+        let since = match &node.derived {
+            Derived::Failed { since, .. } => *since,
+            Derived::Due | Derived::Done => now,
+        };
+        let problem = Arc::from(error);
+        node.derived = Derived::Failed { error: problem, since };
         if self.seldom.says(&path, error, now) {
             tracing::warn!(worker = %path, %error, "the spec cannot be used; what was in force stays");
         }
@@ -96,7 +103,7 @@ impl Tree {
 
     /// An error is looked at again in the next tick: a variable may have come.
     pub(super) fn derive_again(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
-        let failed = matches!(node.derived, Derived::Failed(_)) && node.inner.is_some();
+        let failed = matches!(node.derived, Derived::Failed { .. }) && node.inner.is_some();
         failed.then(|| now.plus(self.options.tick_millis))
     }
 

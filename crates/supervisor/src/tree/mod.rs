@@ -21,9 +21,10 @@ mod tick;
 mod troubles;
 mod visit;
 
+pub(crate) use arena::Index;
 pub(crate) use hands::Hands;
 pub(crate) use keep::Keeper;
-pub(crate) use node::Node;
+pub(crate) use node::{Derived, Node};
 pub(crate) use restart::Stage;
 pub(crate) use rules::Watch;
 pub(crate) use tick::{Parts, Tree};

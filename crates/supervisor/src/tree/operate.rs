@@ -240,3 +240,26 @@ fn waits_for(node: &Node) -> Option<String> {
     let gate = || node.gate.map(|(gate, _)| gate.waits_for().to_owned());
     node.waiting.clone().or_else(gate)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 68.
+    #[test]
+    fn of_all_phases_only_running_is_healthy_and_stopped_is_neither() {
+        let phases = [
+            (Phase::Stopped, (0, 0, 1)),
+            (Phase::Starting, (0, 1, 0)),
+            (Phase::Running, (1, 0, 0)),
+            (Phase::Degraded, (0, 1, 0)),
+            (Phase::Stopping, (0, 1, 0)),
+            (Phase::Failed, (0, 1, 0)),
+        ];
+        for (phase, wanted) in phases {
+            let mut counts = Counts::default();
+            counts.add(phase);
+            assert_eq!((counts.healthy, counts.unhealthy, counts.stopped), wanted, "{phase}");
+        }
+    }
+}

@@ -358,7 +358,7 @@ fn permit(owner: &Node, child: Option<&Node>, rule: &Rule) -> Permit {
     let declared = owner.child_errors.iter().find(|error| error.child() == rule.restart);
     let declared = declared.map(ToString::to_string);
     let derived = match &child.derived {
-        Derived::Failed(error) => Some(error.as_ref().to_owned()),
+        Derived::Failed { error, .. } => Some(error.as_ref().to_owned()),
         Derived::Due | Derived::Done => None,
     };
     match declared.or(derived) {

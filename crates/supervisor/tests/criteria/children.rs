@@ -208,8 +208,15 @@ fn a_missing_variable_is_waited_for_at_first_and_an_error_later() {
     theatre.world.declare(with(json!({ "host": "h", "port": 1 })));
     theatre.up();
     theatre.world.declare(with(json!({ "host": "h" })));
+    let since = theatre.world.now();
     theatre.world.run_for(5_000);
     assert_eq!(theatre.world.state("a/b"), "running", "what was in force stays");
+    let holds = theatre.world.explain("a/b").unwrap().holds;
+    assert!(holds[0].what.contains("`port` has no value"), "{holds:#?}");
+    assert!(holds[0].since.since(since) <= 100, "since the first tick that met it");
+    theatre.world.declare(with(json!({ "host": "h", "port": 2 })));
+    theatre.world.run_for(1_000);
+    assert_eq!(theatre.world.explain("a/b").unwrap().holds, []);
 }
 
 // 68.

@@ -127,11 +127,10 @@ fn an_invalid_configuration_escalates_at_once_and_what_runs_goes_on() {
             .starts_with("invalid child configuration: ")
     );
     assert_eq!(explain.rules[0].detections, 0);
-    assert_eq!(
-        theatre.world.state("service/pipeline"),
-        "running",
-        "the last known good goes on"
-    );
+    let pipeline = theatre.world.status("service/pipeline").unwrap();
+    assert_eq!((pipeline.state, pipeline.restarts), ("running", 0));
+    let script = theatre.stage.read("service/pipeline");
+    assert_eq!((script.built, script.acted), (1, 1), "the last known good goes on");
 }
 
 // 86.
@@ -302,20 +301,38 @@ fn a_rule_at_the_root_that_gives_up_raises_an_alert() {
     assert_eq!(alerts[0].child, "pipeline");
 }
 
-// 56.
+// 56: the ancestors' circuits close because they never opened; that must not mean that nobody looks.
 #[test]
-fn a_panic_breaker_closes_by_itself_and_leaves_nothing_open_above() {
+fn a_panic_breaker_closes_by_itself_and_holds_nobody_above() {
     let mut theatre = theatre();
-    theatre.service();
-    theatre.stage.script("service/pipeline", |script| script.panics = true);
-    theatre.until_circuit("service/pipeline", "panics");
-    theatre.stage.script("service/pipeline", |script| script.panics = false);
-    assert_eq!(theatre.circuit("service"), "closed");
-    let closed = theatre.until_circuit("service/pipeline", "closed");
+    theatre.declare(vec![over("top", vec![over("middle", vec![puppet("leaf")])])]);
+    theatre.up();
+    let (leaf, above) = ("top/middle/leaf", ["top", "top/middle"]);
+    theatre.stage.script(leaf, |script| script.panics = true);
+    theatre.until_circuit(leaf, "panics");
+    let asked = |theatre: &crate::shared::Theatre| above.map(|path| theatre.stage.read(path).asked);
+    let (before, left_alone) = (asked(&theatre), theatre.stage.read(leaf).asked);
+    theatre.world.run_for(60_000);
+    let after = asked(&theatre);
+    assert_eq!(theatre.stage.read(leaf).asked, left_alone, "it is left alone");
+    for (before, after) in before.iter().zip(after) {
+        assert!(after >= before + 55, "those above it go on: {before} {after}");
+    }
+    for path in above {
+        assert_eq!(theatre.circuit(path), "closed");
+        assert!(theatre.world.explain(path).unwrap().holds.is_empty(), "{path}");
+    }
+    theatre.stage.script(leaf, |script| script.panics = false);
+    let closed = theatre.until_circuit(leaf, "closed") + 60_000;
     assert!((290_000..=301_000).contains(&closed), "{closed}");
     theatre.world.run_for(2_000);
+    assert!(
+        theatre.stage.read(leaf).asked > left_alone,
+        "it is asked again, unaided"
+    );
     for status in theatre.world.list() {
         assert_eq!((status.circuit, status.waiting), ("closed", None), "{}", status.path);
+        assert_eq!(status.state, "running", "{}", status.path);
     }
 }
 

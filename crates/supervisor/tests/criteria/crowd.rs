@@ -1,6 +1,8 @@
 //! Many workers: what is visited, and that one in trouble costs the others nothing. Counts, not times.
 
-use sprag_supervisor::testing::{Crowd, World, crowd};
+use sprag_supervisor::collector::CollectorOptions;
+use sprag_supervisor::testing::{Clockwork, Crowd, World, beside, crowd, steady};
+use sprag_supervisor::{Options, Setup};
 
 // 45.
 #[test]
@@ -17,6 +19,27 @@ fn a_tick_visits_those_who_are_marked_and_a_sweep_misses_nobody() {
         (10_000..=13_000).contains(&visited),
         "{visited} visits in {ticks} ticks"
     );
+}
+
+#[test]
+fn a_sweep_visits_whom_nothing_happens_to() {
+    let hour = 3_600_000;
+    let options = Options {
+        collector: CollectorOptions {
+            interval_millis: hour,
+            stale_millis: hour * 2,
+            abandon_millis: hour * 3,
+            ..CollectorOptions::default()
+        },
+        ..Options::default()
+    };
+    let clockwork = Clockwork::default();
+    let mut world = World::with(Setup::new(steady(), clockwork.clock()).options(options), &clockwork).unwrap();
+    world.declare(beside(50, "steady"));
+    world.run_until(60_000, |world| world.counts().healthy == 50).unwrap();
+    world.run_for(20_000);
+    let visited: usize = (0..100).map(|_| world.step().visited).sum();
+    assert!((50..=60).contains(&visited), "{visited} visits in ten seconds");
 }
 
 /// The longest time that any of some workers was not asked for its next step, in milliseconds.

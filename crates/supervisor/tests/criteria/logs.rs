@@ -1,6 +1,6 @@
 //! What is said while it happens: one line each, no more.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::field::{Field, Visit};
@@ -17,11 +17,14 @@ struct Heard(Arc<Mutex<Vec<String>>>);
 
 struct Words<'a>(&'a mut String);
 
+/// The message, and who asked for it where that is said.
 impl Visit for Words<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == "message" {
-            *self.0 = format!("{value:?}");
-        }
+        let _ = match field.name() {
+            "message" => write!(self.0, "{value:?}"),
+            "by" => write!(self.0, " by {value:?}"),
+            _ => Ok(()),
+        };
     }
 }
 
@@ -117,6 +120,22 @@ fn rests_double_the_fourth_detection_warns_and_the_fifth_escalates() {
     ] {
         assert_eq!(heard.count(words), times, "{words}");
     }
+}
+
+// 85.
+#[test]
+fn the_end_of_an_escalation_names_who_ended_it() {
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.service();
+        theatre.breaks("service/pipeline");
+        theatre.until_circuit("service/pipeline", "escalated");
+        theatre.mends("service/pipeline");
+        theatre.world.restart("service/pipeline").unwrap();
+        theatre.world.run_for(10_000);
+    });
+    assert_eq!(heard.count("restarted by hand by \"test\""), 1);
+    assert_eq!(heard.count("the escalation ended by \"test\""), 1);
 }
 
 #[test]

@@ -185,3 +185,28 @@ fn without_a_store_nothing_survives_and_everything_works() {
     theatre.up();
     assert!(theatre.world.now() > Timestamp::from_millis(0));
 }
+
+#[test]
+fn a_shutdown_forgets_nothing_and_a_worker_that_is_not_declared_any_more_is_forgotten() {
+    let store = memory();
+    let mut first = reborn(&store, None);
+    first.declare(vec![puppet("a"), puppet("b")]);
+    first.up();
+    for path in ["a", "b"] {
+        first.world.restart(path).unwrap();
+    }
+    first.world.run_for(10_000);
+    first.declare(vec![puppet("a")]);
+    first.world.run_for(10_000);
+    first.world.shut_down();
+    first
+        .world
+        .run_until(10_000, |world| world.outcome().is_some())
+        .unwrap();
+    let mut second = reborn(&store, Some(&first));
+    drop(first);
+    second.declare(vec![puppet("a"), puppet("b")]);
+    second.up();
+    let restarts = |path: &str| second.world.status(path).unwrap().restarts;
+    assert_eq!((restarts("a"), restarts("b")), (1, 0));
+}

@@ -189,6 +189,21 @@ fn three_panics_leave_a_worker_alone_until_the_window_has_slid() {
     assert_eq!(theatre.world.status("a").unwrap().reason, "");
 }
 
+// 43.
+#[test]
+fn a_manual_start_forgets_the_panics() {
+    let mut theatre = theatre();
+    theatre.declare(vec![puppet("a")]);
+    theatre.up();
+    theatre.stage.script("a", |script| script.panics = true);
+    theatre.until_circuit("a", "panics");
+    theatre.stage.script("a", |script| script.panics = false);
+    theatre.world.start("a").unwrap();
+    theatre.world.step();
+    assert_eq!(theatre.circuit("a"), "closed");
+    assert_eq!(theatre.world.status("a").unwrap().waiting, None);
+}
+
 // 44.
 #[test]
 fn a_tree_without_workers_is_ticked_in_peace() {

@@ -31,5 +31,8 @@ fn text(reloaded: &Value) -> String {
         }
     }
     let _ = writeln!(text, "unchanged: {}", reloaded["unchanged"]);
+    if reloaded["rules"].as_u64().is_some_and(|rules| rules > 0) {
+        let _ = writeln!(text, "rules new, changed or gone: {}", reloaded["rules"]);
+    }
     text
 }

@@ -36,6 +36,11 @@ Exit codes:
   2  usage, or a file that is not valid
   3  asked to stop, and something had to be killed or was cut off; the log says what and where";
 
+/// Threads for what waits for the disk: as many starts and ends of processes at once. Each holds memory of its own, so
+/// they are few and go soon.
+const BLOCKING_THREADS_MAX: usize = 16;
+/// How long one waits for something to do.
+const BLOCKING_THREAD_IDLE: Duration = Duration::from_secs(1);
 /// How long what is left of the runtime has to end.
 const RUNTIME_END: Duration = Duration::from_millis(500);
 /// How long alerts that are being delivered have to end; what is left is delivered by the next start.
@@ -79,7 +84,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         return check::show(&source.file, output);
     }
     let delivery = Delivery::prepare(arguments.config.as_deref(), &arguments.state)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .thread_keep_alive(BLOCKING_THREAD_IDLE)
+        .build()?;
     let end = runtime.block_on(serve(arguments, source, delivery, output));
     runtime.shutdown_timeout(RUNTIME_END);
     end
@@ -103,7 +112,7 @@ async fn serve(
         .await
         .map_err(not_listening)?;
     show::banner(server.address(), &arguments.state, output)?;
-    let showing = tokio::spawn(show::follow(running.workers.handle.clone(), output));
+    let showing = tokio::spawn(show::follow(running.workers.handle.clone(), Arc::clone(&clock), output));
     let hangups = tokio::spawn(hangups(running.workers.clone())?);
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = tokio::spawn(server.run(async {

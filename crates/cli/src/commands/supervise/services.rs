@@ -1,6 +1,6 @@
 //! A tree of services, from its file to its end: alone, or inside a server.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use sprag_core::action::BoxFuture;
 use sprag_core::clock::Clock;
 use sprag_server::{NotReloaded, Reload, Reloaded, Workers};
 use sprag_supervisor::process::{self, Place, Services};
-use sprag_supervisor::services::ServicesFile;
+use sprag_supervisor::services::{Rule, ServicesFile};
 use sprag_supervisor::store::{Store, StoreOptions};
 use sprag_supervisor::{Declaration, Handle, Options, Setup, ShutdownOutcome, Supervisor};
 use tokio::sync::Mutex;
@@ -54,7 +54,7 @@ impl Running {
         for path in place.sweep(&known).await {
             tracing::info!(service = path, "not in the file any more: what was left of it is ended");
         }
-        let services = Services::new(place, Arc::clone(clock)).map_err(Failure::new)?;
+        let services = Services::new(place, Arc::clone(clock));
         let declaration = declaration(&source.file)?;
         let options = Options {
             shutdown_limit_millis: limit_millis,
@@ -176,6 +176,7 @@ fn difference(old: &ServicesFile, new: &ServicesFile) -> Reloaded {
         .collect();
     let mut reloaded = Reloaded {
         removed,
+        rules: rules_between(&rules(old), &rules(new)),
         ..Reloaded::default()
     };
     for (path, service) in &after {
@@ -188,6 +189,37 @@ fn difference(old: &ServicesFile, new: &ServicesFile) -> Reloaded {
     reloaded
 }
 
+/// Every rule as it is written, by its owner and its name.
+fn rules(file: &ServicesFile) -> BTreeMap<(String, &str), String> {
+    let of_root = file.rules.iter().map(|rule| (String::new(), rule));
+    let services = file.walk();
+    let owned = services
+        .into_iter()
+        .flat_map(|(path, service)| service.rules.iter().map(move |rule| (path.clone(), rule)));
+    of_root
+        .chain(owned)
+        .map(|(owner, rule)| {
+            let Rule {
+                name,
+                when: _,
+                written,
+                grace,
+                restart,
+                affects,
+            } = rule;
+            let written = format!("{written} {grace:?} {restart} {affects:?}");
+            ((owner, name.as_str()), written)
+        })
+        .collect()
+}
+
+/// How many are in one of them only, or not the same in both.
+fn rules_between<K: Ord>(old: &BTreeMap<K, String>, new: &BTreeMap<K, String>) -> usize {
+    let gone = old.keys().filter(|name| !new.contains_key(name)).count();
+    let others = new.iter().filter(|(name, rule)| old.get(name) != Some(rule)).count();
+    gone + others
+}
+
 /// What an earlier supervisor remembered. What of it cannot be read is said and begun anew.
 fn open(state: &Path) -> Result<Store, Failure> {
     let opened = Store::open(state, StoreOptions::default())
@@ -196,4 +228,46 @@ fn open(state: &Path) -> Result<Store, Failure> {
         tracing::warn!(worker = %malformed.worker, part = malformed.part, problem = malformed.problem, "not readable");
     }
     Ok(opened.store)
+}
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::source::Format;
+    use sprag_supervisor::services::load;
+
+    use super::*;
+
+    fn file(for_shop: &str, for_all: &str) -> ServicesFile {
+        let rule = |grace: &str, child: &str| {
+            format!(
+                "[{{ name: r, when: {{ \"==\": [ {{ var: {child}.state }}, failed ] }}, for: {grace}, restart: {child} }}]"
+            )
+        };
+        let (inner, outer) = (rule(for_shop, "web"), rule(for_all, "shop"));
+        let text = format!(
+            "services: {{ shop: {{ children: {{ web: {{ command: [a] }} }}, rules: {inner} }} }}\nrules: {outer}\n"
+        );
+        let loaded = load(&text, Format::Yaml, Path::new("/"));
+        loaded.file.unwrap_or_else(|| panic!("{:?}", loaded.findings))
+    }
+
+    #[test]
+    fn a_rule_that_is_written_otherwise_is_told_although_no_service_is() {
+        let old = file("5s", "5s");
+        let told = |new: &ServicesFile| {
+            let Reloaded {
+                changed,
+                unchanged,
+                rules,
+                ..
+            } = difference(&old, new);
+            (changed, unchanged, rules)
+        };
+        assert_eq!(told(&file("5s", "5s")), (vec![], 2, 0));
+        assert_eq!(told(&file("4s", "5s")), (vec![], 2, 1));
+        assert_eq!(told(&file("4s", "4s")), (vec![], 2, 2));
+        let mut without = file("5s", "5s");
+        without.rules.clear();
+        assert_eq!(told(&without), (vec![], 2, 1));
+    }
 }

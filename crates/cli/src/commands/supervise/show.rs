@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use sprag_core::clock::Clock;
+use sprag_core::time::Timestamp;
 use sprag_supervisor::{Handle, Status};
 use tokio::time::sleep;
 
@@ -38,7 +41,7 @@ pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyho
 }
 
 /// Shows what changes, for as long as it is polled.
-pub(super) async fn follow(handle: Handle, output: Output) {
+pub(super) async fn follow(handle: Handle, clock: Arc<dyn Clock>, output: Output) {
     let is_live = output == Output::Text && io::stdout().is_terminal();
     let mut shown = BTreeMap::new();
     loop {
@@ -46,7 +49,7 @@ pub(super) async fn follow(handle: Handle, output: Output) {
         let written = if is_live {
             table(&list)
         } else {
-            changes(&list, &mut shown, output)
+            changes(&list, &mut shown, (clock.now(), output))
         };
         if written.is_err() {
             // Nobody reads any more; the services go on.
@@ -73,14 +76,20 @@ fn table(list: &[Status]) -> io::Result<()> {
     stdout.flush()
 }
 
-/// A line for each worker that is not as it was.
-fn changes(list: &[Status], shown: &mut BTreeMap<String, (String, String)>, output: Output) -> io::Result<()> {
+/// The state and the circuit that were shown of each worker.
+type Shown = BTreeMap<String, (&'static str, &'static str)>;
+
+/// A line for each worker that is not as it was: when its state changed, or else the present.
+fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output)) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     for status in list {
-        let now = (format!("{} {}", status.state, status.circuit), why(status));
-        if shown.get(status.path.as_ref()).is_some_and(|before| before.0 == now.0) {
+        let stands = (status.state, status.circuit);
+        let before = shown.insert(status.path.to_string(), stands);
+        if before == Some(stands) {
             continue;
         }
+        let is_same_state = before.is_some_and(|(state, _)| state == status.state);
+        let at = if is_same_state { now } else { status.since };
         match output {
             Output::Json => {
                 let line = json!({"path": status.path, "state": status.state, "reason": why(status),
@@ -93,10 +102,9 @@ fn changes(list: &[Status], shown: &mut BTreeMap<String, (String, String)>, outp
                     other => format!(" (circuit {other})"),
                 };
                 let (path, state) = (&status.path, status.state);
-                writeln!(stdout, "{} {path} {state}{circuit}: {}", status.since, plain(&now.1))?;
+                writeln!(stdout, "{at} {path} {state}{circuit}: {}", plain(&why(status)))?;
             }
         }
-        shown.insert(status.path.to_string(), now);
     }
     stdout.flush()
 }

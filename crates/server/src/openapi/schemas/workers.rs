@@ -164,6 +164,7 @@ fn reloaded() -> Value {
             "changed": list_of(text()),
             "removed": list_of(text()),
             "unchanged": whole(0),
+            "rules": whole(0),
         }),
         &json!({}),
     )

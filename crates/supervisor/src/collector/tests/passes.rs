@@ -17,6 +17,27 @@ fn a_worker_is_looked_at_at_once_and_then_every_second() {
     assert!(matches!(&events[1].1, CollectorEvent::Observed { at, value: 2, .. } if *at == super::world::at(1_000)));
 }
 
+#[test]
+fn a_worker_keeps_its_pace_although_ticks_come_late() {
+    let mut world = World::new(Mood::Well);
+    // Each look begins up to a tick after it was due, and the next is due as if it had not.
+    for now in (0..60_000).step_by(110) {
+        world.tick(now);
+    }
+    assert_eq!(world.eye.calls(), 60);
+}
+
+#[test]
+fn looks_that_were_missed_are_not_made_up_for() {
+    let mut world = World::new(Mood::Well);
+    for now in (0..17_000).step_by(1_700) {
+        world.tick(now);
+    }
+    assert_eq!(world.eye.calls(), 10, "one for each tick");
+    // The last one began at 15.3 s and much too late.
+    assert_eq!(observed(&world.run(15_400, 16_400)), [16_300]);
+}
+
 // 19.
 #[test]
 fn a_second_start_is_refused_and_a_second_stop_does_nothing() {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::process::Command;
+use tokio::sync::OnceCell;
 
 use crate::process::launch::{find_program, own_variables};
 use crate::process::{MARK, log};
@@ -41,30 +42,19 @@ pub(crate) struct Subject {
 }
 
 /// Asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Asker {
-    http: reqwest::Client,
+    /// Made for the first question by HTTP: whoever asks none needs no certificates in memory.
+    http: Arc<OnceCell<reqwest::Client>>,
 }
 
 impl Asker {
-    /// One that trusts what the machine trusts.
-    pub(crate) fn new() -> Result<Self, String> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .pool_max_idle_per_host(0)
-            .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
-            .build();
-        http.map(|http| Self { http }).map_err(|error| error.to_string())
+    async fn http(&self) -> Result<&reqwest::Client, String> {
+        let made = || async {
+            let made = tokio::task::spawn_blocking(client).await;
+            made.map_err(|_| "the certificates of the machine could not be read".to_owned())?
+        };
+        self.http.get_or_try_init(made).await
     }
 
     /// Asks once. An answer that takes longer than `time` is a bad one.
@@ -105,7 +95,13 @@ impl Asker {
     }
 
     async fn get(&self, url: &str) -> Result<Vec<u8>, String> {
-        let mut response = self.http.get(url).send().await.map_err(|error| of_http(&error))?;
+        let mut response = self
+            .http()
+            .await?
+            .get(url)
+            .send()
+            .await
+            .map_err(|error| of_http(&error))?;
         let status = response.status();
         if !(status.is_success() || status.is_redirection()) {
             return Err(format!("{url} answers {status}"));
@@ -119,6 +115,26 @@ impl Asker {
         }
         Ok(body)
     }
+}
+
+/// A client that trusts what the machine trusts.
+fn client() -> Result<reqwest::Client, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let http = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
+        .build();
+    http.map_err(|error| error.to_string())
 }
 
 /// The innermost cause says most: `connection refused`.
