@@ -16,6 +16,7 @@ use crate::collector::{Recorded, Recorder};
 use crate::document::Document;
 use crate::rule::Rule;
 use crate::snapshot::{Children, Escalation, Identity, Snapshot};
+use crate::tree::Index;
 use crate::worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};
 
 /// Something of a worker's own type.
@@ -24,6 +25,8 @@ pub(crate) type Opaque = Arc<dyn Any + Send + Sync>;
 /// What a pass of a collector brought.
 #[derive(Clone)]
 pub(crate) struct Collected {
+    /// Who was seen.
+    pub(crate) of: Index,
     /// For the worker.
     pub(crate) observed: Opaque,
     /// For rules and the store.
@@ -39,17 +42,17 @@ pub(crate) struct Order {
 }
 
 /// A snapshot without its types.
-#[derive(Clone)]
-pub(crate) struct Facts {
-    pub(crate) identity: Arc<Identity>,
+#[derive(Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    pub(crate) identity: &'a Arc<Identity>,
     pub(crate) now: Timestamp,
     pub(crate) goal: Goal,
-    pub(crate) desired: Opaque,
-    pub(crate) observed: Option<Opaque>,
+    pub(crate) desired: &'a Opaque,
+    pub(crate) observed: Option<&'a Opaque>,
     pub(crate) observed_at: Option<Timestamp>,
-    pub(crate) action: Arc<ActionStatus>,
-    pub(crate) children: Children,
-    pub(crate) escalations: Arc<[Escalation]>,
+    pub(crate) action: &'a Arc<ActionStatus>,
+    pub(crate) children: &'a Children,
+    pub(crate) escalations: &'a Arc<[Escalation]>,
 }
 
 /// A step without its types.
@@ -71,7 +74,7 @@ pub(crate) struct Shown {
 
 /// The half of a worker that does I/O: shared with the pools.
 pub(crate) trait Outer: Send + Sync {
-    fn look(self: Arc<Self>, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>>;
+    fn look(self: Arc<Self>, of: Index, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>>;
     fn act(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>>;
 }
 
@@ -83,10 +86,10 @@ pub(crate) trait Inner: Send {
     fn states(&self) -> &'static [&'static str];
     fn rules(&self) -> Vec<Rule>;
     /// Takes the next step; a change of state is made at once.
-    fn next(&mut self, facts: &Facts) -> Step;
-    fn children(&self, facts: &Facts) -> Option<Vec<ChildSpec>>;
-    fn interrupt(&self, facts: &Facts) -> bool;
-    fn completed(&self, facts: &Facts) -> bool;
+    fn next(&mut self, facts: Facts<'_>) -> Step;
+    fn children(&mut self, facts: Facts<'_>) -> Option<Vec<ChildSpec>>;
+    fn interrupt(&mut self, facts: Facts<'_>) -> bool;
+    fn completed(&mut self, facts: Facts<'_>) -> bool;
     /// What its code counted and measured since the last call.
     fn recorded(&self) -> Recorded;
 }
@@ -95,6 +98,8 @@ pub(crate) trait Inner: Send {
 pub(crate) struct Held<W: Worker> {
     worker: Arc<W>,
     state: W::State,
+    /// What it was asked on last. Few parts of it are others the next time, and only those are exchanged.
+    snapshot: Option<Snapshot<W>>,
 }
 
 impl<W: Worker> Held<W> {
@@ -103,12 +108,23 @@ impl<W: Worker> Held<W> {
         Self {
             worker: Arc::new(worker),
             state,
+            snapshot: None,
         }
+    }
+
+    /// This instant with its types, and the worker with its state; `None` when the facts are another worker's, which no
+    /// caller brings about.
+    fn at(&mut self, facts: Facts<'_>) -> Option<(&W, &mut W::State, &Snapshot<W>)> {
+        match &mut self.snapshot {
+            Some(snapshot) => refresh(snapshot, facts)?,
+            none => *none = Some(typed(facts)?),
+        }
+        Some((&self.worker, &mut self.state, self.snapshot.as_ref()?))
     }
 }
 
-/// A snapshot with its types; `None` when the facts are another worker's, which no caller brings about.
-fn typed<W: Worker>(facts: &Facts) -> Option<Snapshot<W>> {
+/// A snapshot with its types.
+fn typed<W: Worker>(facts: Facts<'_>) -> Option<Snapshot<W>> {
     let Facts {
         identity,
         now,
@@ -119,22 +135,71 @@ fn typed<W: Worker>(facts: &Facts) -> Option<Snapshot<W>> {
         action,
         children,
         escalations,
-    } = facts.clone();
+    } = facts;
     let observed = match observed {
-        Some(observed) => Some(observed.downcast::<W::Observed>().ok()?),
+        Some(observed) => Some(own(observed)?),
         None => None,
     };
     Some(Snapshot {
+        identity: Arc::clone(identity),
+        now,
+        goal,
+        desired: own(desired)?,
+        observed,
+        observed_at,
+        action: Arc::clone(action),
+        children: children.clone(),
+        escalations: Arc::clone(escalations),
+    })
+}
+
+/// The same snapshot at another instant. What is still the same is not touched: with very many workers, counting
+/// owners up and down would be most of what a visit costs.
+fn refresh<W: Worker>(snapshot: &mut Snapshot<W>, facts: Facts<'_>) -> Option<()> {
+    let Facts {
         identity,
         now,
         goal,
-        desired: desired.downcast::<W::Desired>().ok()?,
+        desired,
         observed,
         observed_at,
         action,
         children,
         escalations,
-    })
+    } = facts;
+    if !Arc::ptr_eq(&snapshot.identity, identity) {
+        snapshot.identity = Arc::clone(identity);
+    }
+    snapshot.now = now;
+    snapshot.goal = goal;
+    if !is_same(&snapshot.desired, desired) {
+        snapshot.desired = own(desired)?;
+    }
+    match (&snapshot.observed, observed) {
+        (Some(old), Some(new)) if is_same(old, new) => {}
+        (_, Some(new)) => snapshot.observed = Some(own(new)?),
+        (_, None) => snapshot.observed = None,
+    }
+    snapshot.observed_at = observed_at;
+    if !Arc::ptr_eq(&snapshot.action, action) {
+        snapshot.action = Arc::clone(action);
+    }
+    if !snapshot.children.is_same(children) {
+        snapshot.children = children.clone();
+    }
+    if !Arc::ptr_eq(&snapshot.escalations, escalations) {
+        snapshot.escalations = Arc::clone(escalations);
+    }
+    Some(())
+}
+
+fn own<T: Send + Sync + 'static>(opaque: &Opaque) -> Option<Arc<T>> {
+    Arc::clone(opaque).downcast::<T>().ok()
+}
+
+/// Whether both are one and the same. The old one is held, so nobody else can have come to its address.
+fn is_same<T>(old: &Arc<T>, new: &Opaque) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(old), Arc::as_ptr(new))
 }
 
 impl<W: Worker> Inner for Held<W> {
@@ -162,16 +227,16 @@ impl<W: Worker> Inner for Held<W> {
         self.worker.rules()
     }
 
-    fn next(&mut self, facts: &Facts) -> Step {
-        let Some(snapshot) = typed::<W>(facts) else {
+    fn next(&mut self, facts: Facts<'_>) -> Step {
+        let Some((worker, at, snapshot)) = self.at(facts) else {
             return Step::Stay("the snapshot is not this worker's".into());
         };
-        match self.worker.next(&self.state, &snapshot) {
+        match worker.next(at, snapshot) {
             Next::Stay(reason) => Step::Stay(reason),
             // Going where one is, is staying: only the reason may be new.
-            Next::To(state, reason) if state == self.state => Step::Stay(reason),
+            Next::To(state, reason) if state == *at => Step::Stay(reason),
             Next::To(state, reason) => {
-                self.state = state;
+                *at = state;
                 Step::Moved(reason)
             }
             Next::Act(action, reason) => Step::Act(
@@ -187,16 +252,19 @@ impl<W: Worker> Inner for Held<W> {
         }
     }
 
-    fn children(&self, facts: &Facts) -> Option<Vec<ChildSpec>> {
-        self.worker.children(&typed::<W>(facts)?)
+    fn children(&mut self, facts: Facts<'_>) -> Option<Vec<ChildSpec>> {
+        let (worker, _, snapshot) = self.at(facts)?;
+        worker.children(snapshot)
     }
 
-    fn interrupt(&self, facts: &Facts) -> bool {
-        typed::<W>(facts).is_some_and(|snapshot| self.worker.interrupt(&snapshot))
+    fn interrupt(&mut self, facts: Facts<'_>) -> bool {
+        self.at(facts)
+            .is_some_and(|(worker, _, snapshot)| worker.interrupt(snapshot))
     }
 
-    fn completed(&self, facts: &Facts) -> bool {
-        typed::<W>(facts).is_some_and(|snapshot| self.worker.completed(&self.state, &snapshot))
+    fn completed(&mut self, facts: Facts<'_>) -> bool {
+        self.at(facts)
+            .is_some_and(|(worker, state, snapshot)| worker.completed(state, snapshot))
     }
 
     fn recorded(&self) -> Recorded {
@@ -205,7 +273,7 @@ impl<W: Worker> Inner for Held<W> {
 }
 
 impl<W: Worker> Outer for W {
-    fn look(self: Arc<Self>, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>> {
+    fn look(self: Arc<Self>, of: Index, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>> {
         Box::pin(async move {
             let desired = desired
                 .downcast::<W::Desired>()
@@ -214,6 +282,7 @@ impl<W: Worker> Outer for W {
             let document = Document::of(&observed)
                 .map_err(|error| CollectError(format!("the observation cannot be serialized: {error}")))?;
             Ok(Collected {
+                of,
                 observed: Arc::new(observed),
                 document,
             })

@@ -86,6 +86,11 @@ impl FromIterator<ChildView> for Children {
 }
 
 impl Children {
+    /// Whether both are one and the same list, not only alike.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The child of that name.
     pub fn get(&self, name: &str) -> Option<&ChildView> {
         let place = self.0.binary_search_by(|child| child.name.as_ref().cmp(name)).ok()?;

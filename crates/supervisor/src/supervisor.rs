@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sprag_core::clock::Clock;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
 
 use crate::child::{ChildSpec, Variables};
 use crate::collector::{Collector, ThresholdsError};
@@ -184,19 +185,21 @@ impl Supervisor {
     /// Ticks until everybody is gone after a shutdown. When all handles are gone the tree goes on.
     pub async fn run(mut self) -> ShutdownOutcome {
         let mut is_alone = false;
+        // Counted from tick to tick, so what a tick takes does not make the next one late.
+        let mut pace = tokio::time::interval(Duration::from_millis(self.tree.tick_millis().max(1)));
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        pace.reset();
         loop {
             let ticked = self.tree.tick(self.clock.now());
             if let Some(outcome) = self.tree.outcome() {
                 return outcome.clone();
             }
-            let wait = match ticked.marked {
-                0 => self.tree.tick_millis(),
-                _ => SOON_MILLIS.min(self.tree.tick_millis()),
-            };
+            let soon = tokio::time::sleep(Duration::from_millis(SOON_MILLIS));
             let wake = tokio::select! {
                 biased;
                 command = self.commands.recv(), if !is_alone => command.map_or(Wake::Alone, Wake::Command),
-                () = tokio::time::sleep(Duration::from_millis(wait)) => Wake::Time,
+                () = soon, if ticked.marked > 0 => Wake::Time,
+                _ = pace.tick() => Wake::Time,
             };
             match wake {
                 Wake::Time => {}

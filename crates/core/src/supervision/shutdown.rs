@@ -22,6 +22,8 @@ pub enum Cut {
     Timeout,
     /// Those below it used all the time there was.
     BudgetExhausted,
+    /// Something of it may be up, and nobody was there who could be asked to stop it.
+    Unasked,
 }
 
 /// When each level must be done, counted from the leaves.

@@ -43,8 +43,6 @@ pub(super) struct Entry<O> {
 pub(super) struct Pass {
     pub(super) number: u64,
     pub(super) place: Place,
-    /// `None` while it is queued.
-    pub(super) began: Option<Timestamp>,
     /// It took too long, and was told to go.
     pub(super) is_overdue: bool,
 }
@@ -85,7 +83,7 @@ impl<O> Entry<O> {
             None => Some(self.due),
             Some(pass) if pass.is_overdue => None,
             // One that is queued is asked about again as if it began now.
-            Some(pass) => Some(pass.began.unwrap_or(now).plus(options.pass_timeout_millis)),
+            Some(pass) => Some(pass.place.began().unwrap_or(now).plus(options.pass_timeout_millis)),
         };
         let stale = self.stale_at(options).filter(|_| !self.is_told_stale);
         let restart = self.restart_at(options);
@@ -123,14 +121,17 @@ impl<O> Entry<O> {
         }
     }
 
-    /// The pass is over: the next one is due an interval after it began, or at once if somebody asked meanwhile.
+    /// The pass is over: the next one is due an interval after this one was, or at once if somebody asked meanwhile.
+    /// Ticks come when they come, so a pass begins a little late: that is made up for. Much of it is not.
     pub(super) fn pass_over(&mut self, options: &CollectorOptions, now: Timestamp) {
-        let began = self.pass.take().and_then(|pass| pass.began).unwrap_or(now);
+        let began = self.pass.take().and_then(|pass| pass.place.began()).unwrap_or(now);
+        let is_late = began.since(self.due) >= options.interval_millis / 2;
+        let from = if is_late { began } else { self.due };
         let is_triggered = std::mem::take(&mut self.is_triggered);
         self.due = if is_triggered {
             now
         } else {
-            began.plus(options.interval_millis).max(now)
+            from.plus(options.interval_millis).max(now)
         };
     }
 }

@@ -3,13 +3,11 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
+use super::calendar::Key;
+use crate::pool::{lock, panic_text};
+use crate::worker::CollectError;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sprag_core::time::Timestamp;
-
-use super::calendar::Key;
-use crate::pool::{TickTime, lock, panic_text};
-use crate::worker::CollectError;
 
 /// What a pass says.
 pub(super) struct Note<O> {
@@ -19,7 +17,6 @@ pub(super) struct Note<O> {
 }
 
 pub(super) enum News<O> {
-    Begun(Timestamp),
     Ended(Result<O, Failure>),
     /// Its future is gone without a result: nothing of it blocks a thread any more.
     Dropped,
@@ -30,7 +27,7 @@ pub(super) enum Failure {
     Panic(String),
 }
 
-/// Notes for the next scan. As many as passes under way, at most twice.
+/// Notes for the next scan. At most as many as passes under way.
 pub(super) struct Notes<O>(Mutex<Vec<Note<O>>>);
 
 impl<O> Default for Notes<O> {
@@ -76,20 +73,12 @@ impl<O> Drop for Voice<O> {
     }
 }
 
-/// Whose pass, and by which clock.
-pub(super) struct Which {
-    pub(super) key: Key,
-    pub(super) number: u64,
-    pub(super) time: TickTime,
-}
-
 /// Looks. Panics are failures.
 pub(super) fn future<O: Send + 'static>(
-    which: Which,
+    (key, number): (Key, u64),
     notes: Arc<Notes<O>>,
     look: BoxFuture<'static, Result<O, CollectError>>,
 ) -> BoxFuture<'static, ()> {
-    let Which { key, number, time } = which;
     let voice = Voice {
         key,
         number,
@@ -97,7 +86,6 @@ pub(super) fn future<O: Send + 'static>(
         has_ended: false,
     };
     Box::pin(async move {
-        voice.say(News::Begun(time.now()));
         let result = match AssertUnwindSafe(look).catch_unwind().await {
             Ok(result) => result.map_err(Failure::Error),
             Err(panic) => Err(Failure::Panic(panic_text(panic.as_ref()))),

@@ -47,7 +47,7 @@ impl<O: Send + 'static> Collector<O> {
         let timeout = self.options.pass_timeout_millis;
         let pass = self.entries.get_mut(key).and_then(|entry| entry.pass.as_mut());
         let Some(pass) = pass else { return };
-        let is_long = pass.began.is_some_and(|began| began.plus(timeout) <= now);
+        let is_long = pass.place.began().is_some_and(|began| began.plus(timeout) <= now);
         if pass.is_overdue || !is_long {
             return;
         }
@@ -82,7 +82,7 @@ impl<O: Send + 'static> Collector<O> {
         entry.restarts = entry.restarts.saturating_add(1);
         entry.restarted_at = now;
         let (restarts, error) = (entry.restarts, entry.error.clone());
-        if let Some(pass) = entry.pass.take_if(|pass| pass.began.is_some()) {
+        if let Some(pass) = entry.pass.take_if(|pass| pass.place.began().is_some()) {
             entry.strays.push(pass.number);
             entry.is_triggered = false;
             drop(pass);

@@ -14,13 +14,12 @@ impl<O: Send + 'static> Collector<O> {
     pub(super) fn hear(&mut self, note: Note<O>, now: Timestamp) {
         let Note { key, number, news } = note;
         let entry = self.entries.get_mut(key);
-        let pass = entry.and_then(|entry| entry.pass.as_mut());
+        let pass = entry.and_then(|entry| entry.pass.as_ref());
         let Some(pass) = pass.filter(|pass| pass.number == number) else {
             return self.hear_stray(key, number, &news, now);
         };
-        let (began, is_overdue) = (pass.began.unwrap_or(now), pass.is_overdue);
+        let (began, is_overdue) = (pass.place.began().unwrap_or(now), pass.is_overdue);
         match news {
-            News::Begun(at) => pass.began = Some(at),
             News::Dropped => self.pass_over(key, now),
             News::Ended(_) if is_overdue => {
                 self.counts.late += 1;
@@ -33,9 +32,6 @@ impl<O: Send + 'static> Collector<O> {
     }
 
     fn hear_stray(&mut self, key: Key, number: u64, news: &News<O>, now: Timestamp) {
-        if matches!(news, News::Begun(_)) {
-            return;
-        }
         self.counts.late += u64::from(matches!(news, News::Ended(_)));
         if let Some(entry) = self.entries.get_mut(key) {
             entry.strays.retain(|stray| *stray != number);

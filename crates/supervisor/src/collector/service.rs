@@ -10,7 +10,7 @@ use super::entries::Entries;
 use super::entry::{Entry, Finish, Pass, STRAYS_MAX};
 use super::event::{CollectorCounts, CollectorEvent, Standing};
 use super::options::{CollectorOptions, ThresholdsError};
-use super::pass::{Notes, Which, future};
+use super::pass::{Notes, future};
 use crate::pool::Pool;
 use crate::worker::CollectError;
 
@@ -210,19 +210,13 @@ impl<O: Send + 'static> Collector<O> {
             entry.since = entry.since.max(now);
         }
         let number = self.passes + 1;
-        let which = Which {
-            key,
-            number,
-            time: self.pool.threads().tick_time(),
-        };
-        match self.pool.submit(future(which, Arc::clone(&self.notes), look)) {
+        match self.pool.submit(future((key, number), Arc::clone(&self.notes), look)) {
             Ok(place) => {
                 self.passes = number;
                 self.counts.passes += 1;
                 entry.pass = Some(Pass {
                     number,
                     place,
-                    began: None,
                     is_overdue: false,
                 });
             }

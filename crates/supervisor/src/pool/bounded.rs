@@ -4,7 +4,10 @@
 //! next await, and in both cases the room is free for the next at once, even while the old one blocks a thread.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+
+use sprag_core::time::Timestamp;
 
 use super::lock;
 use super::task::{Task, Work};
@@ -12,6 +15,8 @@ use super::threads::Threads;
 
 /// What can wait for one pool. A worker has at most one action and one pass.
 pub const QUEUED_MAX: usize = 1 << 20;
+/// What has not begun.
+const NOT_BEGUN: i64 = i64::MIN;
 
 /// The queue before a pool is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +54,8 @@ pub(crate) struct Place(Arc<Inner>);
 struct Inner {
     stage: Mutex<Stage>,
     pool: Weak<Shared>,
+    /// The tick's time when it was first polled.
+    began: AtomicI64,
 }
 
 enum Stage {
@@ -87,6 +94,7 @@ impl Pool {
         let inner = Arc::new(Inner {
             stage: Mutex::new(Stage::Queued(work)),
             pool: Arc::downgrade(&self.0),
+            began: AtomicI64::new(NOT_BEGUN),
         });
         let mut state = lock(&self.0.state);
         if state.running < self.0.bound {
@@ -106,10 +114,11 @@ impl Shared {
         let mut stage = lock(&inner.stage);
         match std::mem::replace(&mut *stage, Stage::Over) {
             Stage::Queued(work) => {
-                let room = Room(Arc::clone(inner));
+                let (room, time) = (Room(Arc::clone(inner)), self.threads.tick_time());
                 let task = self.threads.spawn(Box::pin(async move {
-                    let _room = room;
+                    room.0.began.store(time.now().as_millis(), Ordering::Release);
                     work.await;
+                    drop(room);
                 }));
                 *stage = Stage::Running(task);
                 true
@@ -159,6 +168,12 @@ impl Inner {
 }
 
 impl Place {
+    /// When what holds it was first polled; `None` before that.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        let began = self.0.began.load(Ordering::Acquire);
+        (began != NOT_BEGUN).then(|| Timestamp::from_millis(began))
+    }
+
     /// Gives the place up if what holds it has not started; then it never will. Whether that was so.
     pub(crate) fn withdraw(&self) -> bool {
         let mut stage = lock(&self.0.stage);

@@ -68,6 +68,9 @@ impl TickTime {
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Arc<Task>>,
+    /// Threads that wait and were not called: at least as many as there are. A call that nobody needs is a call to the
+    /// system all the same.
+    waiting: usize,
     is_closed: bool,
 }
 
@@ -170,8 +173,12 @@ impl Ready {
             return;
         }
         queue.tasks.push_back(task);
+        let is_awaited = queue.waiting > 0;
+        queue.waiting -= usize::from(is_awaited);
         drop(queue);
-        self.bell.notify_one();
+        if is_awaited {
+            self.bell.notify_one();
+        }
     }
 
     /// Whether a thread was found blocked that was not before.
@@ -230,6 +237,7 @@ impl Ready {
             if let Some(task) = queue.tasks.pop_front() {
                 return Some(task);
             }
+            queue.waiting += 1;
             queue = self.bell.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
     }

@@ -7,6 +7,7 @@ use super::observed::{Observed, Seen};
 use super::probe::Verdict;
 use super::runtime::{Blame, until};
 use super::worker::{ServiceAction, ServiceState, ServiceWorker};
+use crate::action::Outcome;
 use crate::snapshot::{ChildView, Snapshot};
 use crate::worker::{Goal, Next, Phase, Reason};
 
@@ -243,14 +244,20 @@ impl At<'_> {
         if let Some(child) = up {
             return Next::Stay(format!("child `{}` is {}", child.name, child.state).into());
         }
-        if self.seen.process.is_some() {
+        if self.seen.process.is_some() || self.is_unknown() {
             return self.stop(Blame::Nobody, "asked to stop".to_owned());
         }
         to(ServiceState::Stopped, "nothing of it runs".to_owned())
     }
 
     fn is_empty(&self) -> bool {
-        self.seen.process.is_none() && self.snapshot.children.all(Phase::is_down)
+        self.seen.process.is_none() && !self.is_unknown() && self.snapshot.children.all(Phase::is_down)
+    }
+
+    /// Nobody has seen whether it has a process, and it was not stopped: in doubt it is.
+    fn is_unknown(&self) -> bool {
+        let has_stopped = self.snapshot.action.name == "stop" && self.snapshot.action.outcome == Outcome::Succeeded;
+        self.snapshot.observed.is_none() && self.snapshot.desired.service.has_process() && !has_stopped
     }
 
     fn stop(&self, blame: Blame, why: String) -> Step {

@@ -247,16 +247,19 @@ impl Puppet {
 
     fn goes_down(state: PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
         let has_stopped = snapshot.action.name == "stop" && snapshot.action.outcome == Outcome::Succeeded;
-        // One that leaves is asked on whatever was seen last, however old: only its own stop is believed, and that it
-        // never did anything.
+        let is_seen_down = snapshot.observed.as_ref().is_some_and(|seen| !seen.up);
+        // One that leaves is asked on whatever was seen last, however old, or on nothing: its own stop is believed, and
+        // a look if it did nothing since. In doubt it stops.
+        let is_idle = state == PuppetState::Stopped || snapshot.action.outcome == Outcome::None;
         let is_down = match snapshot.goal {
-            Goal::Removed => has_stopped || snapshot.action.outcome == Outcome::None,
-            Goal::Running | Goal::Stopped => snapshot.observed.as_ref().is_some_and(|seen| !seen.up),
+            Goal::Removed => has_stopped || (is_idle && is_seen_down),
+            Goal::Running | Goal::Stopped => is_seen_down,
         };
         match state {
-            PuppetState::Stopped if snapshot.goal == Goal::Removed => Next::Remove("it is down".into()),
-            PuppetState::Stopped => Next::Stay("it should not run".into()),
-            PuppetState::Starting | PuppetState::Running | PuppetState::Failed => {
+            PuppetState::Stopped if is_down && snapshot.goal == Goal::Removed => Next::Remove("it is down".into()),
+            PuppetState::Stopped if is_down => Next::Stay("it should not run".into()),
+            // What it stands for may be up although it never started it.
+            PuppetState::Stopped | PuppetState::Starting | PuppetState::Running | PuppetState::Failed => {
                 Next::To(PuppetState::Stopping, "it should stop".into())
             }
             PuppetState::Stopping if !is_down => Next::Act(PuppetAction::Stop, "it is still up".into()),

@@ -205,13 +205,18 @@ fn dependents(declared: &[Arc<ChildSpec>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> 
 impl Tree {
     /// Makes the children those that are declared. No opinion leaves what there is, or what the declaration says.
     pub(super) fn reconcile(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get(index).filter(|node| node.leaving.is_none()) else {
+        let Some(node) = self.nodes.get_mut(index).filter(|node| node.leaving.is_none()) else {
             return;
         };
-        let opinion = match (&node.inner, node.facts(now)) {
-            (Some(inner), Some(facts)) => caught(|| inner.children(&facts)),
-            _ => Ok(None),
+        let opinion = match node.asked(now) {
+            Some((inner, facts)) => caught(|| inner.children(facts)),
+            None => Ok(None),
         };
+        // Nobody came, changed or is missing: by far the most visits end here.
+        let follows = node.followed.as_ref().is_some_and(|spec| Arc::ptr_eq(spec, &node.spec));
+        if node.is_settled && follows && matches!(opinion, Ok(None)) {
+            return;
+        }
         let has_opinion = matches!(opinion, Ok(Some(_)));
         let declared: Arc<[Arc<ChildSpec>]> = match opinion {
             Ok(Some(declared)) if !is_same(&declared, &node.declared) => declared.into_iter().map(Arc::new).collect(),
@@ -219,13 +224,10 @@ impl Tree {
             // Of the root it is declared directly.
             Ok(None) if node.spec.children.is_empty() => Arc::clone(&node.declared),
             // The declaration that was followed last: compared by identity, for there may be very many.
-            Ok(None) if node.followed.as_ref().is_some_and(|spec| Arc::ptr_eq(spec, &node.spec)) => {
-                Arc::clone(&node.declared)
-            }
+            Ok(None) if follows => Arc::clone(&node.declared),
             Ok(None) => node.spec.children.iter().cloned().map(Arc::new).collect(),
             Err(panic) => return self.panicked(index, "children", &panic, now),
         };
-        // Nobody came, changed or is missing: by far the most visits end here.
         if Arc::ptr_eq(&declared, &node.declared) && node.is_settled {
             return;
         }

@@ -48,7 +48,9 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        if node.derived == Derived::Done || node.leaving.is_some() {
+        // Who leaves goes with what was in force; where nothing was yet, it is what it can be asked with.
+        let is_in_force = node.leaving.is_some() && node.desired.is_some();
+        if node.derived == Derived::Done || is_in_force {
             return;
         }
         let Some(inner) = node.inner.as_ref() else {
@@ -75,7 +77,7 @@ impl Tree {
         node.derived = Derived::Done;
         node.desired = Some(Arc::clone(&desired));
         if let Some(inner) = node.inner.as_ref() {
-            self.hands.collect(node.path(), inner.outer(), desired, now);
+            self.hands.collect(index, node.path(), (inner.outer(), desired), now);
         }
         self.keeper.desired(node, now);
     }

@@ -122,7 +122,8 @@ impl Tree {
         dependents.iter().find_map(|name| {
             let sibling = self.nodes.get(*parent.children.get(name)?)?;
             let goes = self.wants_lastingly(sibling) != Goal::Running;
-            let is_up = !sibling.shown.phase.is_down() || sibling.leaving.is_some();
+            let is_down = sibling.shown.phase == Phase::Stopped || sibling.is_down();
+            let is_up = !is_down || sibling.leaving.is_some();
             (goes && is_up).then(|| name.as_ref().to_owned())
         })
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use sprag_core::time::Timestamp;
 
+use super::arena::Index;
 use crate::action::ActionStatus;
 use crate::collector::{Collector, CollectorEvent, Source};
 use crate::erased::{Collected, Opaque, Order, Outer};
@@ -19,11 +20,7 @@ use crate::worker::CollectError;
 /// What happened to one worker.
 pub(crate) enum News {
     /// It was seen, by a pass that began then.
-    Seen {
-        path: Arc<str>,
-        collected: Collected,
-        at: Timestamp,
-    },
+    Seen { collected: Collected, at: Timestamp },
     /// What was seen of it is too old now.
     Stale { path: Arc<str> },
     /// A look at it failed.
@@ -43,6 +40,7 @@ pub(crate) enum News {
 
 /// Makes passes of one worker, always for what is desired at the time.
 struct Look {
+    of: Index,
     outer: Arc<dyn Outer>,
     desired: Mutex<Opaque>,
 }
@@ -50,7 +48,7 @@ struct Look {
 impl Source<Collected> for Look {
     fn pass(&self) -> Option<BoxFuture<'static, Result<Collected, CollectError>>> {
         let desired = Arc::clone(&lock(&self.desired));
-        Some(Arc::clone(&self.outer).look(desired))
+        Some(Arc::clone(&self.outer).look(self.of, desired))
     }
 }
 
@@ -74,13 +72,14 @@ impl Hands {
     }
 
     /// Looks at a worker from now on, or looks for something else than before.
-    pub(crate) fn collect(&mut self, path: &Arc<str>, outer: Arc<dyn Outer>, desired: Opaque, now: Timestamp) {
+    pub(crate) fn collect(&mut self, of: Index, path: &Arc<str>, seen: (Arc<dyn Outer>, Opaque), now: Timestamp) {
+        let (outer, desired) = seen;
         if let Some(look) = self.looks.get(path) {
             *lock(&look.desired) = desired;
             return self.collector.trigger(path, now);
         }
         let desired = Mutex::new(desired);
-        let look = Arc::new(Look { outer, desired });
+        let look = Arc::new(Look { of, outer, desired });
         self.looks.insert(Arc::clone(path), Arc::clone(&look));
         let source: Arc<dyn Source<Collected>> = look;
         if let Err(error) = self.collector.start(path, source, now) {
@@ -186,11 +185,7 @@ impl Hands {
 
     fn looked(&mut self, event: CollectorEvent<Collected>, news: &mut Vec<News>) {
         match event {
-            CollectorEvent::Observed { worker, at, value } => news.push(News::Seen {
-                path: worker,
-                collected: value,
-                at,
-            }),
+            CollectorEvent::Observed { at, value, .. } => news.push(News::Seen { collected: value, at }),
             CollectorEvent::Failed { worker, error } => news.push(News::NotSeen { path: worker, error }),
             CollectorEvent::Stale { worker } => {
                 self.metrics.stale();

@@ -211,6 +211,19 @@ impl Tree {
         }
     }
 
+    /// Nobody is there who could be asked to stop. One that never did anything has nothing to be undone; but what an
+    /// earlier life of it left up stays up, and that is no clean end.
+    pub(super) fn leave_unasked(&mut self, index: Index, now: Timestamp) {
+        if let Some(node) = self.nodes.get(index).filter(|node| node.left_up) {
+            let path = node.path().as_ref().to_owned();
+            tracing::warn!(worker = %path, "what it left up cannot be stopped: it is cut off");
+            self.metrics.cut();
+            let why = Cut::Unasked;
+            self.cuts.push(CutAt { path, why });
+        }
+        self.reap(index, now);
+    }
+
     /// Cuts a worker whose time is over, and whoever is left below it.
     pub(super) fn cut_overdue(&mut self, index: Index, now: Timestamp) {
         let Some(node) = self.nodes.get(index).filter(|node| !node.is_root()) else {

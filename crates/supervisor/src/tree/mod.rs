@@ -21,6 +21,7 @@ mod tick;
 mod troubles;
 mod visit;
 
+pub(crate) use arena::Index;
 pub(crate) use hands::Hands;
 pub(crate) use keep::Keeper;
 pub(crate) use node::Node;

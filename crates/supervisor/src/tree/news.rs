@@ -14,14 +14,7 @@ impl Tree {
     pub(super) fn take_news(&mut self, now: Timestamp) {
         for news in self.hands.scan(now) {
             match news {
-                News::Seen { path, collected, at } => {
-                    let seen = Seen {
-                        observed: collected.observed,
-                        document: collected.document,
-                        at,
-                    };
-                    self.seen(&path, seen, now);
-                }
+                News::Seen { collected, at } => self.seen(collected, at, now),
                 News::LastSeen { path, last } => self.last_seen(&path, last, now),
                 News::Stale { path } => drop(self.mark_path(&path)),
                 News::NotSeen { path, error } => self.not_seen(&path, &error),
@@ -40,15 +33,14 @@ impl Tree {
         }
     }
 
-    fn seen(&mut self, path: &str, seen: Seen, now: Timestamp) {
-        let Some(index) = self.mark_path(path) else {
-            return;
-        };
-        let Some(node) = self.nodes.get_mut(index) else {
+    fn seen(&mut self, collected: Collected, at: Timestamp, now: Timestamp) {
+        let Collected { of, observed, document } = collected;
+        self.mark(of);
+        let Some(node) = self.nodes.get_mut(of) else {
             return;
         };
         node.failing = None;
-        let before = node.seen.replace(seen);
+        let before = node.seen.replace(Seen { observed, document, at });
         self.keeper
             .observed(node, before.as_ref().map(|seen| &seen.document), now);
         let parent = node.parent.filter(|_| node.watched);
@@ -62,8 +54,7 @@ impl Tree {
             return;
         };
         if let Some((at, collected)) = last {
-            let Collected { observed, document } = collected;
-            self.seen(path, Seen { observed, document, at }, now);
+            self.seen(collected, at, now);
         }
         self.last_looked(index);
     }

@@ -71,6 +71,10 @@ pub(crate) struct Node {
     pub(crate) rebuild: Rebuild,
     pub(crate) breaker: Breaker,
     pub(crate) completed: bool,
+    /// It is down, and that is no guess: it went there by itself, or was asked to stop and had nothing left to do.
+    pub(crate) rests: bool,
+    /// A life before this one was fenced off while it may have been up, and nobody has seen it down since.
+    pub(crate) left_up: bool,
     pub(crate) starts: u64,
     pub(crate) restarts: u64,
     pub(crate) children: BTreeMap<Arc<str>, Index>,
@@ -137,6 +141,8 @@ impl Node {
             rebuild: Rebuild::default(),
             breaker: Breaker::default(),
             completed: false,
+            rests: false,
+            left_up: false,
             starts: 0,
             restarts: 0,
             children: BTreeMap::new(),
@@ -168,6 +174,18 @@ impl Node {
         self.parent.is_none()
     }
 
+    /// Whether nothing is left to stop. A state alone does not say so: who failed may still be up, and so may what an
+    /// earlier life of a worker left behind that stands in its first state.
+    pub(crate) fn is_down(&self) -> bool {
+        self.inner.is_none() || (self.rests && self.shown.phase.is_down() && !self.action.in_progress())
+    }
+
+    /// It was seen to be down.
+    pub(crate) fn rest(&mut self) {
+        self.rests = true;
+        self.left_up = false;
+    }
+
     /// Whether what was seen is recent enough to decide on.
     pub(crate) fn is_fresh(&self, now: Timestamp, stale_after_millis: u64) -> bool {
         self.seen
@@ -185,19 +203,20 @@ impl Node {
         }
     }
 
-    /// One instant, for the worker's pure functions; `None` before anything could be derived.
-    pub(crate) fn facts(&self, now: Timestamp) -> Option<Facts> {
-        Some(Facts {
-            identity: Arc::clone(&self.identity),
+    /// The worker and one instant for its pure functions; `None` before anything could be derived.
+    pub(crate) fn asked(&mut self, now: Timestamp) -> Option<(&mut dyn Inner, Facts<'_>)> {
+        let facts = Facts {
+            identity: &self.identity,
             now,
             goal: self.goal,
-            desired: Arc::clone(self.desired.as_ref()?),
-            observed: self.seen.as_ref().map(|seen| Arc::clone(&seen.observed)),
+            desired: self.desired.as_ref()?,
+            observed: self.seen.as_ref().map(|seen| &seen.observed),
             observed_at: self.seen.as_ref().map(|seen| seen.at),
-            action: Arc::clone(&self.action),
-            children: self.view.clone(),
-            escalations: Arc::clone(&self.escalations),
-        })
+            action: &self.action,
+            children: &self.view,
+            escalations: &self.escalations,
+        };
+        Some((self.inner.as_mut()?.as_mut(), facts))
     }
 
     /// Whether something is counted about it that grows old.

@@ -29,8 +29,15 @@ pub(crate) struct Procedure {
     pub(crate) since: Timestamp,
     pub(crate) force_at: Timestamp,
     pub(crate) stage: Stage,
-    /// It was asked to stop, failed before, and stays so: nothing is left to stop.
-    pub(crate) stays_failed: bool,
+}
+
+/// What a worker leaves to the one that takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// Nothing: it was seen to be down.
+    Nothing,
+    /// Whatever it did not stop in time.
+    Something,
 }
 
 /// How far it is.
@@ -89,7 +96,9 @@ impl Rebuild {
         self.error = None;
     }
 
+    /// The old worker is gone all the same: what is left is to build one, when that is due.
     fn failed(&mut self, error: Arc<str>, now: Timestamp) {
+        self.asked = None;
         self.streak = self.streak.saturating_add(1);
         self.retry_at = Some(now.plus(Schedule::default().rest(self.streak)));
         self.error = Some(error);
@@ -124,12 +133,13 @@ impl Tree {
         node.derived = Derived::Due;
         node.desired = None;
         node.completed = false;
+        node.rests = false;
         self.refresh_watches(index, now);
         self.mark_neighbours(index);
     }
 
     /// The old worker is fenced off and a new one takes its place.
-    fn replace(&mut self, index: Index, now: Timestamp) {
+    fn replace(&mut self, index: Index, left: Left, now: Timestamp) {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
@@ -138,6 +148,7 @@ impl Tree {
         node.failing = None;
         node.action = Arc::new(ActionStatus::default());
         node.effect_after = None;
+        node.left_up |= left == Left::Something;
         node.transitions += 1;
         self.build(index, now);
         if let Some(node) = self.nodes.get(index) {
@@ -179,7 +190,6 @@ impl Tree {
             since: now,
             force_at: now.plus(within),
             stage: Stage::Stopping,
-            stays_failed: false,
         });
         node.restarts += 1;
         self.keeper.status(node, now);
@@ -191,24 +201,26 @@ impl Tree {
         let Some(node) = self.nodes.get(index).filter(|node| node.leaving.is_none()) else {
             return;
         };
-        let is_down = node.shown.phase.is_down() && !node.action.in_progress();
+        let is_down = node.is_down();
         if let Some(asked) = node.rebuild.asked {
             let is_rested = node.rebuild.earliest().is_none_or(|at| at <= now);
             if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
-                if !is_down {
+                let left = if is_down { Left::Nothing } else { Left::Something };
+                if left == Left::Something {
                     self.metrics.forced();
                 }
                 tracing::info!(worker = %node.identity.path, forced = !is_down, "built anew, as it asked");
-                self.replace(index, now);
+                self.replace(index, left, now);
             }
         }
-        self.advance_procedure(index, is_down, now);
+        self.advance_procedure(index, now);
     }
 
-    fn advance_procedure(&mut self, index: Index, is_down: bool, now: Timestamp) {
+    fn advance_procedure(&mut self, index: Index, now: Timestamp) {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
+        let is_down = node.is_down();
         let lasting = node.shown.phase.is_operational();
         let Some(procedure) = node.procedure.as_mut() else {
             return;
@@ -216,12 +228,11 @@ impl Tree {
         let transitions = node.transitions;
         match procedure.stage {
             // Who failed may not come back by itself: once it has nothing left to stop, a fresh worker takes its place.
-            Stage::Stopping if is_down && node.shown.phase == Phase::Failed && !procedure.stays_failed => {}
             Stage::Stopping if is_down && node.shown.phase == Phase::Failed => {
                 procedure.stage = Stage::Starting {
                     transitions: transitions + 1,
                 };
-                self.replace(index, now);
+                self.replace(index, Left::Nothing, now);
             }
             Stage::Stopping if is_down => procedure.stage = Stage::Starting { transitions },
             Stage::Stopping if now >= procedure.force_at => {
@@ -230,7 +241,7 @@ impl Tree {
                 };
                 tracing::warn!(worker = %node.identity.path, "it did not stop in time and is forced");
                 self.metrics.forced();
-                self.replace(index, now);
+                self.replace(index, Left::Something, now);
             }
             Stage::Starting { .. } if lasting => node.procedure = None,
             Stage::Stopping | Stage::Starting { .. } => {}

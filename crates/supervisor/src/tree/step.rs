@@ -16,7 +16,7 @@ use super::tick::Tree;
 use super::visit::LEAVING_ASKED_EVERY_MILLIS;
 use crate::erased::{Order, Step};
 use crate::pool::panic_text;
-use crate::worker::{Goal, Reason};
+use crate::worker::{Goal, Phase, Reason};
 
 /// A refused action is asked for again after so long, in milliseconds.
 const REFUSED_AGAIN_MILLIS: u64 = 1_000;
@@ -64,6 +64,21 @@ pub(super) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_text(panic.as_ref()))
 }
 
+/// What somebody that leaves still waits for: the first look at it, and the look after its last action. Each is worth
+/// a moment, no more.
+fn leaving_gate(node: &Node, is_effect_unseen: bool, now: Timestamp) -> Option<Gate> {
+    let is_soon = |after: Timestamp| now.since(after) < LEAVING_ASKED_EVERY_MILLIS;
+    if node.action.in_progress() {
+        return None;
+    }
+    if is_effect_unseen && node.effect_after.is_some_and(is_soon) {
+        return Some(Gate::Effect);
+    }
+    let is_unseen = node.seen.is_none() && node.effect_after.is_none();
+    let since = node.leaving.as_ref().map(|leaving| leaving.since);
+    (is_unseen && since.is_some_and(is_soon)).then_some(Gate::Freshness)
+}
+
 impl Tree {
     pub(super) fn decide(&mut self, index: Index, now: Timestamp) {
         let is_free = self.nodes.get(index).is_some_and(|node| node.leaving.is_none()) || self.is_free(index, now);
@@ -76,8 +91,7 @@ impl Tree {
             Some(Gate::Children)
         };
         if node.leaving.is_some() && matches!(gate, Some(Gate::Constructor | Gate::Spec)) {
-            // It never did anything, so nothing is left to be undone.
-            return self.reap(index, now);
+            return self.leave_unasked(index, now);
         }
         self.note_gate(index, gate, now);
         match gate {
@@ -98,10 +112,7 @@ impl Tree {
             .effect_after
             .is_some_and(|after| node.seen.as_ref().is_none_or(|seen| seen.at < after));
         if node.leaving.is_some() {
-            // The look after its last action is worth a moment, no more.
-            let waits = |after: Timestamp| now.since(after) < LEAVING_ASKED_EVERY_MILLIS;
-            let is_awaited = is_effect_unseen && node.effect_after.is_some_and(waits);
-            return (is_awaited && !node.action.in_progress()).then_some(Gate::Effect);
+            return leaving_gate(node, is_effect_unseen, now);
         }
         if !node.is_fresh(now, self.options.collector.stale_millis) {
             return Some(Gate::Freshness);
@@ -131,11 +142,11 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let (Some(facts), Some(inner)) = (node.facts(now), node.inner.as_mut()) else {
+        node.retry_at = None;
+        let Some((inner, facts)) = node.asked(now) else {
             return;
         };
-        node.retry_at = None;
-        match caught(|| inner.next(&facts)) {
+        match caught(|| inner.next(facts)) {
             Ok(step) => self.apply(index, step, now),
             Err(panic) => self.panicked(index, "next", &panic, now),
         }
@@ -169,15 +180,17 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        if !node.shown.phase.is_down() || node.action.in_progress() {
+        if node.goal == Goal::Running || !node.shown.phase.is_down() || node.action.in_progress() {
             return;
         }
         if node.leaving.is_some() && node.goal == Goal::Removed {
             return self.gone_down(index, now);
         }
-        if let Some(procedure) = node.procedure.as_mut().filter(|_| node.goal == Goal::Stopped) {
-            procedure.stays_failed = true;
+        if !node.rests {
+            node.rest();
+            // A restart goes on from here, and siblings that waited for it.
             self.mark(index);
+            self.mark_neighbours(index);
         }
     }
 
@@ -185,11 +198,16 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let facts = node.facts(now);
         if let Some(inner) = node.inner.as_ref() {
             node.shown = inner.shown();
-            let completed = facts.map(|facts| caught(|| inner.completed(&facts)).unwrap_or(false));
-            node.completed = completed.unwrap_or(false);
+        }
+        let completed = node
+            .asked(now)
+            .map(|(inner, facts)| caught(|| inner.completed(facts)).unwrap_or(false));
+        node.completed = completed.unwrap_or(false);
+        node.rests = false;
+        if node.shown.phase == Phase::Stopped {
+            node.rest();
         }
         node.reason = reason;
         node.since = now;
@@ -212,6 +230,7 @@ impl Tree {
         let path = Arc::clone(node.path());
         match self.hands.start(&path, outer, order, now) {
             Ok(status) => {
+                node.rests = false;
                 node.action = status;
                 node.effect_after = None;
             }
@@ -244,13 +263,13 @@ impl Tree {
     }
 
     fn ask_interrupt(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get(index) else {
+        let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let (Some(facts), Some(inner)) = (node.facts(now), node.inner.as_ref()) else {
+        let Some((inner, facts)) = node.asked(now) else {
             return;
         };
-        match caught(|| inner.interrupt(&facts)) {
+        match caught(|| inner.interrupt(facts)) {
             Ok(true) => self.hands.interrupt(node.path(), now),
             Ok(false) => {}
             Err(panic) => self.panicked(index, "interrupt", &panic, now),

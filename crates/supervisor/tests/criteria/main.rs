@@ -6,6 +6,7 @@
 mod children;
 mod circuit;
 mod crowd;
+mod down;
 mod explain;
 mod leaving;
 mod logs;

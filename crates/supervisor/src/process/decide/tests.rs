@@ -259,9 +259,29 @@ fn it_leaves_only_when_nothing_of_it_is_left() {
         ..ActionStatus::default()
     });
     forgotten.gives("remove");
-    let mut unseen = Case::new(Stopped, Observed::default()).goal(Goal::Removed);
-    unseen.snapshot.observed = None;
-    unseen.gives("remove");
+}
+
+#[test]
+fn one_that_nobody_has_seen_is_ended_in_doubt() {
+    let unseen = |written: &Value, state| {
+        let mut case = Case::of(written, state, Observed::default()).goal(Goal::Removed);
+        case.snapshot.observed = None;
+        case
+    };
+    let one = json!({"command": ["a"]});
+    unseen(&one, Stopped).gives("to stopping");
+    unseen(&one, Stopping).gives("act stop Nobody");
+    let mut ended = unseen(&one, Stopping);
+    ended.snapshot.action = Arc::new(ActionStatus {
+        name: "stop".to_owned(),
+        outcome: Outcome::Succeeded,
+        ..ActionStatus::default()
+    });
+    ended.gives("to stopped");
+    ended.state = Stopped;
+    ended.gives("remove");
+    // Where there is no process of its own there is nothing to doubt.
+    unseen(&json!({"children": {"inner": {"command": ["a"]}}}), Stopped).gives("remove");
 }
 
 #[test]
