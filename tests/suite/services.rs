@@ -209,3 +209,84 @@ fn what_left_the_file_while_nobody_looked_is_ended_and_forgotten() {
     assert_eq!(second.processes().len(), 1, "{:?}", second.processes());
     assert!(second.terminate(GUARD).success());
 }
+
+/// One that does not end when it is asked to, and takes its whole grace.
+const STUBBORN: &str = "services:
+  stubborn: { command: [sh, -c, 'trap \"\" TERM; while :; do sleep 0.1; done'], stop: { grace: 3s } }
+";
+
+#[test]
+fn a_restart_that_was_answered_happens_though_the_supervisor_is_killed_and_is_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Supervised::start(folder.path(), STUBBORN);
+    let before = pid(&first, "stubborn");
+    first.operate("stubborn", "restart");
+    first.kill();
+    let mut second = Supervised::start(folder.path(), STUBBORN);
+    let after = wait::until("another life", GUARD, || {
+        let now = second.service("stubborn");
+        (now["state"] == "running" && now["pid"] != before).then_some(now)
+    });
+    assert_eq!(after["restarts"], 1, "{after}");
+    let shells = second.processes().iter().filter(|stat| stat.contains("(sh)")).count();
+    assert_eq!(shells, 1, "{:?}", second.processes());
+    second.terminate(GUARD);
+}
+
+#[test]
+fn another_file_in_the_same_folder_ends_nobodys_services() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Supervised::start(folder.path(), &sleeping(&[("ours", 1000)]));
+    let ours = pid(&first, "ours");
+    first.kill();
+    let other = folder.path().join("other.yaml");
+    std::fs::write(&other, sleeping(&[("theirs", 1000)])).unwrap();
+    let refused = supervise(folder.path(), &[other.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    for part in [
+        "services.yaml`",
+        "other.yaml`",
+        "--state",
+        "moved or renamed",
+        "state.d/file`",
+    ] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    let mut second = Supervised::start(folder.path(), &sleeping(&[("ours", 1000)]));
+    assert_eq!(pid(&second, "ours"), ours);
+    assert!(second.terminate(GUARD).success());
+}
+
+/// `sprag supervise` with these arguments, to its end.
+fn supervise(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = std::process::Command::new(sprag_tests::binary("sprag"));
+    command
+        .args(["supervise", "--listen", "127.0.0.1:0", "--state", "state.db"])
+        .args(arguments)
+        .current_dir(folder);
+    command.output().unwrap()
+}
+
+#[test]
+fn a_check_says_what_is_not_on_this_machine_where_the_file_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("services.yaml");
+    let text = "services:\n  web:\n    command: [no-such-program]\n    cwd: nowhere\n    user: no-such-user\n";
+    std::fs::write(&file, text).unwrap();
+    let checked = supervise(folder.path(), &["--check", "services.yaml"]);
+    assert_eq!(checked.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&checked.stderr);
+    for part in [
+        "services.yaml:3:15: error[not-here]: `web`: program `no-such-program` was not found",
+        "services.yaml:4:10: error[not-here]",
+        "services.yaml:5:11: error[not-here]: `web`: user `no-such-user`",
+    ] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    std::fs::write(&file, sleeping(&[("web", 1000)])).unwrap();
+    assert_eq!(
+        supervise(folder.path(), &["--check", "services.yaml"]).status.code(),
+        Some(0)
+    );
+}

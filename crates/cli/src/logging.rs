@@ -1,4 +1,4 @@
-//! Logs go to stderr: readable on a terminal, one JSON object a line otherwise.
+//! Logs go to stderr: readable on a terminal and beside other plain lines, one JSON object a line otherwise.
 
 use std::io::{self, IsTerminal as _};
 
@@ -16,6 +16,8 @@ const VARIABLE: &str = "SPRAG_LOG";
 pub(crate) enum Logs {
     /// A server: what happens.
     Server,
+    /// A supervisor that writes plain lines of its own: what happens, in lines of the same kind.
+    Lines,
     /// Everything else: what is wrong.
     Command,
 }
@@ -23,7 +25,7 @@ pub(crate) enum Logs {
 /// Starts logging.
 pub(crate) fn start(logs: Logs) {
     let default = match logs {
-        Logs::Server => LevelFilter::INFO,
+        Logs::Server | Logs::Lines => LevelFilter::INFO,
         Logs::Command => LevelFilter::WARN,
     };
     let asked = std::env::var(VARIABLE).ok();
@@ -33,10 +35,10 @@ pub(crate) fn start(logs: Logs) {
         .and_then(Result::ok)
         .unwrap_or_else(|| Targets::new().with_default(default));
     let registry = tracing_subscriber::registry().with(targets);
-    if io::stderr().is_terminal() {
-        registry
-            .with(fmt::layer().compact().with_writer(io::stderr).with_target(false))
-            .init();
+    let is_terminal = io::stderr().is_terminal();
+    if is_terminal || logs == Logs::Lines {
+        let lines = fmt::layer().compact().with_writer(io::stderr).with_target(false);
+        registry.with(lines.with_ansi(is_terminal)).init();
     } else {
         registry
             .with(fmt::layer().json().flatten_event(true).with_writer(io::stderr))

@@ -31,10 +31,10 @@ impl Request<'_> {
         let mut response = request
             .send()
             .await
-            .map_err(|error| problem::unreachable(&client.base, &error))?;
+            .map_err(|error| problem::unreachable(client, &error))?;
         let status = response.status().as_u16();
         if !(200..300).contains(&status) {
-            let body = read(response, &client.base).await?;
+            let body = read(response, client).await?;
             let document = serde_json::from_slice(&body).unwrap_or_default();
             return Err(problem::refusal(&client.base, status, &document));
         }
@@ -45,7 +45,7 @@ impl Request<'_> {
                 Ok(Some(chunk)) => {
                     take(&chunk, total).map_err(|error| Failure::new(format!("the answer cannot be kept: {error}")))?;
                 }
-                Err(error) => return Err(problem::unreachable(&client.base, &error)),
+                Err(error) => return Err(problem::unreachable(client, &error)),
             }
         }
     }

@@ -62,7 +62,7 @@ impl Client {
         }
         let response = match timeout(ANSWER, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(NotOpened::Later(problem::unreachable(&self.base, &error))),
+            Ok(Err(error)) => return Err(NotOpened::Later(problem::unreachable(self, &error))),
             Err(_) => {
                 let failure = Failure::new(format!("{} did not answer in time", self.base)).code("server-timeout");
                 return Err(NotOpened::Later(failure));
@@ -75,7 +75,7 @@ impl Client {
                 lines: Lines::default(),
             });
         }
-        let body = read(response, &self.base).await.map_err(NotOpened::Later)?;
+        let body = read(response, self).await.map_err(NotOpened::Later)?;
         let document = serde_json::from_slice(&body).unwrap_or_default();
         let failure = problem::refusal(&self.base, status.as_u16(), &document);
         Err(if status == StatusCode::SERVICE_UNAVAILABLE {

@@ -22,6 +22,8 @@ use crate::output;
 
 /// Where a server is when nobody says otherwise.
 const ADDRESS: &str = "http://127.0.0.1:7400";
+/// What starts one.
+const START: &str = "`sprag up`";
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer may take beyond what it was asked to wait.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -67,6 +69,7 @@ impl Remote {
             http,
             base,
             token: self.token.clone(),
+            start: START,
         })
     }
 }
@@ -77,6 +80,8 @@ pub(crate) struct Client {
     http: reqwest::Client,
     base: Url,
     token: Option<String>,
+    /// What starts such a server.
+    start: &'static str,
 }
 
 /// A request under way.
@@ -111,6 +116,11 @@ impl Answer {
 }
 
 impl Client {
+    /// The same for a server that something else starts.
+    pub(crate) fn started_with(self, start: &'static str) -> Self {
+        Self { start, ..self }
+    }
+
     /// Asks for what is under `/v1/` and these segments.
     pub(crate) fn get(&self, segments: &[&str]) -> Request<'_> {
         self.request(Method::GET, segments)
@@ -231,12 +241,12 @@ impl Request<'_> {
         let response = request
             .send()
             .await
-            .map_err(|error| problem::unreachable(&client.base, &error))?;
+            .map_err(|error| problem::unreachable(client, &error))?;
         let status = response.status().as_u16();
         if response.headers().contains_key(once::REPLAYED) {
             output::note("answered before under this idempotency key: nothing was done now");
         }
-        let body = read(response, &client.base).await?;
+        let body = read(response, client).await?;
         match serde_json::from_slice(&body) {
             Ok(document) => Ok(Answer { status, document }),
             Err(_) => Err(problem::not_sprag(&client.base, status)),
@@ -244,7 +254,7 @@ impl Request<'_> {
     }
 }
 
-async fn read(mut response: Response, base: &Url) -> Result<Vec<u8>, Failure> {
+async fn read(mut response: Response, client: &Client) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
@@ -252,10 +262,11 @@ async fn read(mut response: Response, base: &Url) -> Result<Vec<u8>, Failure> {
             Ok(Some(chunk)) if body.len() + chunk.len() <= ANSWER_BYTES_MAX => body.extend_from_slice(&chunk),
             Ok(Some(_)) => {
                 return Err(Failure::new(format!(
-                    "the answer of {base} is larger than {ANSWER_BYTES_MAX} bytes"
+                    "the answer of {} is larger than {ANSWER_BYTES_MAX} bytes",
+                    client.base
                 )));
             }
-            Err(error) => return Err(problem::unreachable(base, &error)),
+            Err(error) => return Err(problem::unreachable(client, &error)),
         }
     }
 }

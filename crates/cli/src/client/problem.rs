@@ -5,6 +5,7 @@ use std::error::Error as _;
 use reqwest::Url;
 use serde_json::Value;
 
+use super::Client;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -40,7 +41,8 @@ pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
 }
 
 /// Nobody answered.
-pub(super) fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
+pub(super) fn unreachable(client: &Client, error: &reqwest::Error) -> Failure {
+    let Client { base, start, .. } = client;
     let mut reason = error.source();
     while let Some(inner) = reason.and_then(|reason| reason.source()) {
         reason = Some(inner);
@@ -51,7 +53,9 @@ pub(super) fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
     }
     Failure::new(format!("no Sprag server answers at {}: {reason}", shown(base)))
         .code("server-unreachable")
-        .note("start one with `sprag up`, or name another with --server or SPRAG_SERVER")
+        .note(format!(
+            "start one with {start}, or name another with --server or SPRAG_SERVER"
+        ))
 }
 
 /// The address as people write it.

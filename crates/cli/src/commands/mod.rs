@@ -105,7 +105,7 @@ impl Sprag {
     pub(crate) fn logs(&self) -> Logs {
         match self.command {
             Command::Up(_) => Logs::Server,
-            Command::Supervise(ref arguments) => arguments.logs(),
+            Command::Supervise(ref arguments) => arguments.logs(self.output),
             _ => Logs::Command,
         }
     }

@@ -24,7 +24,7 @@ pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, plain};
 pub(crate) use views::{action, actions, execution, executions, history, lines, machine, machines};
-pub(crate) use when::now;
+pub(crate) use when::{When, now};
 
 /// How data is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -40,8 +40,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 
 /// `GET /v1/workers`: everybody, parents before their children.
 pub(crate) async fn list(State(shared): State<Shared>, Query(Nothing): Query<Nothing>) -> Answer {
-    let list = shared.workers()?.handle.list().await?;
-    Ok(whole(list.iter().map(WorkerView::of).collect()))
+    let workers = shared.workers()?;
+    let list = workers.handle.list().await?;
+    let now = workers.clock.now();
+    Ok(whole(list.iter().map(|status| WorkerView::of(status, now)).collect()))
 }
 
 /// `GET /v1/workers/{path}/explain`: what holds it, what happens next and when, what a person can do.
@@ -50,8 +52,9 @@ pub(crate) async fn explain(
     Named(path): Named,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
-    let explain = shared.workers()?.handle.explain(&path).await?;
-    Ok(ok(&explanation(&explain)))
+    let workers = shared.workers()?;
+    let explain = workers.handle.explain(&path).await?;
+    Ok(ok(&explanation(&explain, workers.clock.now())))
 }
 
 /// Which part of a log.
@@ -175,8 +178,12 @@ async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &
     // A record that could not be written is said in the log; the person's word counts all the same.
     let _ = tokio::task::spawn_blocking(move || services.forget(&forgotten)).await;
     workers.handle.operate(operation, path, WHO).await?;
+    // What is answered happens, whatever becomes of this process. A disk that takes nothing is said by the store.
+    let _ = workers.store.settled().wait().await;
     let explain = workers.handle.explain(path).await?;
-    Ok(word.answer(json!(WorkerView::of(&explain.status))).await)
+    Ok(word
+        .answer(json!(WorkerView::of(&explain.status, workers.clock.now())))
+        .await)
 }
 
 /// `GET /readyz`

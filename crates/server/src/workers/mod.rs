@@ -135,10 +135,15 @@ async fn check(request: Request, next: Next) -> Response {
     response
 }
 
+/// Whoever asks for something else most likely asks the wrong server.
 async fn unknown(uri: http::Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,
-        format!("there is nothing at `{}`", shown(uri.path())),
+        format!(
+            "there is nothing at `{}`: this server only supervises services (`sprag service`); machines, executions and \
+             actions are with a server that `sprag up` started",
+            shown(uri.path())
+        ),
     )
 }
 

@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::collector::Observation;
+use sprag_supervisor::process::counted_down;
 use sprag_supervisor::store::StoredSnapshot;
-use sprag_supervisor::{Explain, Status};
+use sprag_supervisor::{Document, Explain, Status};
 
 /// What helps when a circuit is not closed.
 pub(crate) const RUNBOOK: &str = "docs/runbooks/circuit-open.md";
@@ -28,29 +29,22 @@ pub(crate) struct WorkerView {
 }
 
 impl WorkerView {
-    pub(crate) fn of(status: &Status) -> Self {
-        let service = service(status);
+    pub(crate) fn of(status: &Status, now: Timestamp) -> Self {
+        let observed = status.observed.as_ref().map(Document::read).unwrap_or_default();
+        let service = &observed["service"];
         let own = service["restarts"].as_u64().unwrap_or(0);
         Self {
             path: status.path.to_string(),
             state: status.state,
-            reason: status.reason.clone(),
+            reason: counted_down(&status.reason, &observed, now),
             pid: service["process"]["pid"].as_i64(),
             restarts: status.restarts.saturating_add(own),
             circuit: status.circuit,
-            observation: observation(&status.observation, &service),
+            observation: observation(&status.observation, service),
             waiting: status.waiting.clone(),
             since: status.since,
         }
     }
-}
-
-/// What is known about the process underneath.
-fn service(status: &Status) -> Value {
-    let observed = status.observed.as_ref();
-    observed
-        .map(|document| document.read()["service"].take())
-        .unwrap_or_default()
 }
 
 /// `fresh`, `stale`, or `failing: why`. A service that does not answer what it is asked about itself counts as failing.
@@ -76,8 +70,8 @@ pub(crate) fn remembered(snapshot: &StoredSnapshot) -> Value {
 }
 
 /// Everything about one worker.
-pub(crate) fn explanation(explain: &Explain) -> Value {
-    let mut view = json!(WorkerView::of(&explain.status));
+pub(crate) fn explanation(explain: &Explain, now: Timestamp) -> Value {
+    let mut view = json!(WorkerView::of(&explain.status, now));
     let is_closed = explain.status.circuit == CLOSED && explain.rules.iter().all(|rule| rule.circuit == CLOSED);
     let more = json!({
         "goal": explain.status.goal,

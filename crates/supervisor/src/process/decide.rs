@@ -2,10 +2,9 @@
 
 use sprag_core::supervision::restart::DETECTIONS_MAX;
 
-use super::budget;
-use super::observed::{Observed, Seen};
+use super::observed::{Observed, Seen, at};
 use super::probe::Verdict;
-use super::runtime::{Blame, until};
+use super::runtime::Blame;
 use super::worker::{ServiceAction, ServiceState, ServiceWorker};
 use crate::action::Outcome;
 use crate::snapshot::{ChildView, Snapshot};
@@ -127,12 +126,10 @@ impl At<'_> {
         if self.state != ServiceState::Starting {
             return to(ServiceState::Starting, self.last_end());
         }
-        let due = budget::due(&seen.failures, seen.streak);
-        if let Some(due) = due.filter(|due| *due > self.snapshot.now) {
+        if let Some(due) = seen.due().filter(|due| *due > self.snapshot.now) {
             let (end, number) = (self.last_end(), seen.failures.len());
-            let wait = until(self.snapshot.now, due);
             let last = DETECTIONS_MAX - 1;
-            return Next::Stay(format!("{end}; restart {number} of {last} in {wait}").into());
+            return Next::Stay(format!("{end}; restart {number} of {last} {}", at(due)).into());
         }
         Next::Act(ServiceAction::Start(desired.clone()), self.last_end().into())
     }

@@ -87,31 +87,58 @@ pub enum LaunchError {
 const ENTER: &str = r#"{ echo 0 > "$0"; } 2>/dev/null; exec "$@""#;
 
 impl LaunchError {
+    /// What of a service in the file it speaks of, as a JSON pointer from there.
+    pub fn pointer(&self) -> &'static str {
+        match self {
+            Self::NoFolder { .. } => "/cwd",
+            Self::User(_) => "/user",
+            Self::Limits { .. } => "/limits",
+            Self::NotFound { .. } | Self::NotExecutable { .. } | Self::Refused { .. } | Self::Log { .. } => {
+                "/command/0"
+            }
+        }
+    }
+
     /// Whether the same configuration may work later.
     pub fn is_configuration(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::Log { .. })
     }
 }
 
-/// Whether a service could be started now: its program, its folder and its user are there.
-pub fn could_start(service: &Service, folder: &Path) -> Result<(), LaunchError> {
+/// Everything that keeps a service from being started now: its program, its folder or its user is not there.
+pub fn missing(service: &Service, folder: &Path) -> Vec<LaunchError> {
     if !service.has_process() {
+        return Vec::new();
+    }
+    let program = program(service, folder).err();
+    let place = check_folder(service).err();
+    program.into_iter().chain(place).chain(account(service).err()).collect()
+}
+
+fn program(service: &Service, folder: &Path) -> Result<PathBuf, LaunchError> {
+    let name = service.command.first().map(String::as_str).unwrap_or_default();
+    find_program(name, &service.env, folder)
+}
+
+fn check_folder(service: &Service) -> Result<(), LaunchError> {
+    if service.cwd.is_dir() {
         return Ok(());
     }
-    Launch::prepare(service, folder).map(drop)
+    Err(LaunchError::NoFolder {
+        path: service.cwd.clone(),
+    })
+}
+
+fn account(service: &Service) -> Result<Option<Account>, LaunchError> {
+    Ok(service.user.as_deref().map(Account::find).transpose()?)
 }
 
 impl Launch {
     /// Checks everything that can be checked before something is started, or stopped for it.
     pub(super) fn prepare(service: &Service, folder: &Path) -> Result<Self, LaunchError> {
-        let name = service.command.first().map(String::as_str).unwrap_or_default();
-        let program = find_program(name, &service.env, folder)?;
-        if !service.cwd.is_dir() {
-            return Err(LaunchError::NoFolder {
-                path: service.cwd.clone(),
-            });
-        }
-        let account = service.user.as_deref().map(Account::find).transpose()?;
+        let program = program(service, folder)?;
+        check_folder(service)?;
+        let account = account(service)?;
         Ok(Self { program, account })
     }
 
@@ -208,7 +235,11 @@ pub(super) fn find_program(name: &str, env: &[(String, String)], folder: &Path) 
         .find(|path| is_program(path))
         .ok_or_else(|| LaunchError::NotFound {
             program: name.to_owned(),
-            looked: format!(" on `{search}`"),
+            looked: match own {
+                Some(_) => " in any folder of its own `PATH`",
+                None => " in any folder of the supervisor's `PATH`",
+            }
+            .to_owned(),
         })
 }
 

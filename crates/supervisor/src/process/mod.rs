@@ -24,9 +24,9 @@ mod worker;
 mod tests;
 
 pub use file::{KIND_PARENT, KIND_SERVICE, Services, children, rules};
-pub use launch::{LaunchError, could_start};
+pub use launch::{LaunchError, missing};
 pub use log::{TAIL_LINES_MAX, Tail, follow, tail};
-pub use observed::Observed;
+pub use observed::{Observed, counted_down};
 pub use place::{Place, PlaceError};
 pub use reaper::reap;
 pub use runtime::Blame;

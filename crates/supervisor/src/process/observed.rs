@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 use sprag_core::time::Timestamp;
 
-use super::budget::GaveUp;
+use super::budget::{self, GaveUp};
 use super::probe::{Found, Verdict};
 use super::record::Ended;
 
@@ -62,6 +62,12 @@ impl Observed {
         self.process.is_none() && ended.is_some_and(|ended| ended.exit.is_success() && ended.digest == digest)
     }
 
+    /// When the next start is due, while one is waited for.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        let waits = self.process.is_none() && self.gave_up.is_none();
+        budget::due(&self.failures, self.streak).filter(|_| waits)
+    }
+
     fn document(&self) -> Value {
         let process = self
             .process
@@ -86,6 +92,7 @@ impl Observed {
             "ended": self.ended.as_ref().map(|ended| json!({"how": ended.exit.describe(), "at": ended.at})),
             "problem": self.problem.as_ref().map(|problem| &problem.text),
             "failures": self.failures.len(),
+            "due": self.due(),
             "restarts": self.restarts,
             "gaveUp": self.gave_up.as_ref().map(|gave_up| &gave_up.cause),
         })
@@ -104,6 +111,26 @@ impl Serialize for Observed {
         map.serialize_entry(SERVICE, &self.document())?;
         map.end()
     }
+}
+
+/// A reason that names the instant of the next start, with the time until then instead: what is stored stands still, what
+/// is shown counts down.
+pub fn counted_down(reason: &str, observed: &Value, now: Timestamp) -> String {
+    let due = observed[SERVICE]["due"]
+        .as_str()
+        .and_then(|due| due.parse::<Timestamp>().ok());
+    due.map_or_else(|| reason.to_owned(), |due| reason.replace(&at(due), &until(now, due)))
+}
+
+/// `at 2026-03-01T12:00:00.000Z`
+pub(super) fn at(due: Timestamp) -> String {
+    format!("at {due}")
+}
+
+/// `in 1.7 s`
+fn until(now: Timestamp, due: Timestamp) -> String {
+    let millis = due.since(now);
+    format!("in {}.{} s", millis / 1_000, millis % 1_000 / 100)
 }
 
 /// The key under which the supervisor's own facts stand.

@@ -15,6 +15,9 @@ use super::tree;
 /// The kernel makes a new one at every look.
 const RANDOM_UUID: &str = "/proc/sys/kernel/random/uuid";
 
+/// Says which file of services the folder belongs to.
+const CLAIM: &str = "file";
+
 /// The folder of one supervisor.
 #[derive(Debug)]
 pub struct Place {
@@ -33,6 +36,18 @@ pub enum PlaceError {
     Held {
         /// The folder.
         folder: PathBuf,
+    },
+    /// What is kept in it belongs to another file of services.
+    #[error("`{}` remembers the services of `{}`, not those of `{}`", folder.display(), known.display(), given.display())]
+    Other {
+        /// The folder.
+        folder: PathBuf,
+        /// The file that it belongs to.
+        known: PathBuf,
+        /// The file that was given.
+        given: PathBuf,
+        /// What says so: without it the folder belongs to whoever comes next.
+        claim: PathBuf,
     },
     /// It cannot be read or written.
     #[error("`{}` cannot be used", path.display())]
@@ -67,6 +82,36 @@ impl Place {
             folder,
             _lock: file,
         })
+    }
+
+    /// Ties the folder to a file of services: what is remembered in it is that file's, and no other may end it.
+    pub fn claim(&self, file: &Path) -> Result<(), PlaceError> {
+        let claim = self.folder.join(CLAIM);
+        let failed = |source| PlaceError::Io {
+            path: claim.clone(),
+            source,
+        };
+        let given = std::path::absolute(file).map_err(failed)?;
+        let beside = self.folder.parent().unwrap_or(&self.folder);
+        if let Ok(written) = fs::read_to_string(&claim)
+            && !written.trim().is_empty()
+        {
+            let known = beside.join(written.trim());
+            if is_same(&known, &given) {
+                return Ok(());
+            }
+            return Err(PlaceError::Other {
+                folder: self.folder.clone(),
+                known,
+                given,
+                claim,
+            });
+        }
+        // A folder that is moved as a whole, its file with it, is still the same.
+        let is_beside = given.parent().and_then(|parent| parent.canonicalize().ok()).as_deref() == Some(beside);
+        let name = given.file_name().map(PathBuf::from).filter(|_| is_beside);
+        let written = name.unwrap_or(given);
+        fs::write(&claim, format!("{}\n", written.display())).map_err(failed)
     }
 
     /// The log of a service.
@@ -127,6 +172,12 @@ impl Place {
         }
         gone
     }
+}
+
+/// The same file by name, whatever a link in its path leads to today, or by whatever name.
+fn is_same(known: &Path, given: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    known == given || real(known).is_some_and(|known| real(given) == Some(known))
 }
 
 /// The name of this folder's supervisors, made up once.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sprag_core::clock::Clock;
-use sprag_core::time::Timestamp;
 use sprag_process::{Stopped, Ticket, Tree, boot_id, cgroup};
 use tokio::time::sleep;
 
@@ -219,7 +218,13 @@ impl Runtime {
             inner.record.ended = None;
         } else {
             let at = self.clock.now();
-            tracing::warn!(service = %self.path, pid = identity.pid, "{}", exit.describe());
+            let (pid, how) = (identity.pid, exit.describe());
+            // One whose work is done ended as it should.
+            if exit.is_success() {
+                tracing::info!(service = %self.path, pid, "{how}");
+            } else {
+                tracing::warn!(service = %self.path, pid, "{how}");
+            }
             budget::note_end(&mut inner.record, Ended { exit, at, digest }, service.restart);
         }
         self.save(&inner.record);
@@ -409,10 +414,4 @@ impl Inner {
             gave_up,
         }
     }
-}
-
-/// Whether it is time, in words.
-pub(super) fn until(now: Timestamp, due: Timestamp) -> String {
-    let millis = due.since(now);
-    format!("{}.{} s", millis / 1_000, millis % 1_000 / 100)
 }

@@ -1,6 +1,7 @@
 //! Real processes: started, watched, adopted, and ended to the last of them.
 
 use std::future::pending;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -289,7 +290,7 @@ async fn what_cannot_be_started_says_why() {
     for (written, says) in [
         (
             json!({"command": ["no-such-program"]}),
-            "program `no-such-program` was not found on `",
+            "program `no-such-program` was not found in any folder of the supervisor's `PATH`",
         ),
         (
             json!({"command": ["./missing"]}),
@@ -469,4 +470,52 @@ async fn what_is_not_in_the_file_any_more_is_ended() {
     assert_eq!(rig.marked().len(), 1);
     assert_eq!(rig.place.sweep(&[]).await, ["web"]);
     assert!(rig.marked().is_empty());
+}
+
+#[test]
+fn a_place_belongs_to_one_file_whatever_way_leads_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (first, other) = (root.join("s3.yaml"), root.join("s4.yaml"));
+    std::fs::write(&first, "").unwrap();
+    std::fs::write(&other, "").unwrap();
+    let claim = |state: &Path, file: &Path| Place::open(state).unwrap().claim(file);
+    let state = root.join("state.db");
+    claim(&state, &first).unwrap();
+    claim(&state, &first).unwrap();
+    let refused = claim(&state, &other).unwrap_err();
+    let PlaceError::Other {
+        known,
+        given,
+        claim: said,
+        ..
+    } = &refused
+    else {
+        panic!("{refused}")
+    };
+    assert_eq!((known, given), (&first, &other));
+    // By another way it is the same file.
+    let link = root.join("link.yaml");
+    std::os::unix::fs::symlink(&first, &link).unwrap();
+    claim(&state, &link).unwrap();
+    // Moved with its folder it is, too.
+    let moved = tempfile::tempdir().unwrap();
+    let moved = moved.path().join("moved");
+    std::fs::rename(&root, &moved).unwrap();
+    claim(&moved.join("state.db"), &moved.join("s3.yaml")).unwrap();
+    assert!(claim(&moved.join("state.db"), &moved.join("s4.yaml")).is_err());
+    // What says so can be taken away.
+    std::fs::remove_file(moved.join("state.d").join(said.file_name().unwrap())).unwrap();
+    claim(&moved.join("state.db"), &moved.join("s4.yaml")).unwrap();
+}
+
+#[test]
+fn what_is_shown_counts_down_and_what_is_kept_stands_still() {
+    let due = Timestamp::from_millis(10_000);
+    let observed = serde_json::json!({"service": {"due": due}});
+    let reason = format!("it exited with code 1; restart 2 of 4 at {due}");
+    let shown = |now: i64| counted_down(&reason, &observed, Timestamp::from_millis(now));
+    assert_eq!(shown(8_300), "it exited with code 1; restart 2 of 4 in 1.7 s");
+    assert_eq!(shown(9_300), "it exited with code 1; restart 2 of 4 in 0.7 s");
+    assert_eq!(counted_down("as it is", &serde_json::Value::Null, due), "as it is");
 }

@@ -5,12 +5,22 @@ use super::reader::{Reader, Spot, listed, shown};
 
 /// Notes everything that cannot work between `services`, which stand at `spot`.
 pub(super) fn siblings(reader: &mut Reader, spot: &Spot<'_>, services: &[Service]) {
-    for service in services {
-        for (name, condition) in &service.depends_on {
-            let place = spot.inside(&format!("/{}/dependsOn/{name}", service.name));
-            match services.iter().find(|other| other.name == *name) {
-                None => unknown(reader, &place, name, services),
-                Some(other) => doubtful(reader, &place, other, *condition),
+    // By what is written: also who waits in a way that cannot be read waits for somebody.
+    let names: Vec<&str> = spot.members().map(|(name, _)| name).collect();
+    for (waiting, member) in spot.members() {
+        let Some(depends_on) = member.get("dependsOn") else {
+            continue;
+        };
+        let read = services.iter().find(|service| service.name == waiting);
+        for (name, member) in depends_on.members() {
+            if !names.contains(&name) {
+                unknown(reader, &member.key_place(), name, &names);
+                continue;
+            }
+            let condition = read.and_then(|service| service.depends_on.iter().find(|(on, _)| on == name));
+            let other = services.iter().find(|service| service.name == name);
+            if let (Some((_, condition)), Some(other)) = (condition, other) {
+                doubtful(reader, &member.place(), other, *condition);
             }
         }
     }
@@ -25,11 +35,10 @@ pub(super) fn siblings(reader: &mut Reader, spot: &Spot<'_>, services: &[Service
     }
 }
 
-fn unknown(reader: &mut Reader, place: &sprag_core::machine::Place, name: &str, services: &[Service]) {
-    let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
+fn unknown(reader: &mut Reader, place: &sprag_core::machine::Place, name: &str, names: &[&str]) {
     let near = reader.findings.nearest(name, names.iter().copied());
     let remedy = near.map_or_else(
-        || format!("declared beside it are {}", listed(&names)),
+        || format!("declared beside it are {}", listed(names)),
         |near| format!("did you mean `{near}`?"),
     );
     let detail = format!("`{}` is not declared beside it", shown(name));

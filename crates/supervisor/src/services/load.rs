@@ -8,7 +8,7 @@ use sprag_core::source::{Content, Format, Limits as SourceLimits, Node, ParseErr
 
 use super::model::{Service, ServicesFile, settled};
 use super::names;
-use super::reader::{Reader, Spot, shown};
+use super::reader::{Reader, Spot, is_misspelt, shown};
 use super::{check, parts, probes, rules};
 
 /// Services of one file, all levels together.
@@ -77,6 +77,9 @@ impl Loader<'_> {
             return None;
         }
         let Some(spot) = root.get("services") else {
+            if is_misspelt(root, "services", names::FILE) {
+                return None;
+            }
             let remedy = "write `services:` with a map of names";
             self.reader
                 .findings
@@ -157,8 +160,10 @@ impl Loader<'_> {
 
     /// A service has a process or children; what asks a process needs one.
     fn check_substance(&mut self, name: &str, spot: &Spot<'_>) {
-        let has_command = spot.get("command").is_some();
-        if !has_command && spot.get("children").is_none() {
+        // One that is misspelt was said to be; what follows from it is no mistake of its own.
+        let is_there = |key| spot.get(key).is_some() || is_misspelt(spot, key, names::SERVICE);
+        let has_command = is_there("command");
+        if !has_command && !is_there("children") {
             let detail = format!("`{}` has neither `command` nor `children`", shown(name));
             self.error(
                 &spot.key_place(),

@@ -128,7 +128,7 @@ pub(super) fn condition(reader: &mut Reader, map: &Spot<'_>, name: &str) -> Opti
         Ok(logic) => Some(logic),
         Err(error) => {
             let place = spot.inside(&error.pointer);
-            let remedy = "see docs/expressions.md for what a condition may say";
+            let remedy = "docs/machines.md#guards lists the operators";
             reader.findings.error(&place, "bad-condition", error.detail, remedy);
             None
         }

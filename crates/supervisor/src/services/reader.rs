@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sprag_core::duration::Millis;
 use sprag_core::machine::Findings;
-use sprag_core::source::Content;
+use sprag_core::source::{Content, Node, nearest};
 
 pub(super) use sprag_core::source::{Spot, shown};
 
@@ -84,7 +84,7 @@ impl Reader {
         };
         let number = number.filter(|number| (least..=most).contains(number));
         if number.is_none() {
-            let detail = format!("`{name}` is `{}`", shown(&spot.node.to_value().to_string()));
+            let detail = format!("`{name}` is {}", as_written(spot.node));
             let remedy = format!("write a whole number from {least} to {most}");
             self.findings.error(&spot.place(), "bad-value", detail, remedy);
         }
@@ -119,7 +119,7 @@ impl Reader {
             _ => None,
         };
         if bytes.is_none() {
-            let detail = format!("`{name}` is `{}`", shown(&spot.node.to_value().to_string()));
+            let detail = format!("`{name}` is {}", as_written(spot.node));
             let remedy = "write bytes as a number, or as `512KiB`, `10MiB` or `2GiB`";
             self.findings.error(&spot.place(), "bad-value", detail, remedy);
         }
@@ -180,6 +180,21 @@ impl Reader {
         }
         word
     }
+}
+
+/// A value as it stands in the file: text without the quotes that JSON would put around it.
+fn as_written(node: &Node) -> String {
+    match &node.content {
+        Content::Text(text) => format!("`{}`", shown(text)),
+        Content::List(_) | Content::Map(_) | Content::Null => node.kind().to_owned(),
+        Content::Bool(_) | Content::Number(_) => format!("`{}`", node.to_value()),
+    }
+}
+
+/// Whether a name that nobody knows was most likely to be this key.
+pub(super) fn is_misspelt(map: &Spot<'_>, key: &str, known: &[&str]) -> bool {
+    let mut unknown = map.members().map(|(name, _)| name).filter(|name| !known.contains(name));
+    unknown.any(|name| nearest(name, known.iter().copied()) == Some(key))
 }
 
 /// `10MiB`, `2GiB`, `512KiB`, `100` in bytes.

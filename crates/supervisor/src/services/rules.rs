@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sprag_core::expression::logic::Logic;
+use sprag_core::machine::Place;
 use sprag_core::source::Content;
 
 use super::load::Loader;
 use super::model::{Restart, Rule, Service};
 use super::names;
 use super::probes::condition;
-use super::reader::{Spot, listed, shown};
+use super::reader::{Spot, is_misspelt, listed, shown};
 
 /// Rules over one level.
 const RULES_MAX: usize = 200;
@@ -52,31 +53,42 @@ fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Optio
         return None;
     }
     for key in ["name", "when", "restart"] {
-        if spot.get(key).is_none() {
+        if spot.get(key).is_none() && !is_misspelt(spot, key, names::RULE) {
             let detail = format!("a rule has no `{key}`");
             loader.error(&spot.place(), "missing-key", &detail, &format!("write `{key}:`"));
         }
     }
-    let name = loader.reader.text(spot, "name")?.to_owned();
-    let when = condition(&mut loader.reader, spot, "when")?;
-    check_paths(loader, spot, &when, services);
-    let grace = loader.reader.duration(spot, "for", Duration::ZERO).unwrap_or(GRACE);
-    let restart = loader.reader.text(spot, "restart")?.to_owned();
-    if is_sibling(loader, &spot.get("restart")?, &restart, services) {
-        check_target(loader, &spot.get("restart")?, &restart, services);
+    // Everything is read before anything is given up: one mistake does not hide another.
+    let name = loader.reader.text(spot, "name").map(str::to_owned);
+    let when = condition(&mut loader.reader, spot, "when");
+    if let Some(when) = &when {
+        check_paths(loader, spot, when, services);
     }
+    let grace = loader.reader.duration(spot, "for", Duration::ZERO).unwrap_or(GRACE);
+    let restart = restart(loader, spot, services);
+    let affects = affects(loader, spot, services);
     Some(Rule {
-        name,
-        when,
+        name: name?,
+        when: when?,
         written: spot.get("when")?.node.to_value(),
         grace,
-        restart,
-        affects: affects(loader, spot, services),
+        restart: restart?,
+        affects,
     })
 }
 
+/// `restart`
+fn restart(loader: &mut Loader<'_>, rule: &Spot<'_>, services: &[Service]) -> Option<String> {
+    let name = loader.reader.text(rule, "restart")?.to_owned();
+    let spot = rule.get("restart")?;
+    if is_sibling(loader, &spot.place(), &name, services) {
+        check_target(loader, &spot, &name, services);
+    }
+    Some(name)
+}
+
 /// Names a sibling, or says which one was meant.
-fn is_sibling(loader: &mut Loader<'_>, spot: &Spot<'_>, name: &str, services: &[Service]) -> bool {
+fn is_sibling(loader: &mut Loader<'_>, place: &Place, name: &str, services: &[Service]) -> bool {
     if services.iter().any(|service| service.name == name) {
         return true;
     }
@@ -87,7 +99,7 @@ fn is_sibling(loader: &mut Loader<'_>, spot: &Spot<'_>, name: &str, services: &[
         |near| format!("did you mean `{near}`?"),
     );
     let detail = format!("`{}` is not declared beside this rule", shown(name));
-    loader.error(&spot.place(), "unknown-service", &detail, &remedy);
+    loader.error(place, "unknown-service", &detail, &remedy);
     false
 }
 
@@ -119,7 +131,7 @@ fn affects(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Op
             loader.reader.wrong(&item, "affects", "names of services");
             continue;
         };
-        is_sibling(loader, &item, name, services);
+        is_sibling(loader, &item.place(), name, services);
         named.insert(name.clone());
     }
     Some(named.into_iter().collect())
@@ -133,14 +145,16 @@ fn check_paths(loader: &mut Loader<'_>, rule: &Spot<'_>, when: &Logic, services:
         let segments = path.segments();
         let Some(name) = segments.first() else { continue };
         names_one = true;
-        if !is_sibling(loader, &spot, name, services) {
+        let written = path.to_string();
+        let place = spot.find_text(&|text| text == written).unwrap_or_else(|| spot.place());
+        if !is_sibling(loader, &place, name, services) {
             continue;
         }
         let seen = segments.get(1).map(AsRef::as_ref);
         if seen.is_some_and(|seen| !SEEN.contains(&seen)) {
-            let detail = format!("`{}` is nothing that rules see", shown(&path.to_string()));
+            let detail = format!("`{}` is nothing that rules see", shown(&written));
             let remedy = format!("write `{name}.state` or `{name}.observed.…`");
-            loader.error(&spot.place(), "unknown-path", &detail, &remedy);
+            loader.error(&place, "unknown-path", &detail, &remedy);
         }
     }
     if !names_one {

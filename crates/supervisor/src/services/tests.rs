@@ -267,3 +267,56 @@ fn a_service_is_read_again_from_what_was_written() {
     let error = read_service("x", &json!({"command": "a b"}), Path::new("/")).unwrap_err();
     assert!(error.contains("/command"), "{error}");
 }
+
+#[test]
+fn one_mistake_does_not_hide_another() {
+    let text = "services:\n  broker: { command: [a] }\n  pipeline:\n    command: [b]\n    dependsOn: { brokr: redy }\n\
+                rules:\n  - when: { \"=~\": [ { var: broker.state }, 1 ] }\n    restart: pipelin\n    affects: [brokr]\n  \
+                - name: second\n    when: { \"==\": [ { var: brokr.state }, running ] }\n    restart: pipelin\n";
+    refused(
+        text,
+        &[
+            "5:18 unknown-service",
+            "5:25 bad-value",
+            "7:5 missing-key",
+            "7:13 bad-condition",
+            "8:14 unknown-service",
+            "9:15 unknown-service",
+            "11:30 unknown-service",
+            "12:14 unknown-service",
+        ],
+        &[
+            "did you mean `broker`?",
+            "did you mean `pipeline`?",
+            "did you mean `ready`?",
+        ],
+    );
+}
+
+#[test]
+fn what_follows_from_a_slip_is_not_said_again() {
+    let text = "services:\n  broker:\n    comand: [a]\n    stop: { grace: 1s }\n    ready: { tcp: \"h:1\" }\n";
+    refused(text, &["3:5 unknown-key"], &["did you mean `command`?"]);
+    refused("servces: {}\n", &["1:1 unknown-key"], &["did you mean `services`?"]);
+}
+
+#[test]
+fn a_value_is_shown_as_it_is_written() {
+    let text = "services:\n  a: { command: [a], limits: { openFiles: many, fileSize: big }, log: { keep: -1 } }\n";
+    refused(
+        text,
+        &["2:42 bad-value", "2:58 bad-value", "2:79 bad-value"],
+        &["`openFiles` is `many`;", "`fileSize` is `big`;", "`keep` is `-1`;"],
+    );
+}
+
+#[test]
+fn the_page_that_a_condition_is_sent_to_exists() {
+    let text = "services: { a: { command: [a] } }\nrules: [ { name: r, when: { \"=~\": [ 1 ] }, restart: a } ]\n";
+    let findings = read(text).findings;
+    let remedy = &findings[0].remedy;
+    let (page, anchor) = remedy.split(' ').next().unwrap().split_once('#').unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join(page)).unwrap();
+    assert!(text.to_lowercase().contains(&format!("# {anchor}\n")), "{remedy}");
+}

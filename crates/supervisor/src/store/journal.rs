@@ -75,6 +75,8 @@ struct State {
     /// What stands in either queue.
     known: BTreeSet<Key>,
     number: u64,
+    /// The number of the newest urgent mark, waiting or not.
+    newest_urgent: u64,
     urgent_run: u32,
     is_closing: bool,
 }
@@ -101,6 +103,9 @@ impl Journal {
         state.number += 1;
         let number = state.number;
         let is_lazy = key.is_lazy();
+        if !is_lazy {
+            state.newest_urgent = number;
+        }
         if state.known.insert(key.clone()) {
             if is_lazy {
                 state.lazy.push_back(key);
@@ -113,6 +118,12 @@ impl Journal {
         if is_lazy {
             return Durable::at_once();
         }
+        Durable::on_its_way(number, self.progress.subscribe())
+    }
+
+    /// Everything urgent that was marked so far.
+    pub(super) fn newest(&self) -> Durable {
+        let number = lock(&self.state).newest_urgent;
         Durable::on_its_way(number, self.progress.subscribe())
     }
 

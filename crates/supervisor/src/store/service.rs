@@ -95,6 +95,12 @@ impl Store {
         self.shared.journal.as_ref().map_or(Ok(()), Journal::close)
     }
 
+    /// Everything that was put so far, but for what was seen: whoever gave somebody their word waits for it.
+    pub fn settled(&self) -> Durable {
+        let journal = self.shared.journal.as_ref();
+        journal.map_or_else(Durable::at_once, Journal::newest)
+    }
+
     /// All parts of a worker at one instant. What is done to it does not reach the store.
     pub fn snapshot(&self, worker: &str) -> Result<StoredSnapshot, PutError> {
         let texts = self.lock();

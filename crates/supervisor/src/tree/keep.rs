@@ -13,6 +13,7 @@ use sprag_core::supervision::{Breaker, Circuit, RestartMachine};
 use sprag_core::time::Timestamp;
 
 use super::node::Node;
+use super::restart::{Halfway, Procedure};
 use super::rules::Watch;
 use crate::action::ActionStatus;
 use crate::collector::Recorded;
@@ -37,6 +38,9 @@ struct Kept {
     starts: u64,
     restarts: u64,
     operator: Option<Goal>,
+    /// A restart that is under way: nobody was told that it would happen in vain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restarting: Option<Halfway>,
     panics: Vec<u64>,
     rules: BTreeMap<String, Saved>,
 }
@@ -86,6 +90,7 @@ impl Keeper {
         node.starts = kept.starts;
         node.restarts = kept.restarts;
         node.operator = kept.operator;
+        node.procedure = kept.restarting.map(|halfway| Procedure::resumed(node, halfway, now));
         node.breaker = Breaker::restored(&kept.panics, now);
     }
 
@@ -134,6 +139,7 @@ impl Keeper {
             starts: node.starts,
             restarts: node.restarts,
             operator: node.operator,
+            restarting: node.procedure.as_ref().map(Procedure::halfway),
             panics: node.breaker.ages(now),
             rules: node
                 .watches

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use sprag_core::source::nearest;
 use sprag_core::time::Timestamp;
 
 use super::arena::Index;
@@ -14,6 +15,9 @@ use crate::collector::Observation;
 use crate::document::Document;
 use crate::explain::Explain;
 use crate::worker::{Goal, Phase};
+
+/// The most names that a misspelt one is compared with.
+const NEAR_MAX: usize = 2_000;
 
 /// A worker as people see it in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -66,10 +70,12 @@ pub struct Counts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OperateError {
     /// There is nobody of that name.
-    #[error("no worker `{path}` is known")]
+    #[error("no service or worker `{path}` is known here{}", near.as_ref().map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
     Unknown {
         /// The path that was given.
         path: String,
+        /// The one that was most likely meant.
+        near: Option<String>,
     },
     /// It is leaving.
     #[error("worker `{path}` is leaving; it cannot be started or stopped any more")]
@@ -123,7 +129,7 @@ impl Tree {
             state: node.shown.state,
             phase: node.shown.phase,
             goal: node.goal,
-            reason: node.reason.as_str().to_owned(),
+            reason: why(node),
             since: node.since,
             restarts: node.restarts,
             starts: node.starts,
@@ -153,7 +159,7 @@ impl Tree {
     /// Everything about one worker that a person may want to know.
     pub(crate) fn explain(&self, path: &str, now: Timestamp) -> Result<Explain, OperateError> {
         let node = self.find(path).and_then(|index| self.nodes.get(index));
-        let node = node.ok_or_else(|| OperateError::Unknown { path: path.to_owned() })?;
+        let node = node.ok_or_else(|| self.unknown(path))?;
         let children = node.children.values().filter_map(|child| self.nodes.get(*child));
         let mut counts = Counts::default();
         for child in children {
@@ -168,14 +174,27 @@ impl Tree {
         root.map(|root| root.escalations.to_vec()).unwrap_or_default()
     }
 
+    /// Nobody of that name, and who comes nearest to it.
+    fn unknown(&self, path: &str) -> OperateError {
+        let mut paths: Vec<&str> = self.by_path.keys().map(AsRef::as_ref).collect();
+        paths.sort_unstable();
+        OperateError::Unknown {
+            path: path.to_owned(),
+            near: nearest(path, paths.into_iter().take(NEAR_MAX)).map(str::to_owned),
+        }
+    }
+
     fn find(&self, path: &str) -> Option<Index> {
         self.by_path.get(path).copied()
     }
 
     /// The worker a person speaks of, as long as it is not leaving.
     fn operable(&mut self, path: &str) -> Result<(Index, &mut Node), OperateError> {
-        let unknown = || OperateError::Unknown { path: path.to_owned() };
-        let index = self.find(path).ok_or_else(unknown)?;
+        let index = self.find(path).ok_or_else(|| self.unknown(path))?;
+        let unknown = || OperateError::Unknown {
+            path: path.to_owned(),
+            near: None,
+        };
         let node = self.nodes.get_mut(index).ok_or_else(unknown)?;
         if node.leaving.is_some() {
             return Err(OperateError::Leaving { path: path.to_owned() });
@@ -202,6 +221,8 @@ impl Tree {
     pub(crate) fn stop(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
         let (index, node) = self.operable(path)?;
         node.operator = Some(Goal::Stopped);
+        // A restart that is under way is called off.
+        node.procedure = None;
         tracing::info!(worker = path, by, "stopped by hand");
         self.wished(index, now);
         Ok(())
@@ -221,7 +242,7 @@ impl Tree {
     /// A person has its action end. Whether there was one.
     pub(crate) fn cancel(&mut self, path: &str, by: &str, now: Timestamp) -> Result<bool, OperateError> {
         let index = self.find(path);
-        index.ok_or_else(|| OperateError::Unknown { path: path.to_owned() })?;
+        index.ok_or_else(|| self.unknown(path))?;
         tracing::info!(worker = path, by, "its action is cancelled by hand");
         Ok(self.hands.cancel(path, now))
     }
@@ -232,6 +253,16 @@ impl Tree {
         }
         self.mark(index);
         self.mark_neighbours(index);
+    }
+}
+
+/// Why it is in its state. That somebody stopped it is not the worker's to know.
+fn why(node: &Node) -> String {
+    let is_by_wish = node.shown.phase == Phase::Stopped && !node.completed && node.leaving.is_none();
+    match node.operator {
+        Some(Goal::Stopped) if is_by_wish => "stopped by hand".to_owned(),
+        None if is_by_wish && !node.spec.enabled => "it is not enabled".to_owned(),
+        _ => node.reason.as_str().to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use sprag_core::supervision::rest::Schedule;
 use sprag_core::supervision::restart::Progress;
 use sprag_core::time::Timestamp;
@@ -29,6 +30,16 @@ pub(crate) struct Procedure {
     pub(crate) since: Timestamp,
     pub(crate) force_at: Timestamp,
     pub(crate) stage: Stage,
+}
+
+/// How far a restart is, as it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Halfway {
+    /// What ran before may still run.
+    Down,
+    /// It was down: whatever runs is the new life.
+    Up,
 }
 
 /// What a worker leaves to the one that takes its place.
@@ -60,6 +71,42 @@ pub(crate) struct Rebuild {
     streak: u32,
     retry_at: Option<Timestamp>,
     pub(crate) error: Option<Arc<str>>,
+}
+
+impl Procedure {
+    /// From its first step on.
+    fn begun(node: &Node, now: Timestamp) -> Self {
+        let within = match node.spec.stop_grace_millis.unwrap_or(0) {
+            grace if grace >= STOP_MAX_MILLIS => grace.saturating_add(STOP_MARGIN_MILLIS),
+            _ => STOP_MAX_MILLIS,
+        };
+        Self {
+            since: now,
+            force_at: now.plus(within),
+            stage: Stage::Stopping,
+        }
+    }
+
+    /// One that an earlier process did not end: from where it was.
+    pub(super) fn resumed(node: &Node, halfway: Halfway, now: Timestamp) -> Self {
+        let stage = match halfway {
+            Halfway::Down => Stage::Stopping,
+            Halfway::Up => Stage::Starting {
+                transitions: node.transitions,
+            },
+        };
+        Self {
+            stage,
+            ..Self::begun(node, now)
+        }
+    }
+
+    pub(super) fn halfway(&self) -> Halfway {
+        match self.stage {
+            Stage::Stopping => Halfway::Down,
+            Stage::Starting { .. } => Halfway::Up,
+        }
+    }
 }
 
 impl Rebuild {
@@ -186,17 +233,7 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let grace = node.spec.stop_grace_millis.unwrap_or(0);
-        let within = match grace {
-            grace if grace >= STOP_MAX_MILLIS => grace.saturating_add(STOP_MARGIN_MILLIS),
-            _ => STOP_MAX_MILLIS,
-        };
-        node.procedure = Some(Procedure {
-            since: now,
-            force_at: now.plus(within),
-            stage: Stage::Stopping,
-        });
-        node.restarts += 1;
+        node.procedure = Some(Procedure::begun(node, now));
         self.keeper.status(node, now);
         self.mark(index);
     }
@@ -231,25 +268,30 @@ impl Tree {
             return;
         };
         let transitions = node.transitions;
+        let is_forced = now >= procedure.force_at;
         match procedure.stage {
-            // Who failed may not come back by itself: once it has nothing left to stop, a fresh worker takes its place.
-            Stage::Stopping if is_down && node.shown.phase == Phase::Failed => {
-                procedure.stage = Stage::Starting {
-                    transitions: transitions + 1,
-                };
-                self.replace(index, Left::Nothing, now);
-            }
-            Stage::Stopping if is_down => procedure.stage = Stage::Starting { transitions },
-            Stage::Stopping if now >= procedure.force_at => {
-                procedure.stage = Stage::Starting {
-                    transitions: transitions + 1,
-                };
-                tracing::warn!(worker = %node.identity.path, "it did not stop in time and is forced");
-                self.metrics.forced();
-                self.replace(index, Left::Something, now);
+            Stage::Stopping if is_down || is_forced => {
+                // Who failed may not come back by itself: once it has nothing left to stop, a fresh worker takes its
+                // place.
+                let is_replaced = !is_down || node.shown.phase == Phase::Failed;
+                let transitions = transitions + u64::from(is_replaced);
+                procedure.stage = Stage::Starting { transitions };
+                // Counted when there is no way back: a restart that somebody called off was none.
+                node.restarts += 1;
+                if !is_down {
+                    tracing::warn!(worker = %node.identity.path, "it did not stop in time and is forced");
+                    self.metrics.forced();
+                }
+                if is_replaced {
+                    let left = if is_down { Left::Nothing } else { Left::Something };
+                    self.replace(index, left, now);
+                }
             }
             Stage::Starting { .. } if lasting => node.procedure = None,
-            Stage::Stopping | Stage::Starting { .. } => {}
+            Stage::Stopping | Stage::Starting { .. } => return,
+        }
+        if let Some(node) = self.nodes.get(index) {
+            self.keeper.status(node, now);
         }
     }
 }

@@ -180,7 +180,10 @@ impl Tree {
             }
         }
         for child in children {
-            self.begin_restart(child, now);
+            // One whose restart is remembered goes on from where it was.
+            if self.nodes.get(child).is_some_and(|child| child.procedure.is_none()) {
+                self.begin_restart(child, now);
+            }
         }
     }
 

@@ -107,6 +107,88 @@ fn a_wish_and_counters_survive() {
     assert_eq!((a.state, a.restarts, a.starts), ("stopped", 1, 2));
 }
 
+#[test]
+fn a_restart_that_was_asked_for_is_carried_out_by_the_next_process_and_counted_once() {
+    let store = memory();
+    let mut first = reborn(&store, None);
+    first.declare(vec![puppet("a")]);
+    first.up();
+    first.stage.script("a", |script| script.stops = [60_000].into());
+    first.world.restart("a").unwrap();
+    first.world.run_for(1_000);
+    let a = first.world.status("a").unwrap();
+    assert_eq!((a.state, a.restarts), ("stopping", 0), "it has not happened yet");
+    // The process is killed; what it was to stop goes on.
+    let mut second = reborn(&store, Some(&first));
+    drop(first);
+    second.stage.script("a", |script| {
+        script.stops = [100].into();
+        script.acted = 0;
+    });
+    second.declare(vec![puppet("a")]);
+    let done = second.world.run_until(60_000, |world| {
+        world
+            .status("a")
+            .is_some_and(|a| a.restarts == 1 && a.state == "running")
+    });
+    assert!(done.is_some(), "{:#?}", second.world.explain("a"));
+    assert_eq!(second.stage.read("a").acted, 2, "one stop and one start");
+    // Once the new life is there the wish is over.
+    let mut third = reborn(&store, Some(&second));
+    drop(second);
+    third.declare(vec![puppet("a")]);
+    third.up();
+    third.world.run_for(20_000);
+    assert_eq!(third.stage.read("a").acted, 2);
+    assert_eq!(third.world.status("a").unwrap().restarts, 1);
+}
+
+#[test]
+fn a_restart_whose_new_life_had_begun_is_not_done_again() {
+    let store = memory();
+    let mut first = reborn(&store, None);
+    first.declare(vec![puppet("a")]);
+    first.up();
+    first.stage.script("a", |script| script.starts = [60_000].into());
+    first.world.restart("a").unwrap();
+    let starts = first.world.run_until(20_000, |world| {
+        world
+            .status("a")
+            .is_some_and(|a| a.restarts == 1 && a.state == "starting")
+    });
+    assert!(starts.is_some());
+    // It comes up while nobody looks.
+    first.stage.script("a", |script| {
+        script.is_up = true;
+        script.acted = 0;
+    });
+    let mut second = reborn(&store, Some(&first));
+    drop(first);
+    second.declare(vec![puppet("a")]);
+    second.up();
+    second.world.run_for(20_000);
+    assert_eq!(second.stage.read("a").acted, 0);
+    assert_eq!(second.world.status("a").unwrap().restarts, 1);
+}
+
+#[test]
+fn a_restart_that_a_stop_calls_off_is_none() {
+    let store = memory();
+    let mut theatre = reborn(&store, None);
+    theatre.declare(vec![puppet("a")]);
+    theatre.up();
+    theatre.stage.script("a", |script| script.stops = [2_000].into());
+    theatre.world.restart("a").unwrap();
+    theatre.world.run_for(500);
+    theatre.world.stop("a").unwrap();
+    theatre.world.run_for(20_000);
+    let a = theatre.world.status("a").unwrap();
+    assert_eq!(
+        (a.state, a.restarts, a.reason.as_str()),
+        ("stopped", 0, "stopped by hand")
+    );
+}
+
 // D15.
 #[test]
 fn an_action_that_an_earlier_process_left_running_is_unknown() {

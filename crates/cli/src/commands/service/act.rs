@@ -1,11 +1,20 @@
 //! `sprag service start`, `stop` and `restart`.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::Supervisor;
 use super::list::{field, why};
-use crate::failure::Exit;
+use crate::client::Client;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+
+/// How long it may take until the first step is to be seen.
+const STEP_MAX: Duration = Duration::from_secs(2);
+/// Between two looks for it.
+const EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -15,19 +24,112 @@ pub(crate) struct Arguments {
     supervisor: Supervisor,
 }
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Start,
+    Stop,
+    Restart,
+}
+
+impl Verb {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+        }
+    }
+
+    /// Whether a service in this state is on the way, or there.
+    fn is_followed(self, state: &str) -> bool {
+        match self {
+            Self::Start => matches!(state, "starting" | "running" | "degraded"),
+            Self::Stop => matches!(state, "stopping" | "stopped"),
+            Self::Restart => matches!(state, "stopping" | "starting"),
+        }
+    }
+}
+
 /// Has it done. What becomes of it shows in the list.
-pub(crate) async fn run(arguments: &Arguments, verb: &str, output: Output) -> anyhow::Result<Exit> {
+pub(super) async fn run(arguments: &Arguments, verb: Verb, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
-    let document = client.post(&["workers", &arguments.path, verb]).send().await?;
-    output.show(&document, text)?;
+    let path = &arguments.path;
+    let taken = client.post(&["workers", path, verb.word()]).send().await?;
+    if output == Output::Json {
+        output.show(&taken, |_| String::new())?;
+        return Ok(Exit::Done);
+    }
+    // What was answered is how it stood when the word was taken; people want to see that it was.
+    let worker = first_step(&client, path, verb, taken).await?;
+    output.show(&worker, |worker| text(worker, verb))?;
     Ok(Exit::Done)
 }
 
-fn text(worker: &Value) -> String {
+/// The service once it has followed, or as it is after a while.
+async fn first_step(client: &Client, path: &str, verb: Verb, taken: Value) -> Result<Value, Failure> {
+    let mut worker = taken.clone();
+    for _ in 0..STEP_MAX.as_millis() / EVERY.as_millis() {
+        if has_followed(&worker, &taken, verb) {
+            break;
+        }
+        sleep(EVERY).await;
+        worker = client.get(&["workers", path, "explain"]).send().await?;
+    }
+    Ok(worker)
+}
+
+/// A service that waits for another has done what it can.
+fn has_followed(worker: &Value, taken: &Value, verb: Verb) -> bool {
+    let has_moved = worker["since"] != taken["since"] && worker["state"] != "stopped";
+    verb.is_followed(&field(worker, "state")) || has_moved || worker["waiting"].is_string()
+}
+
+fn text(worker: &Value, verb: Verb) -> String {
+    let (path, state, why) = (field(worker, "path"), field(worker, "state"), why(worker));
+    if has_followed(worker, worker, verb) {
+        return format!("{path}: {state} ({why})\n");
+    }
     format!(
-        "{}: {} ({})\n",
-        field(worker, "path"),
-        field(worker, "state"),
-        why(worker)
+        "{path}: asked to {}; still {state} ({why}), see `sprag service explain {path}`\n",
+        verb.word()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_start_is_followed_once_it_is_on_its_way_and_not_while_it_is_failed() {
+        let taken =
+            json!({"path": "b", "state": "failed", "since": "1", "reason": "it failed 5 times", "waiting": null});
+        assert!(!has_followed(&taken, &taken, Verb::Start));
+        assert_eq!(
+            text(&taken, Verb::Start),
+            "b: asked to start; still failed (it failed 5 times), see `sprag service explain b`\n"
+        );
+        let starting =
+            json!({"path": "b", "state": "starting", "since": "2", "reason": "to be started", "waiting": null});
+        assert!(has_followed(&starting, &taken, Verb::Start));
+        assert_eq!(text(&starting, Verb::Start), "b: starting (to be started)\n");
+        let failed_again = json!({"path": "b", "state": "failed", "since": "3", "waiting": null});
+        assert!(has_followed(&failed_again, &taken, Verb::Start));
+    }
+
+    #[test]
+    fn a_service_that_waits_for_another_has_done_what_it_can() {
+        let waits = json!({"path": "b", "state": "stopped", "since": "1", "reason": "not to run", "waiting": "`a` to be ready"});
+        assert!(has_followed(&waits, &waits, Verb::Restart));
+    }
+
+    #[test]
+    fn a_restart_is_not_followed_by_what_ran_before() {
+        let running = json!({"path": "b", "state": "running", "since": "1", "waiting": null});
+        assert!(!has_followed(&running, &running, Verb::Restart));
+        let again = json!({"path": "b", "state": "running", "since": "2", "waiting": null});
+        assert!(has_followed(&again, &running, Verb::Restart));
+    }
 }

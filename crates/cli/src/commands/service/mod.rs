@@ -5,6 +5,7 @@ mod explain;
 mod list;
 mod logs;
 mod reload;
+mod sentences;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -42,9 +43,9 @@ impl Command {
     pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
             Self::List(arguments) => list::run(&arguments, output).await,
-            Self::Start(arguments) => act::run(&arguments, "start", output).await,
-            Self::Stop(arguments) => act::run(&arguments, "stop", output).await,
-            Self::Restart(arguments) => act::run(&arguments, "restart", output).await,
+            Self::Start(arguments) => act::run(&arguments, act::Verb::Start, output).await,
+            Self::Stop(arguments) => act::run(&arguments, act::Verb::Stop, output).await,
+            Self::Restart(arguments) => act::run(&arguments, act::Verb::Restart, output).await,
             Self::Reload(arguments) => reload::run(&arguments, output).await,
             Self::Logs(arguments) => logs::run(&arguments, output).await,
             Self::Explain(arguments) => explain::run(&arguments, output).await,
@@ -66,7 +67,10 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     fn client(&self) -> Result<Client, Failure> {
         let server = self.server.clone().unwrap_or_else(found);
-        Remote::at(server, self.token.clone()).client()
+        let remote = Remote::at(server, self.token.clone());
+        Ok(remote
+            .client()?
+            .started_with("`sprag supervise FILE` or `sprag up --services FILE`"))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sprag_core::machine::{Finding, Severity};
-use sprag_core::source::Format;
+use sprag_core::machine::{Finding, Findings, Severity};
+use sprag_core::source::{Format, Limits, Spot, parse};
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;
 use sprag_supervisor::services::{self, Loaded, Schedule, ServicesFile};
@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
 /// Reads a file. What is doubtful is said; what is wrong is said and refused.
-pub(crate) fn load(path: &Path) -> Result<Source, Failure> {
+pub(crate) fn load(path: &Path, state: &Path) -> Result<Source, Failure> {
     let read = look(path);
     let findings = match &read {
         Ok((_, findings)) => findings,
@@ -27,6 +27,7 @@ pub(crate) fn load(path: &Path) -> Result<Source, Failure> {
     match read {
         Ok((file, _)) => Ok(Source {
             path: path.to_owned(),
+            state: state.to_owned(),
             file,
         }),
         Err(not) => Err(Failure::invalid(not.detail)),
@@ -45,7 +46,7 @@ fn look(path: &Path) -> Result<(ServicesFile, Vec<Finding>), NotReloaded> {
         findings: Vec::new(),
     };
     let text = std::fs::read_to_string(path).map_err(|error| not(format!("`{shown}` cannot be read: {error}")))?;
-    let format = Format::of_path(&path.to_string_lossy()).unwrap_or_else(|| Format::sniff(&text));
+    let format = format(path, &text);
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let folder = folder
@@ -62,26 +63,53 @@ fn look(path: &Path) -> Result<(ServicesFile, Vec<Finding>), NotReloaded> {
     }
 }
 
-/// Shows what a valid file would do, and what of it could not be started here.
-pub(super) fn show(file: &ServicesFile, output: Output) -> anyhow::Result<Exit> {
-    let doubts: Vec<(String, String)> = file
-        .walk()
-        .into_iter()
-        .filter_map(|(path, service)| Some((path, process::could_start(service, &file.folder).err()?.to_string())))
-        .collect();
+/// Shows what a valid file would do, and what of it could not be started on this machine.
+pub(super) fn show(source: &Source, output: Output) -> anyhow::Result<Exit> {
+    let missing = missing(source);
     match output {
         Output::Text => {
-            output::data(&services::plan(file))?;
-            for (path, doubt) in &doubts {
-                output::note(&format!("warning: {path} could not be started here: {doubt}"));
+            output::data(&services::plan(&source.file))?;
+            for finding in &missing {
+                eprint!("{}", findings::text(&source.path, finding));
             }
         }
-        Output::Json => output::data(&format!("{:#}", document(file, &doubts)))?,
+        Output::Json => output::data(&format!("{:#}", document(&source.file, &missing)))?,
     }
-    Ok(Exit::Done)
+    if missing.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let count = findings::counted(missing.len(), "thing");
+    output::note(&format!(
+        "the file is valid, and {count} in it could not be started here"
+    ));
+    Ok(Exit::Failed)
 }
 
-fn document(file: &ServicesFile, doubts: &[(String, String)]) -> Value {
+/// Programs, folders and users that are not on this machine, where the file names them.
+fn missing(source: &Source) -> Vec<Finding> {
+    let text = std::fs::read_to_string(&source.path).unwrap_or_default();
+    let format = format(&source.path, &text);
+    let Ok(node) = parse(&text, format, &Limits::DEFINITION) else {
+        return Vec::new();
+    };
+    let root = Spot::root(&node);
+    let mut findings = Findings::default();
+    for (path, service) in source.file.walk() {
+        let service_pointer = format!("/services/{}", path.replace('/', "/children/"));
+        for error in process::missing(service, &source.file.folder) {
+            let place = root.inside(&format!("{service_pointer}{}", error.pointer()));
+            let remedy = "have it there before the service is started, or mend the file";
+            findings.error(&place, "not-here", format!("`{path}`: {error}"), remedy);
+        }
+    }
+    findings.finish()
+}
+
+fn format(path: &Path, text: &str) -> Format {
+    Format::of_path(&path.to_string_lossy()).unwrap_or_else(|| Format::sniff(text))
+}
+
+fn document(file: &ServicesFile, missing: &[Finding]) -> Value {
     let schedule = |schedule: &Schedule| json!({"restarts": schedule.restarts, "givesUp": schedule.gives_up});
     let all = file.walk();
     let above = std::iter::once(("", file.rules.as_slice()));
@@ -101,6 +129,6 @@ fn document(file: &ServicesFile, doubts: &[(String, String)]) -> Value {
         "services": services,
         "rules": rules,
         "failing": schedule(&Schedule::of_failures()),
-        "warnings": doubts.iter().map(|(path, doubt)| json!({"path": path, "detail": doubt})).collect::<Vec<_>>(),
+        "missing": missing,
     })
 }

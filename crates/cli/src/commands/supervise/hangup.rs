@@ -1,13 +1,16 @@
 //! SIGHUP has the file of services read again, where it does not mean that the terminal went away.
 
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 
 use sprag_server::Workers;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::commands::machine::findings;
+
 /// Reloads with each SIGHUP, for as long as it is polled. On a terminal nothing is changed: the signal ends the process,
 /// and its services are adopted by the next one.
-pub(in crate::commands) fn hangups(workers: Workers) -> io::Result<impl Future<Output = ()> + Send> {
+pub(in crate::commands) fn hangups(workers: Workers, file: PathBuf) -> io::Result<impl Future<Output = ()> + Send> {
     let signals = if io::stdin().is_terminal() {
         None
     } else {
@@ -19,13 +22,13 @@ pub(in crate::commands) fn hangups(workers: Workers) -> io::Result<impl Future<O
         };
         while signals.recv().await.is_some() {
             if let Err(not) = workers.reload.reload().await {
-                let places = not.findings.iter();
-                let places: Vec<String> = places.map(|finding| format!("{finding:?}")).collect();
-                tracing::error!(
-                    detail = not.detail,
-                    ?places,
-                    "the file of services is not followed; everything goes on"
-                );
+                tracing::error!("{}: it is not followed, and everything goes on as it was", not.detail);
+                for finding in &not.findings {
+                    // As `--check` says it, on one line.
+                    let text = findings::text(&file, finding);
+                    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+                    tracing::error!("{}", lines.join("; "));
+                }
             }
         }
     })

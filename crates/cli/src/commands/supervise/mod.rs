@@ -31,8 +31,8 @@ use crate::output::{self, Output};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  asked to stop, and every service stopped in its time; with --check, the file is valid
-  1  it could not supervise, or was asked to stop twice
+  0  asked to stop, and every service stopped in its time; with --check, the file is valid and all of it could be started
+  1  it could not supervise, or was asked to stop twice; with --check, a program, folder or user is not on this machine
   2  usage, or a file that is not valid
   3  asked to stop, and something had to be killed or was cut off; the log says what and where";
 
@@ -67,21 +67,24 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// On a terminal the table says what happens, and only trouble is logged beside it.
-    pub(crate) fn logs(&self) -> Logs {
+    /// On a terminal the table says what happens, and only trouble is logged beside it. Elsewhere the log is of one kind with
+    /// what is shown: plain lines, or JSON.
+    pub(crate) fn logs(&self, output: Output) -> Logs {
         if self.check || io::stdout().is_terminal() {
-            Logs::Command
-        } else {
-            Logs::Server
+            return Logs::Command;
+        }
+        match output {
+            Output::Text => Logs::Lines,
+            Output::Json => Logs::Server,
         }
     }
 }
 
 /// Supervises until it is asked to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let source = check::load(&arguments.file)?;
+    let source = check::load(&arguments.file, &arguments.state)?;
     if arguments.check {
-        return check::show(&source.file, output);
+        return check::show(&source, output);
     }
     let delivery = Delivery::prepare(arguments.config.as_deref(), &arguments.state)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -103,7 +106,7 @@ async fn serve(
     // From here on a signal is a request, not the end of the process.
     let mut signals = Signals::listen()?;
     let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::default()));
-    let mut running = Running::start(source, &arguments.state, &clock, None).await?;
+    let mut running = Running::start(source, &clock, None).await?;
     let delivering = delivery.map(Delivery::start).transpose()?;
     if let Some((alarms, _)) = &delivering {
         running.tell(alarms.clone());
@@ -113,7 +116,7 @@ async fn serve(
         .map_err(not_listening)?;
     show::banner(server.address(), &arguments.state, output)?;
     let showing = tokio::spawn(show::follow(running.workers.handle.clone(), Arc::clone(&clock), output));
-    let hangups = tokio::spawn(hangups(running.workers.clone())?);
+    let hangups = tokio::spawn(hangups(running.workers.clone(), arguments.file.clone())?);
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = tokio::spawn(server.run(async {
         // Dropping the sender means the same.

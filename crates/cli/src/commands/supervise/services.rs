@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sprag_core::action::BoxFuture;
 use sprag_core::clock::Clock;
 use sprag_server::{NotReloaded, Reload, Reloaded, Workers};
-use sprag_supervisor::process::{self, Place, Services};
+use sprag_supervisor::process::{self, Place, PlaceError, Services};
 use sprag_supervisor::services::{Rule, ServicesFile};
 use sprag_supervisor::store::{Store, StoreOptions};
 use sprag_supervisor::{Declaration, Handle, Options, Setup, ShutdownOutcome, Supervisor};
@@ -26,6 +26,8 @@ pub(crate) const STATE: &str = "./sprag-services.db";
 pub(crate) struct Source {
     /// Where it is.
     pub(crate) path: PathBuf,
+    /// Where its services are remembered.
+    pub(crate) state: PathBuf,
     /// What it says.
     pub(crate) file: ServicesFile,
 }
@@ -43,12 +45,10 @@ impl Running {
     /// Starts the tree. Whatever runs already is adopted, and what is not in the file any more is ended and forgotten.
     pub(crate) async fn start(
         source: Source,
-        state: &Path,
         clock: &Arc<dyn Clock>,
         limit_millis: Option<u64>,
     ) -> anyhow::Result<Self> {
-        let place =
-            Arc::new(Place::open(state).map_err(|error| Failure::new(format!("{:#}", anyhow::Error::from(error))))?);
+        let place = Arc::new(place(&source)?);
         let reaping = tokio::spawn(process::reap());
         let known: Vec<String> = source.file.walk().into_iter().map(|(path, _)| path).collect();
         for path in place.sweep(&known).await {
@@ -60,7 +60,7 @@ impl Running {
             shutdown_limit_millis: limit_millis,
             ..Options::default()
         };
-        let store = Arc::new(open(state)?);
+        let store = Arc::new(open(&source.state)?);
         for worker in store.retire_except(&known, clock.now()) {
             tracing::info!(service = %worker, "not in the file any more: what was remembered of it is forgotten");
         }
@@ -155,6 +155,31 @@ impl Reloading {
         source.file = file;
         Ok(reloaded)
     }
+}
+
+/// Takes the folder of the state, unless it is somebody else's.
+fn place(source: &Source) -> Result<Place, Failure> {
+    let place = Place::open(&source.state);
+    let claimed = place.and_then(|place| place.claim(&source.path).map(|()| place));
+    claimed.map_err(|error| {
+        let notes = match &error {
+            PlaceError::Other { known, claim, .. } => vec![
+                format!(
+                    "give this file a state of its own: `sprag supervise --state PATH`, `sprag up --services-state PATH`, \
+                     or another folder; `{}` keeps its services and what was counted about them",
+                    known.display()
+                ),
+                format!(
+                    "if it is the same file, moved or renamed: remove `{}`, and start again; services that are not in \
+                     it any more are ended then",
+                    claim.display()
+                ),
+            ],
+            _ => Vec::new(),
+        };
+        let failure = Failure::new(format!("{:#}", anyhow::Error::from(error)));
+        notes.into_iter().fold(failure, Failure::note)
+    })
 }
 
 fn declaration(file: &ServicesFile) -> anyhow::Result<Declaration> {

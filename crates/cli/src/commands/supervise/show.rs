@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
+use sprag_supervisor::process::counted_down;
 use sprag_supervisor::{Handle, Status};
 use tokio::time::sleep;
 
@@ -27,6 +28,8 @@ pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyho
     let url = format!("http://{address}");
     if output == Output::Json {
         output::data(&json!({"address": url, "state": state}).to_string())?;
+        // Whoever reads JSON is not disturbed by sentences.
+        return Ok(());
     }
     let server = if url == DEFAULT {
         String::new()
@@ -111,9 +114,10 @@ fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output
 
 /// What it waits for says more than why it is where it is.
 fn why(status: &Status) -> String {
-    match &status.waiting {
-        Some(waiting) if !status.phase.is_operational() => format!("waits for {waiting}"),
-        _ => status.reason.clone(),
+    match (&status.waiting, &status.observed) {
+        (Some(waiting), _) if !status.phase.is_operational() => format!("waits for {waiting}"),
+        (_, Some(observed)) => counted_down(&status.reason, &observed.read(), output::now()),
+        (_, None) => status.reason.clone(),
     }
 }
 

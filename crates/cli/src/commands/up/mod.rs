@@ -14,7 +14,7 @@ mod time;
 mod watchdog;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,9 +64,12 @@ pub(crate) struct Arguments {
     /// Run the examples in a small simulated world, on a store that goes when the server stops unless --store names one
     #[arg(long)]
     demo: bool,
-    /// Also keep the services of this file running, remembered in ./sprag-services.db
+    /// Also keep the services of this file running
     #[arg(long, value_name = "FILE")]
     services: Option<PathBuf>,
+    /// Where those services are remembered; logs are in the folder of the same name that ends with .d
+    #[arg(long, value_name = "PATH", default_value = supervise::STATE, requires = "services")]
+    services_state: PathBuf,
 }
 
 /// Runs a server until it is asked to stop.
@@ -79,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         check,
         demo,
         services,
+        services_state,
     } = arguments;
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
@@ -99,7 +103,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         advertise: advertise.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
-    let services = services.as_deref().map(supervise::load).transpose()?;
+    let services = services.as_deref().map(|file| supervise::load(file, services_state));
+    let services = services.transpose()?;
     if *check {
         let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), Arc::default())?;
         compile_alerts(&settings.alerts, &Known(registry))?;
@@ -279,9 +284,10 @@ async fn supervise(
     let Some(source) = source else { return Ok(None) };
     let clock: Arc<dyn Clock> = clock.clone();
     let limit = u64::try_from(DRAIN.as_millis()).ok();
-    let mut services = supervise::Running::start(source, Path::new(supervise::STATE), &clock, limit).await?;
+    let file = source.path.clone();
+    let mut services = supervise::Running::start(source, &clock, limit).await?;
     services.tell(telling);
-    tokio::spawn(supervise::hangups(services.workers.clone())?);
+    tokio::spawn(supervise::hangups(services.workers.clone(), file)?);
     server.supervise(services.workers.clone());
     Ok(Some(services))
 }
