@@ -99,6 +99,15 @@ impl Action for Step {
     }
 }
 
+/// Why it failed: the status of the action is there until the next one starts.
+fn given_up(snapshot: &Snapshot<BridgeWorker>) -> String {
+    let (tries, error) = (snapshot.action.attempt, snapshot.action.error.as_deref());
+    format!(
+        "given up after {tries} attempts: {}",
+        error.unwrap_or("nobody knows why")
+    )
+}
+
 /// A bridge.
 #[derive(Debug, Default)]
 pub(crate) struct BridgeWorker {
@@ -136,18 +145,11 @@ impl Worker for BridgeWorker {
         match state {
             Bridge::Stopped => Next::To(Bridge::TryingToStart, "to be started".into()),
             Bridge::TryingToStart if is_up => Next::To(Bridge::Running, "the device is reached".into()),
-            Bridge::TryingToStart if snapshot.action.failed() => {
-                let (tries, error) = (snapshot.action.attempt, snapshot.action.error.clone());
-                let error = error.unwrap_or_default();
-                Next::To(
-                    Bridge::Failed,
-                    format!("given up after {tries} attempts: {error}").into(),
-                )
-            }
+            Bridge::TryingToStart if snapshot.action.failed() => Next::To(Bridge::Failed, given_up(snapshot).into()),
             Bridge::TryingToStart => Next::Act(Step::Connect(spec()), "the device is not reached yet".into()),
             Bridge::Running if !is_up => Next::To(Bridge::TryingToStart, "the device was lost".into()),
             Bridge::Running => Next::Stay("the device is reached".into()),
-            Bridge::Failed => Next::Stay("a person restarts it, or its spec changes".into()),
+            Bridge::Failed => Next::Stay(given_up(snapshot).into()),
         }
     }
 
