@@ -290,3 +290,134 @@ fn a_check_says_what_is_not_on_this_machine_where_the_file_names_it() {
         Some(0)
     );
 }
+
+/// A supervisor whose every word goes into one file, as a service manager would have it.
+struct Written {
+    child: std::process::Child,
+    file: std::path::PathBuf,
+}
+
+impl Written {
+    fn start(folder: &Path, services: &str) -> Self {
+        std::fs::write(folder.join("services.yaml"), services).unwrap();
+        let file = folder.join("written");
+        let out = std::fs::File::create(&file).unwrap();
+        let child = std::process::Command::new(sprag_tests::binary("sprag"))
+            .args(["supervise", "--listen", "127.0.0.1:0", "services.yaml"])
+            .current_dir(folder)
+            .stdin(std::process::Stdio::null())
+            .stderr(out.try_clone().unwrap())
+            .stdout(out)
+            .spawn()
+            .unwrap();
+        Self { child, file }
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(&self.file).unwrap_or_default()
+    }
+
+    /// Waits until it has written that.
+    fn until(&self, part: &str) -> String {
+        wait::until(part, GUARD, || {
+            let text = self.text();
+            text.contains(part).then_some(text)
+        })
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// What a command says to people who ask it of this supervisor.
+    fn service(&self, arguments: &[&str]) -> String {
+        let text = self.until("listening on ");
+        let url = text.split("listening on ").nth(1).unwrap().split(',').next().unwrap();
+        let output = std::process::Command::new(sprag_tests::binary("sprag"))
+            .args(arguments)
+            .args(["--server", url])
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.signal(rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_a_supervisor_writes_into_a_file_is_of_one_kind_and_for_people() {
+    let folder = tempfile::tempdir().unwrap();
+    let services = "services:\n  job: { command: ['true'], restart: never }\n";
+    let written = Written::start(folder.path(), services);
+    written.until("completed");
+    std::fs::write(
+        folder.path().join("services.yaml"),
+        "services:\n  job: { comand: ['true'] }\n",
+    )
+    .unwrap();
+    written.signal(rustix::process::Signal::HUP);
+    let text = written.until("did you mean `command`?");
+    assert!(
+        text.contains("services.yaml:2:10: error[unknown-key]: `comand` is not known in `job`"),
+        "{text}"
+    );
+    assert!(!text.contains("Finding {"), "{text}");
+    assert!(text.lines().all(|line| !line.starts_with('{')), "{text}");
+    assert!(
+        !text.contains("WARN"),
+        "a job that did its work is nothing to warn of: {text}"
+    );
+    assert!(text.contains("INFO") && text.contains("exited with code 0"), "{text}");
+}
+
+#[test]
+fn people_who_ask_about_services_are_answered_in_sentences() {
+    let folder = tempfile::tempdir().unwrap();
+    let services = "services:\n  web: { command: [sleep, '1000'], stop: { grace: 1s } }\n  lost: { command: [no-such-program] }\n  \
+                    weak: { command: [sh, -c, 'test -e well && exec sleep 1000; exit 3'], stop: { grace: 1s }, restart: never }\n";
+    let written = Written::start(folder.path(), services);
+    written.until("weak failed");
+    let unknown = written.service(&["service", "stop", "wbe"]);
+    assert!(
+        unknown.contains("service") && unknown.contains("did you mean `web`?"),
+        "{unknown}"
+    );
+    let elsewhere = written.service(&["exec", "list"]);
+    assert!(elsewhere.contains("only supervises services"), "{elsewhere}");
+    written.until("lost failed");
+    let lost = written.service(&["service", "explain", "lost"]);
+    assert_eq!(
+        lost.matches("program `no-such-program` was not found").count(),
+        1,
+        "{lost}"
+    );
+    assert!(
+        !lost.contains("{\"") && lost.contains("`sprag service start lost`"),
+        "{lost}"
+    );
+    // The word is taken, and that is what is said.
+    std::fs::write(folder.path().join("well"), "").unwrap();
+    let started = written.service(&["service", "start", "weak"]);
+    assert!(
+        started.starts_with("weak: starting") || started.starts_with("weak: running"),
+        "{started}"
+    );
+    let stopped = written.service(&["service", "stop", "web"]);
+    assert!(stopped.starts_with("web: stop"), "{stopped}");
+    wait::until("web to be stopped", GUARD, || {
+        let explained = written.service(&["service", "explain", "web"]);
+        explained.contains("web is stopped since").then_some(explained)
+    });
+    let explained = written.service(&["service", "explain", "web"]);
+    assert!(
+        explained.contains("stopped by hand") && explained.contains("`sprag service start web`"),
+        "{explained}"
+    );
+}

@@ -156,7 +156,7 @@ services:
     let found = errors(text);
     assert_eq!(
         found,
-        ["3:33 dependency-cycle", "6:38 unknown-service"],
+        ["3:33 dependency-cycle", "6:35 unknown-service"],
         "{:#?}",
         read(text).findings
     );
@@ -179,9 +179,9 @@ fn a_rule_that_names_a_service_that_is_not_declared_is_refused() {
     assert!(errors(&rule(good, "web")).is_empty());
     assert_eq!(errors(&rule(good, "wbe")), ["6:14 unknown-service"]);
     let other = "{ \"==\": [ { var: broker.state }, failed ] }";
-    assert_eq!(errors(&rule(other, "web")), ["5:11 unknown-service"]);
+    assert_eq!(errors(&rule(other, "web")), ["5:28 unknown-service"]);
     let odd = "{ \"==\": [ { var: web.status }, failed ] }";
-    assert_eq!(errors(&rule(odd, "web")), ["5:11 unknown-path"]);
+    assert_eq!(errors(&rule(odd, "web")), ["5:28 unknown-path"]);
     assert_eq!(errors(&rule("{ \"==\": [1, 1] }", "web")), ["5:11 bad-condition"]);
     assert_eq!(errors(&rule("{ \"=\": [1, 1] }", "web")), ["5:18 bad-condition"]);
 }
@@ -279,10 +279,10 @@ fn one_mistake_does_not_hide_another() {
             "5:18 unknown-service",
             "5:25 bad-value",
             "7:5 missing-key",
-            "7:13 bad-condition",
+            "7:19 bad-condition",
             "8:14 unknown-service",
             "9:15 unknown-service",
-            "11:30 unknown-service",
+            "11:28 unknown-service",
             "12:14 unknown-service",
         ],
         &[
@@ -305,7 +305,7 @@ fn a_value_is_shown_as_it_is_written() {
     let text = "services:\n  a: { command: [a], limits: { openFiles: many, fileSize: big }, log: { keep: -1 } }\n";
     refused(
         text,
-        &["2:42 bad-value", "2:58 bad-value", "2:79 bad-value"],
+        &["2:43 bad-value", "2:59 bad-value", "2:79 bad-value"],
         &["`openFiles` is `many`;", "`fileSize` is `big`;", "`keep` is `-1`;"],
     );
 }

@@ -221,8 +221,7 @@ impl Tree {
     pub(crate) fn stop(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
         let (index, node) = self.operable(path)?;
         node.operator = Some(Goal::Stopped);
-        // A restart that is under way is called off.
-        node.procedure = None;
+        Self::call_off_restart(node);
         tracing::info!(worker = path, by, "stopped by hand");
         self.wished(index, now);
         Ok(())
@@ -262,6 +261,7 @@ fn why(node: &Node) -> String {
     match node.operator {
         Some(Goal::Stopped) if is_by_wish => "stopped by hand".to_owned(),
         None if is_by_wish && !node.spec.enabled => "it is not enabled".to_owned(),
+        _ if is_by_wish && node.waiting.is_some() => "not to run yet".to_owned(),
         _ => node.reason.as_str().to_owned(),
     }
 }

@@ -234,8 +234,17 @@ impl Tree {
             return;
         };
         node.procedure = Some(Procedure::begun(node, now));
+        node.restarts += 1;
         self.keeper.status(node, now);
         self.mark(index);
+    }
+
+    /// A restart that is under way is called off: one that had not stopped its worker yet was none.
+    pub(super) fn call_off_restart(node: &mut Node) {
+        let procedure = node.procedure.take();
+        if procedure.is_some_and(|procedure| procedure.stage == Stage::Stopping) {
+            node.restarts = node.restarts.saturating_sub(1);
+        }
     }
 
     /// Takes a restart or a rebuild one step on.
@@ -276,8 +285,6 @@ impl Tree {
                 let is_replaced = !is_down || node.shown.phase == Phase::Failed;
                 let transitions = transitions + u64::from(is_replaced);
                 procedure.stage = Stage::Starting { transitions };
-                // Counted when there is no way back: a restart that somebody called off was none.
-                node.restarts += 1;
                 if !is_down {
                     tracing::warn!(worker = %node.identity.path, "it did not stop in time and is forced");
                     self.metrics.forced();

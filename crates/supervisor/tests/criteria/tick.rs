@@ -276,7 +276,7 @@ async fn wishes_and_questions_from_outside_meet_whole_states() {
         if round % 100 == 0 {
             let a = handle.explain("a").await.unwrap();
             let reasons: &[&str] = match a.status.state {
-                "stopped" => &["built", "it is down", "it should not run"],
+                "stopped" => &["built", "it is down", "it should not run", "stopped by hand"],
                 "starting" => &["it should run", "it is not up yet", "it went down"],
                 "running" => &["it is up", "", "it should run after all"],
                 _ => &["it should stop", "it is still up"],

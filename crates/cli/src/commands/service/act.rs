@@ -61,33 +61,41 @@ pub(super) async fn run(arguments: &Arguments, verb: Verb, output: Output) -> an
         return Ok(Exit::Done);
     }
     // What was answered is how it stood when the word was taken; people want to see that it was.
-    let worker = first_step(&client, path, verb, taken).await?;
-    output.show(&worker, |worker| text(worker, verb))?;
+    let (worker, step) = first_step(&client, path, verb, taken).await?;
+    output.show(&worker, |worker| text(worker, verb, step))?;
     Ok(Exit::Done)
 }
 
+/// Whether the first step was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Seen,
+    NotYet,
+}
+
 /// The service once it has followed, or as it is after a while.
-async fn first_step(client: &Client, path: &str, verb: Verb, taken: Value) -> Result<Value, Failure> {
+async fn first_step(client: &Client, path: &str, verb: Verb, taken: Value) -> Result<(Value, Step), Failure> {
     let mut worker = taken.clone();
     for _ in 0..STEP_MAX.as_millis() / EVERY.as_millis() {
         if has_followed(&worker, &taken, verb) {
-            break;
+            return Ok((worker, Step::Seen));
         }
         sleep(EVERY).await;
         worker = client.get(&["workers", path, "explain"]).send().await?;
     }
-    Ok(worker)
+    Ok((worker, Step::NotYet))
 }
 
 /// A service that waits for another has done what it can.
 fn has_followed(worker: &Value, taken: &Value, verb: Verb) -> bool {
     let has_moved = worker["since"] != taken["since"] && worker["state"] != "stopped";
-    verb.is_followed(&field(worker, "state")) || has_moved || worker["waiting"].is_string()
+    let waits = worker["waiting"].as_str().is_some_and(|waiting| waiting.contains('`'));
+    verb.is_followed(&field(worker, "state")) || has_moved || waits
 }
 
-fn text(worker: &Value, verb: Verb) -> String {
+fn text(worker: &Value, verb: Verb, step: Step) -> String {
     let (path, state, why) = (field(worker, "path"), field(worker, "state"), why(worker));
-    if has_followed(worker, worker, verb) {
+    if step == Step::Seen {
         return format!("{path}: {state} ({why})\n");
     }
     format!(
@@ -108,13 +116,16 @@ mod tests {
             json!({"path": "b", "state": "failed", "since": "1", "reason": "it failed 5 times", "waiting": null});
         assert!(!has_followed(&taken, &taken, Verb::Start));
         assert_eq!(
-            text(&taken, Verb::Start),
+            text(&taken, Verb::Start, Step::NotYet),
             "b: asked to start; still failed (it failed 5 times), see `sprag service explain b`\n"
         );
         let starting =
             json!({"path": "b", "state": "starting", "since": "2", "reason": "to be started", "waiting": null});
         assert!(has_followed(&starting, &taken, Verb::Start));
-        assert_eq!(text(&starting, Verb::Start), "b: starting (to be started)\n");
+        assert_eq!(
+            text(&starting, Verb::Start, Step::Seen),
+            "b: starting (to be started)\n"
+        );
         let failed_again = json!({"path": "b", "state": "failed", "since": "3", "waiting": null});
         assert!(has_followed(&failed_again, &taken, Verb::Start));
     }
