@@ -213,14 +213,21 @@ fn a_file_moves_to_postgres_through_kills_and_its_work_goes_on_there() {
     assert_eq!((rows("execution"), rows("machine_version"), rows("job")), (121, 4, 1));
     assert!(rows("timer") > 0 && rows("inbox") > 0 && rows("receipt") > 0, "{moved}");
     assert_eq!(rows("idempotency"), 1, "{moved}");
-    refused(&migrate(&file, &url, None), "database-not-empty");
+    refused(&migrate(&file, &url, None), "store-moved");
+    let again = Product::start_on(&format!("sqlite:{}", file.display()), &[]);
+    let again = again.err().expect("a refusal");
+    assert!(
+        again.contains("store-moved") && again.contains("moved=allow"),
+        "{again}"
+    );
+    assert!(again.contains(url.rsplit('/').next().unwrap()), "{again}");
 
     let product = Product::start_on(&url, &[]).unwrap();
     let mut rig = Rig {
         client: product.client(),
     };
     assert_eq!(rig.told(), before);
-    refused(&migrate(&file, &url, None), "database-in-use");
+    refused(&migrate(&file, &url, None), "store-moved");
     // Timers fire, held actions go on once they are let go, and messages reach executions by their key.
     let paid = rig.post(
         "/v1/messages",

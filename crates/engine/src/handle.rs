@@ -35,6 +35,7 @@ use crate::leases::Leases;
 use crate::member::Whereabouts;
 use crate::metrics::Metrics;
 use crate::migration::{self, MigrationCheck};
+use crate::near::no_machine;
 use crate::once::Once;
 use crate::options::Limits;
 use crate::replay::{self, Replayed, Walk};
@@ -309,13 +310,14 @@ impl Handle {
     pub async fn machine(&self, name: String, version: Option<u32>) -> Result<records::MachineVersion, Refusal> {
         let wanted = name.clone();
         let found = self.read(move |reader| reader.machine(&wanted, version)).await?;
-        found.ok_or_else(|| match version {
+        let found = found.ok_or_else(|| match version {
             Some(version) => Refusal::new(
                 Code::VersionUnknown,
                 format!("machine `{name}` has no version {version}"),
             ),
-            None => Refusal::new(Code::MachineUnknown, format!("there is no machine `{name}`")),
-        })
+            None => no_machine(&name),
+        });
+        self.suggesting(found, &name).await
     }
 
     /// One execution with why it does not move.

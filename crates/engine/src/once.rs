@@ -31,6 +31,15 @@ pub struct Asked<T> {
     pub replayed: bool,
 }
 
+impl<T> Asked<T> {
+    /// The same; where the machine is unknown, with the known one that was most likely meant.
+    async fn suggesting(self, handle: &Handle, machine: &str) -> Self {
+        let Self { answer, replayed } = self;
+        let answer = handle.suggesting(answer, machine).await;
+        Self { answer, replayed }
+    }
+}
+
 impl Once {
     /// Keeps a machine version, if the newest one is what `matches` says.
     pub async fn apply(self, machine: Machine, matches: Matches) -> Asked<Applied> {
@@ -40,14 +49,17 @@ impl Once {
 
     /// Starts an execution.
     pub async fn start(self, start: Start) -> Asked<ExecutionView> {
-        self.ask(Request::Start(start), execution).await
+        let (handle, name) = (self.handle.clone(), start.machine.clone());
+        let asked = self.ask(Request::Start(start), execution).await;
+        asked.suggesting(&handle, &name).await
     }
 
     /// Starts an execution, and gives what arrives once it is closed. For an answer that was given before nothing arrives.
     pub async fn start_awaited(self, start: Start) -> (Asked<ExecutionView>, Closing) {
         let (closed, closing) = oneshot::channel();
+        let (handle, name) = (self.handle.clone(), start.machine.clone());
         let asked = self.ask_awaited(Request::Start(start), Some(closed), execution).await;
-        (asked, closing)
+        (asked.suggesting(&handle, &name).await, closing)
     }
 
     /// Sends a message.
@@ -135,8 +147,10 @@ impl Once {
 
     /// Puts a switch on. Once this answers, no attempt in its scope begins.
     pub async fn switch_on(self, switch: SwitchOn) -> Asked<SwitchView> {
-        self.ask(Request::Control(control::Request::SwitchOn(switch)), switch_view)
-            .await
+        let (handle, scope) = (self.handle.clone(), switch.scope.clone());
+        let request = Request::Control(control::Request::SwitchOn(switch));
+        let asked = self.ask(request, switch_view).await;
+        asked.suggesting(&handle, scope.machine().unwrap_or_default()).await
     }
 
     /// Takes a switch off.

@@ -1,11 +1,13 @@
 //! Moving a whole database from a file to `PostgreSQL`.
 //!
 //! Flow: the file's lock, an empty database (or one in which this very move began), its schema; then table after table in the
-//! order of its key, a page a transaction; then both sides are read once more and compared row by row; then the mark that the
-//! move is under way is taken away. Nothing of the file is changed but its schema's version.
+//! order of its key, a page a transaction; then both sides are read once more and compared row by row; then the file is marked
+//! as moved; then the mark that the move is under way is taken away from the database. Nothing else of the file is changed but
+//! its schema's version.
 //!
-//! Guarantees: until the mark is gone no server starts on the database. A move that was killed at any instant goes on where it
-//! was: rows arrive in the order of their key, so the newest one says where. A file that was used since is noticed.
+//! Guarantees: a server starts on one of both at most: on the database once its mark is gone, on the file as long as it has none.
+//! A move that was killed at any instant goes on where it was: rows arrive in the order of their key, so the newest one says
+//! where. A file that was used since is noticed.
 //!
 //! Assumes that nobody else writes to the database meanwhile; what somebody did is found by the comparison.
 
@@ -17,12 +19,13 @@ mod tests;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
+use sprag_core::time::Timestamp;
 
 pub(crate) use cells::{Cell, Line, Table, is_known};
 pub use error::TransferError;
 
 use crate::postgres::{Address, Intake, SHARDS_MAX};
-use crate::sqlite::Source;
+use crate::sqlite::{self, Source};
 
 /// Rows of a page at most.
 const PAGE_ROWS: usize = 1_000;
@@ -36,6 +39,8 @@ pub struct Transfer<'a> {
     pub to: &'a Address,
     /// How many shards the database gets.
     pub shards: u32,
+    /// The present instant, which the file's mark names.
+    pub now: Timestamp,
 }
 
 /// How far a move has come.
@@ -58,6 +63,8 @@ pub enum Phase {
     Copying,
     /// Rows of both sides are compared.
     Verifying,
+    /// The file is marked as moved; what is left is to let servers start on the database.
+    Releasing,
 }
 
 /// What was moved.
@@ -82,15 +89,23 @@ pub struct MovedTable {
 
 /// Moves everything, and says what was moved. `watch` is told after every page. Blocking: not for threads of a runtime.
 pub fn transfer(transfer: &Transfer<'_>, watch: &mut dyn FnMut(Step<'_>)) -> Result<Moved, TransferError> {
-    let &Transfer { from, to, shards } = transfer;
+    let &Transfer { from, to, shards, now } = transfer;
     if !(1..=SHARDS_MAX).contains(&shards) {
         return Err(TransferError::Target(crate::postgres::OpenError::Shards {
             shards,
             most: SHARDS_MAX,
         }));
     }
-    let source = Source::open(from)?;
-    let mut target = Intake::open(to, shards, &source.fingerprint()?)?;
+    let mut source = Source::open(from)?;
+    let mut target = match Intake::open(to, shards, &source.fingerprint()?) {
+        Err(TransferError::NotEmpty { .. } | TransferError::InUse { .. }) if was_moved(&source, to)? => {
+            return Err(TransferError::Done {
+                path: from.to_owned(),
+                address: to.to_string(),
+            });
+        }
+        opened => opened?,
+    };
     let mut tables = Vec::new();
     for table in source.tables()? {
         let rows = source.count(&table)?;
@@ -99,8 +114,24 @@ pub fn transfer(transfer: &Transfer<'_>, watch: &mut dyn FnMut(Step<'_>)) -> Res
     let all = tables.iter().map(|(_, rows)| rows).sum();
     let resumed = copy(&source, &mut target, &tables, all, watch)?;
     let moved = verify(&source, &mut target, &tables, all, watch)?;
+    // In this order: at no instant could a server start on either side. Killed in between, the same command ends the move.
+    source.mark(&sqlite::Moved {
+        to: to.to_string(),
+        at: now,
+    })?;
+    watch(Step {
+        phase: Phase::Releasing,
+        table: "",
+        rows: all,
+        all,
+    });
     target.finish(&tables, source.epoch()?)?;
     Ok(Moved { tables: moved, resumed })
+}
+
+/// Whether the file says that this is where it was moved to.
+fn was_moved(source: &Source, to: &Address) -> Result<bool, TransferError> {
+    Ok(source.moved()?.is_some_and(|moved| moved.to == to.to_string()))
 }
 
 /// Writes what is not there yet; how many rows were.

@@ -5,18 +5,21 @@
 
 mod download;
 mod events;
+mod kinds;
 mod once;
 mod problem;
+mod retry;
 pub(crate) mod tls;
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
 pub(crate) use self::events::{Event, Events, NotOpened};
 pub(crate) use self::once::Once;
+use self::retry::{Retry, Tried};
 use crate::failure::Failure;
 use crate::output;
 
@@ -33,30 +36,32 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Which server a command speaks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Remote {
-    /// The server's address
-    #[arg(long, env = "SPRAG_SERVER", default_value = ADDRESS, value_name = "URL")]
-    server: String,
+    // Not read from the environment by clap, which would show what the environment says as if it were required.
+    /// The server's address [env: SPRAG_SERVER] [default: http://127.0.0.1:7400]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
     /// The token to show it
-    #[arg(long, env = "SPRAG_TOKEN", hide_env_values = true, hide = true)]
+    #[arg(long, hide = true)]
     token: Option<String>,
+    /// Fail at once where the server says that the same request may succeed later
+    #[arg(long)]
+    no_retry: bool,
 }
 
 impl Remote {
     /// The server at this address.
     pub(crate) fn at(server: String, token: Option<String>) -> Self {
-        Self { server, token }
+        Self {
+            server: Some(server),
+            token,
+            no_retry: false,
+        }
     }
 
     /// A client of this server.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        let wrong = |why: &str| {
-            Failure::invalid(format!("`{}` is no server address: {why}", self.server))
-                .note(format!("write it as in `{ADDRESS}`"))
-        };
-        let base = Url::parse(&self.server).map_err(|error| wrong(&error.to_string()))?;
-        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-            return Err(wrong("it must begin with http:// or https:// and name a host"));
-        }
+        let server = self.server.clone().or_else(|| variable("SPRAG_SERVER"));
+        let base = address(server.as_deref().unwrap_or(ADDRESS))?;
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::config(&base)?)
             .connect_timeout(CONNECT)
@@ -68,10 +73,37 @@ impl Remote {
         Ok(Client {
             http,
             base,
-            token: self.token.clone(),
+            token: self.token.clone().or_else(|| variable("SPRAG_TOKEN")),
             start: START,
+            retry: if self.no_retry { Retry::Never } else { Retry::Bounded },
         })
     }
+}
+
+/// What the environment says, if it says anything.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// The server that a text names: its root, not that of its API.
+fn address(text: &str) -> Result<Url, Failure> {
+    const SHAPE: &str = "it must begin with http:// or https:// and name a host";
+    let wrong = |why: &str| {
+        Failure::invalid(format!("`{text}` is no server address: {why}")).note(format!("write it as in `{ADDRESS}`"))
+    };
+    let mut base = match Url::parse(text) {
+        Ok(base) => base,
+        Err(error) if text.contains("://") => return Err(wrong(&error.to_string())),
+        Err(_) => return Err(wrong(SHAPE)),
+    };
+    if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+        return Err(wrong(SHAPE));
+    }
+    let path = base.path().trim_end_matches('/');
+    if let Some(root) = path.strip_suffix("/v1") {
+        base.set_path(&root.to_owned());
+    }
+    Ok(base)
 }
 
 /// A client of one server.
@@ -82,6 +114,7 @@ pub(crate) struct Client {
     token: Option<String>,
     /// What starts such a server.
     start: &'static str,
+    retry: Retry,
 }
 
 /// A request under way.
@@ -94,6 +127,8 @@ pub(crate) struct Request<'c> {
     revision: Option<u64>,
     wait: Duration,
     key: Option<String>,
+    /// Whether nobody but us knows the key.
+    is_own_key: bool,
 }
 
 /// What a server answered.
@@ -154,6 +189,7 @@ impl Client {
             revision: None,
             wait: Duration::ZERO,
             key: None,
+            is_own_key: false,
         }
     }
 }
@@ -210,6 +246,11 @@ impl Request<'_> {
 
     /// Sends it and reads the answer, whatever it is.
     pub(crate) async fn answer(self) -> Result<Answer, Failure> {
+        self.patiently().await
+    }
+
+    /// Sends it once.
+    async fn attempt(&self) -> Result<Tried, Failure> {
         let Self {
             client,
             method,
@@ -218,19 +259,20 @@ impl Request<'_> {
             revision,
             wait,
             key,
+            is_own_key,
         } = self;
         let mut request = client
             .http
-            .request(method, url)
+            .request(method.clone(), url.clone())
             .header(ACCEPT, "application/json")
-            .timeout(wait + ANSWER);
+            .timeout(*wait + ANSWER);
         request = match revision {
             None => request,
             Some(0) => request.header(IF_NONE_MATCH, "*"),
             Some(revision) => request.header(IF_MATCH, format!("\"{revision}\"")),
         };
         if let Some((media_type, body)) = body {
-            request = request.header(CONTENT_TYPE, media_type).body(body);
+            request = request.header(CONTENT_TYPE, *media_type).body(body.clone());
         }
         if let Some(key) = key {
             request = request.header(once::HEADER, key);
@@ -243,12 +285,17 @@ impl Request<'_> {
             .await
             .map_err(|error| problem::unreachable(client, &error))?;
         let status = response.status().as_u16();
-        if response.headers().contains_key(once::REPLAYED) {
+        if response.headers().contains_key(once::REPLAYED) && !is_own_key {
             output::note("answered before under this idempotency key: nothing was done now");
         }
+        let after = response.headers().get(RETRY_AFTER);
+        let after = after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
         let body = read(response, client).await?;
         match serde_json::from_slice(&body) {
-            Ok(document) => Ok(Answer { status, document }),
+            Ok(document) => Ok(Tried {
+                answer: Answer { status, document },
+                after: after.map(Duration::from_secs),
+            }),
             Err(_) => Err(problem::not_sprag(&client.base, status)),
         }
     }

@@ -24,10 +24,22 @@ pub(super) fn refusal(base: &Url, status: u16, problem: &Value) -> Failure {
         Failure::new(detail)
     };
     let errors = problem["errors"].as_array().into_iter().flatten();
+    let said = text("detail").unwrap_or_default();
     errors.fold(failure.code(code), |failure, error| {
         let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
-        failure.note(format!("{}: {}", text("pointer"), text("detail")))
+        match (text("pointer"), text("detail")) {
+            (pointer, detail) if said != detail => failure.note(format!("{pointer}: {detail}")),
+            // What was said already is not said again: only where, unless the words name the place.
+            (pointer, _) if pointer.is_empty() || names(&said, &pointer) => failure,
+            (pointer, _) => failure.note(format!("at {pointer}")),
+        }
     })
+}
+
+/// Whether a text names the place that a pointer leads to.
+fn names(text: &str, pointer: &str) -> bool {
+    let place = pointer.trim_start_matches('?').rsplit('/').next().unwrap_or_default();
+    text.contains(place)
 }
 
 /// Something answered, and it was not Sprag.

@@ -14,11 +14,11 @@ use crate::output::{self, Output, Progress, Table};
 const DIGITS: usize = 16;
 
 const MORE: &str = "\
-The server must be stopped, and the database must be empty. The file stays as it is. A move that was interrupted goes on where it
-was when the same command is run again; until it has ended, no server starts on the database. At the end both sides are
-compared row by row.
+The server must be stopped, and the database must be empty. A move that was interrupted goes on where it was when the same
+command is run again; until it has ended, no server starts on the database. At the end both sides are compared row by row.
 
-Afterwards start the server on the database, and do not start one on the file again: both would go on with the same work.";
+The file keeps everything and is marked as moved. Start the server on the database: on the file none starts any more, because
+both would go on with the same work (`sqlite:PATH?moved=allow` insists).";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { from, to } = arguments;
     let (from, to) = (address("FROM", from)?, address("TO", to)?);
-    let (StoreAddress::Sqlite(path), StoreAddress::Postgres(database)) = (&from, &to) else {
+    let (Some(path), StoreAddress::Postgres(database)) = (from.file(), &to) else {
         let detail = format!("`{from}` cannot be moved to `{to}`: a file is moved to a PostgreSQL database");
         let failure = Failure::invalid(detail).note("write `sprag migrate sqlite:PATH postgres://USER@HOST/DATABASE`");
         return Err(failure.into());
@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             from: path,
             to: database,
             shards: postgres::SHARDS,
+            now: output::now(),
         },
         &mut |step| watch.step(step),
     );
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     output.show(&document(&from, &to, &moved), text)?;
     if output == Output::Text {
         output::note(&format!(
-            "start the server with `sprag up --store {to}`, and none on {from} again: it would go on with the same work"
+            "start the server with `sprag up --store {to}`; {from} is marked as moved, and no server starts on it any more"
         ));
     }
     Ok(Exit::Done)
@@ -70,7 +71,9 @@ fn address(name: &str, text: &str) -> Result<StoreAddress, Failure> {
 
 fn not_moved(error: &TransferError) -> Failure {
     let failure = match error {
-        TransferError::Missing { .. } | TransferError::NotEmpty { .. } => Failure::invalid(error.to_string()),
+        TransferError::Missing { .. } | TransferError::NotEmpty { .. } | TransferError::Done { .. } => {
+            Failure::invalid(error.to_string())
+        }
         _ => Failure::new(error.to_string()),
     };
     let failure = failure.code(error.code());
@@ -101,12 +104,12 @@ impl Watch {
             rows,
             all,
         } = step;
-        let verb = match phase {
-            Phase::Copying => "copying",
-            Phase::Verifying => "comparing",
+        let text = match phase {
+            Phase::Copying => format!("copying {table}: {rows} of {all} rows"),
+            Phase::Verifying => format!("comparing {table}: {rows} of {all} rows"),
+            Phase::Releasing => "the file is marked as moved; opening the database to servers".to_owned(),
         };
-        self.progress
-            .show(&format!("{verb} {table}: {rows} of {all} rows"), Some((rows, all)));
+        self.progress.show(&text, Some((rows, all)));
         self.pages += 1;
         failpoint(self.pages);
     }
@@ -138,7 +141,7 @@ fn document(from: &StoreAddress, to: &StoreAddress, moved: &Moved) -> Value {
 }
 
 fn text(document: &Value) -> String {
-    let mut table = Table::new(&["TABLE", "ROWS", "SHA-256"]);
+    let mut table = Table::new(&["TABLE", "ROWS", "SHA-256 BEGINS"]);
     for moved in document["tables"].as_array().into_iter().flatten() {
         let digest = moved["digest"].as_str().unwrap_or_default();
         table.row([

@@ -22,6 +22,7 @@ mod up;
 
 use std::future::Future;
 
+pub(crate) use self::machine::Known;
 use crate::failure::Exit;
 use crate::logging::Logs;
 use crate::output::Output;

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         ..Given::default()
     };
     let settings = Settings::load(&given, &Environment::process())?;
-    let StoreAddress::Sqlite(path) = &settings.store else {
+    let Some(path) = settings.store.file() else {
         return Err(not_a_file(&settings.store));
     };
     let mut restoring = restore(&Restore {
@@ -105,14 +105,18 @@ fn not_restored(error: &RestoreError) -> Failure {
 
 fn text(report: &Value) -> String {
     let word = |value: &Value| output::plain(value.as_str().unwrap_or("an unknown time"));
-    let head = format!(
-        "restored {} as of {}\n",
-        word(&report["store"]),
-        word(&report["takenAt"])
-    );
+    let head = format!("restored {} as of {}\n", word(&report["store"]), taken(report));
     match report["total"].as_u64().unwrap_or(0) {
         0 => format!("{head}no action was open: no effect known to this backup can repeat\n"),
         total => format!("{head}{}", effects(report, total)),
+    }
+}
+
+/// When the backup was taken, as all times are shown.
+fn taken(report: &Value) -> String {
+    match report["takenAt"] {
+        Value::Null => "an unknown time".to_owned(),
+        _ => output::plain(&output::instant(report, "takenAt")),
     }
 }
 

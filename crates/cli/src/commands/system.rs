@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::client::Remote;
 use crate::failure::Exit;
-use crate::output::{Output, Table};
+use crate::output::{Output, Table, instant, span};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -20,32 +20,70 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// Every value with its name, those inside others behind a dot; then the nodes, where several share the store.
+/// What it is; then the nodes, where several share the store; its bounds last.
 fn text(system: &Value) -> String {
-    let mut table = Table::bare();
+    let mut head = Table::bare();
     for (name, value) in system.as_object().into_iter().flatten() {
-        match value {
-            Value::Object(members) => {
-                for (member, value) in members.iter().filter(|(_, value)| !value.is_array()) {
-                    table.pair(&format!("{name}.{member}"), shown(value));
-                }
-            }
-            value => table.pair(name, shown(value)),
+        if !value.is_object() {
+            head.pair(name, shown(value));
         }
+    }
+    let limits = system["limits"].as_object().into_iter().flatten();
+    let mut bounds = Table::new(&["LIMIT", ""]);
+    for (name, value) in limits {
+        bounds.row([name.clone(), bound(name, value)]);
     }
     let cluster = &system["cluster"];
     if cluster.is_null() {
-        return table.text();
+        return format!("{}\n{}", head.text(), bounds.text());
     }
-    format!("{}\n{}\n{}", table.text(), nodes(cluster), shards(cluster))
+    head.pair("node", shown(&cluster["node"]));
+    head.pair(
+        "heard from the database",
+        ago(cluster["lag"].as_u64().unwrap_or_default()),
+    );
+    format!("{}\n{}\n{}", nodes(cluster), head.text(), bounds.text())
+}
+
+/// A bound with its unit.
+fn bound(name: &str, value: &Value) -> String {
+    let number = shown(value);
+    match name {
+        "wait" => value.as_u64().map_or(number, span),
+        _ if name.ends_with("Bytes") => format!("{number} bytes"),
+        _ => number,
+    }
+}
+
+fn ago(lag: u64) -> String {
+    match lag / 1_000 {
+        0 => "just now".to_owned(),
+        seconds => format!("{seconds} s ago"),
+    }
 }
 
 fn nodes(cluster: &Value) -> String {
-    let mut table = Table::new(&["NODE", "ADVERTISE", "VERSION", "STATE", "LEASE UNTIL", "SHARDS"]);
+    let mut table = Table::new(&[
+        "NODE",
+        "ADVERTISE",
+        "VERSION",
+        "STATE",
+        "LEASE UNTIL",
+        "SHARDS",
+        "WHICH",
+    ]);
     for node in cluster["nodes"].as_array().into_iter().flatten() {
-        let [id, advertise, version, until, shards] =
-            ["id", "advertise", "version", "leaseUntil", "shards"].map(|field| shown(&node[field]));
-        table.row([id, advertise, version, state(node).to_owned(), until, shards]);
+        let [id, advertise, version, shards] =
+            ["id", "advertise", "version", "shards"].map(|field| shown(&node[field]));
+        let which = ranges(cluster, &node["id"]);
+        let until = instant(node, "leaseUntil");
+        table.row([id, advertise, version, state(node).to_owned(), until, shards, which]);
+    }
+    let nobody = ranges(cluster, &Value::Null);
+    if nobody != "-" {
+        let dash = || "-".to_owned();
+        let unowned = count(cluster, &Value::Null).to_string();
+        table.row(["(nobody)".to_owned(), dash(), dash(), dash(), dash(), unowned, nobody]);
     }
     table.text()
 }
@@ -59,13 +97,44 @@ fn state(node: &Value) -> &'static str {
     }
 }
 
-fn shards(cluster: &Value) -> String {
-    let mut table = Table::new(&["SHARD", "OWNER", "EPOCH"]);
-    for shard in cluster["shards"].as_array().into_iter().flatten() {
-        let owner = shard["owner"].as_str().unwrap_or("-").to_owned();
-        table.row([shown(&shard["id"]), owner, shown(&shard["epoch"])]);
+/// The numbers of the shards that a node owns, or nobody does.
+fn owned<'a>(cluster: &'a Value, owner: &'a Value) -> impl Iterator<Item = u64> + 'a {
+    let shards = cluster["shards"].as_array().into_iter().flatten();
+    shards
+        .filter(move |shard| shard["owner"] == *owner)
+        .filter_map(|shard| shard["id"].as_u64())
+}
+
+fn count(cluster: &Value, owner: &Value) -> usize {
+    owned(cluster, owner).count()
+}
+
+/// `0-20, 42`: there may be thousands.
+fn ranges(cluster: &Value, owner: &Value) -> String {
+    let mut numbers: Vec<u64> = owned(cluster, owner).collect();
+    numbers.sort_unstable();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if number == *last + 1 => *last = number,
+            _ => ranges.push((number, number)),
+        }
     }
-    table.text()
+    let texts: Vec<String> = ranges
+        .into_iter()
+        .map(|(first, last)| {
+            if first == last {
+                first.to_string()
+            } else {
+                format!("{first}-{last}")
+            }
+        })
+        .collect();
+    if texts.is_empty() {
+        "-".to_owned()
+    } else {
+        texts.join(", ")
+    }
 }
 
 fn shown(value: &Value) -> String {
@@ -80,20 +149,33 @@ mod tests {
 
     #[test]
     fn a_server_alone_has_no_nodes_to_show() {
-        let text = text(&json!({"version": "1", "limits": {"inbox": 3}}));
-        assert!(text.contains("limits.inbox") && !text.contains("NODE"), "{text}");
+        let text = text(&json!({"version": "1", "limits": {"inbox": 3, "bodyBytes": 7, "wait": 60_000}}));
+        assert!(!text.contains("NODE"), "{text}");
+        for line in ["inbox", "7 bytes", "1m"] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
     }
 
     #[test]
-    fn nodes_and_shards_are_tables() {
+    fn nodes_come_first_with_their_shards_as_ranges_and_bounds_last() {
         let node = json!({
-            "id": "nod_1", "advertise": "http://a:1", "version": "1", "alive": true, "leaseUntil": "soon", "shards": 1,
+            "id": "nod_1", "advertise": "http://a:1", "version": "1", "alive": true,
+            "leaseUntil": "2026-11-16T04:04:27.123Z", "shards": 4,
         });
-        let shards = json!([{"id": 0, "owner": "nod_1", "epoch": 7}, {"id": 1, "owner": null, "epoch": 2}]);
-        let cluster = json!({"node": "nod_1", "lag": 12, "nodes": [node], "shards": shards});
-        let text = text(&json!({"version": "1", "cluster": cluster}));
-        for part in ["cluster.lag", "http://a:1", "SHARD", "7", "-"] {
+        let owners = ["nod_1", "nod_1", "nod_1", "-", "nod_1"];
+        let shards: Vec<Value> = (0..)
+            .zip(owners)
+            .map(|(id, owner)| {
+                let owner = (owner != "-").then_some(owner);
+                json!({"id": id, "owner": owner, "epoch": 7})
+            })
+            .collect();
+        let cluster = json!({"node": "nod_1", "lag": 18_045, "nodes": [node], "shards": shards});
+        let text = text(&json!({"version": "1", "limits": {"inbox": 3}, "cluster": cluster}));
+        assert!(text.starts_with("NODE"), "{text}");
+        for part in ["0-2, 4", "(nobody)", "2026-11-16 04:04:27Z", "18 s ago"] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert!(text.find("18 s ago") < text.find("inbox"), "{text}");
     }
 }

@@ -70,6 +70,7 @@ pub(crate) fn compile(entries: &[Entry], runners: &dyn ConfigCheck) -> Result<Ve
     if problems.is_empty() {
         Ok(alerts)
     } else {
+        problems.sort_by(|a: &Problem, b| a.place.cmp(&b.place));
         Err(Invalid { problems })
     }
 }

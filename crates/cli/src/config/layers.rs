@@ -18,8 +18,8 @@ pub(super) enum Value {
     Table(serde_json::Map<String, serde_json::Value>),
 }
 
-/// Where a value was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a value was written. In the order in which they are read: a file from its top, then variables, then flags.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// In a file.
     File {

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use sprag_core::clock::Manual;
 use sprag_engine::dispatch::Caps;
 use sprag_engine::{Limits, Retention};
+use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
 use sprag_runners::mint::{self, BlockchainMint};
@@ -20,6 +23,7 @@ use super::file;
 use super::keys::KEYS;
 use super::layers::{Invalid, Layers, Place, Problem, Value};
 use super::providers;
+use crate::commands::Known;
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -28,6 +32,8 @@ const FILE: &str = "sprag.toml";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 const STORE: &str = "./sprag.db";
+/// What is written behind a file on which a server starts although it was moved to a database.
+const MOVED: &str = "moved=allow";
 const VAULT: &str = "secrets.vault";
 
 /// What the command line says.
@@ -48,6 +54,8 @@ pub(crate) struct Given<'a> {
 pub(crate) enum StoreAddress {
     /// A file.
     Sqlite(PathBuf),
+    /// A file, whether or not what it holds was moved to a database.
+    MovedSqlite(PathBuf),
     /// A database on a server.
     Postgres(Box<postgres::Address>),
 }
@@ -61,8 +69,16 @@ impl StoreAddress {
     /// What kind of store it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Sqlite(_) => "sqlite",
+            Self::Sqlite(_) | Self::MovedSqlite(_) => "sqlite",
             Self::Postgres(_) => "postgres",
+        }
+    }
+
+    /// The file, where it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(path) | Self::MovedSqlite(path) => Some(path),
+            Self::Postgres(_) => None,
         }
     }
 }
@@ -71,6 +87,7 @@ impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::MovedSqlite(path) => write!(f, "sqlite:{}?{MOVED}", path.display()),
             Self::Postgres(address) => address.fmt(f),
         }
     }
@@ -161,12 +178,13 @@ impl Settings {
         check.providers(&settings.runners.providers);
         check.secrets(&settings.secrets);
         if check.problems.is_empty() {
-            Ok(settings)
-        } else {
-            Err(Invalid {
-                problems: check.problems,
-            })
+            return Ok(settings);
         }
+        check.alerts(&settings);
+        check.problems.sort_by(|a, b| a.place.cmp(&b.place));
+        Err(Invalid {
+            problems: check.problems,
+        })
     }
 }
 
@@ -195,6 +213,18 @@ impl Check<'_> {
             self.problem(section, name, detail, remedy);
             default()
         })
+    }
+
+    /// Notes what is wrong with alerts too, as far as that can be said of a configuration that cannot be used: runners that
+    /// cannot be made as they are configured are made as they would be by default.
+    fn alerts(&mut self, settings: &Settings) {
+        let clock = || Arc::new(Manual::default());
+        let registry = Registry::standard(&settings.runners, clock(), Arc::default())
+            .or_else(|_| Registry::standard(&sprag_runners::Options::default(), clock(), Arc::default()));
+        let Ok(registry) = registry else { return };
+        if let Err(Invalid { problems }) = alerts::compile(&settings.alerts, &Known(registry)) {
+            self.problems.extend(problems);
+        }
     }
 
     fn telemetry(&mut self) -> Option<(Endpoint, String)> {
@@ -301,12 +331,21 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
             .map_err(|error| (error.to_string(), remedy()));
     }
     match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        Some(path) => Ok(StoreAddress::Sqlite(PathBuf::from(
-            path.strip_prefix("//").unwrap_or(path),
-        ))),
+        Some(path) => file_of(path.strip_prefix("//").unwrap_or(path)),
         None => Err((
             format!("`{text}` is no store"),
             "write `sqlite:PATH`, as in `sqlite:./sprag.db`, or `postgres://USER@HOST/DATABASE`".to_owned(),
+        )),
+    }
+}
+
+fn file_of(text: &str) -> Result<StoreAddress, Wrong> {
+    match text.split_once('?') {
+        None => Ok(StoreAddress::Sqlite(PathBuf::from(text))),
+        Some((path, MOVED)) => Ok(StoreAddress::MovedSqlite(PathBuf::from(path))),
+        Some((_, other)) => Err((
+            format!("`?{other}` is not understood"),
+            format!("write `?{MOVED}` for a file that was moved to a database, or leave it out"),
         )),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn case_file(document: &Value) -> String {
         );
     }
     table.pair("a retry can help", yes(&document["recoverable"]));
-    table.pair("look before", yes(&document["manualReviewRequired"]));
+    table.pair("look before a retry", yes(&document["manualReviewRequired"]));
     table.pair("failed alike", alike(document));
     table.pair("attempts", field(document, "totalAttempts"));
     let request = &document["request"];

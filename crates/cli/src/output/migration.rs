@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::table::{Table, plain};
+use super::views::instant;
+use super::when::span;
 
 /// The check of a migration: states, timers, what stands in the way, and where the other version would have led elsewhere.
 pub(crate) fn migration(document: &Value) -> String {
@@ -25,12 +27,12 @@ pub(crate) fn migration(document: &Value) -> String {
     for timer in items(document, "timers") {
         let name = match &timer["schedule"] {
             Value::String(action) => format!("schedule of {action}"),
-            _ => format!("after {} ms", timer["after"]),
+            _ => format!("after {}", span(timer["after"].as_u64().unwrap_or_default())),
         };
         timers.row(vec![
             name,
             word(timer, "state", "-"),
-            word(timer, "dueAt", "-"),
+            instant(timer, "dueAt"),
             word(timer, "change", "-"),
         ]);
     }

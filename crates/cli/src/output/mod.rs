@@ -23,8 +23,8 @@ pub(crate) use migration::{migration, migrations};
 pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, plain};
-pub(crate) use views::{action, actions, execution, executions, history, lines, machine, machines};
-pub(crate) use when::{When, now};
+pub(crate) use views::{action, actions, execution, executions, history, instant, lines, machine, machines};
+pub(crate) use when::{When, now, span};
 
 /// How data is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

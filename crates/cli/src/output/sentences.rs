@@ -65,7 +65,7 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
         ),
         Some("waiting") if waiting["for"] == "runner" => runner(&field("object"), &at("since")),
         Some("waiting") => held(waiting, subject, &field("object"), &at("until")),
-        Some("done") => Reason::new("nothing is left to happen", "nothing: it has ended"),
+        Some("done") => Reason::new("for nothing: it has ended", "nothing: it has ended"),
         _ => Reason::new(
             format!("the server says `{}`", plain(&waiting.to_string())),
             "a newer `sprag` knows more",

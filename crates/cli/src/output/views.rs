@@ -26,7 +26,7 @@ pub(super) fn field(document: &Value, name: &str) -> String {
 }
 
 /// An instant, short; a dash where there is none.
-pub(super) fn instant(document: &Value, name: &str) -> String {
+pub(crate) fn instant(document: &Value, name: &str) -> String {
     let text = field(document, name);
     When::parse(&text).map_or(text, When::short)
 }
@@ -139,10 +139,11 @@ pub(crate) fn action(document: &Value) -> String {
         table.pair("runner", field(document, "runner"));
     }
     table.pair("status", field(document, "status"));
-    table.pair(
-        "waiting",
-        reason(&document["waiting"], Subject::Action(&id), now()).what,
-    );
+    let waiting = match field(document, "status").as_str() {
+        "dead" => "for a person: `sprag dlq retry` tries it again, `sprag dlq archive` puts it away".to_owned(),
+        _ => reason(&document["waiting"], Subject::Action(&id), now()).what,
+    };
+    table.pair("waiting", waiting);
     for name in ["skipped", "remark", "config", "costEstimate", "result"] {
         if !document[name].is_null() {
             table.pair(name, field(document, name));

@@ -50,6 +50,11 @@ impl When {
     }
 }
 
+/// A duration as definitions write it: `1m30s`.
+pub(crate) fn span(millis: u64) -> String {
+    Millis::new(millis).map_or_else(|_| format!("{millis}ms"), |span| span.to_string())
+}
+
 /// A duration in its two largest units: nobody reads the milliseconds of three days.
 fn about(millis: u64) -> String {
     let unit = match millis {
@@ -57,7 +62,7 @@ fn about(millis: u64) -> String {
         HOUR.. => MINUTE,
         _ => SECOND,
     };
-    Millis::new(millis - millis % unit).map_or_else(|_| format!("{millis}ms"), |rounded| rounded.to_string())
+    span(millis - millis % unit)
 }
 
 #[cfg(test)]

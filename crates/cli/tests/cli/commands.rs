@@ -219,3 +219,27 @@ fn every_shell_gets_a_completion_script() {
     }
     place.run(&["completions", "tcsh"]).fails(2, "invalid value");
 }
+
+#[test]
+fn an_id_of_another_kind_and_a_name_that_is_nearly_right_lead_to_what_was_meant() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply("id: order-payment\ninitial: a\nstates: { a: {} }\n");
+    let action = "act_01jxxxxxxxxxxxxxxxxxxxxxxx";
+    server
+        .run(&["exec", "show", action])
+        .fails(2, &format!("sprag action show {action}"));
+    server.run(&["job", "show", "exe_1"]).fails(2, "sprag exec show exe_1");
+    for command in [
+        &["exec", "start", "order-paymnt"][..],
+        &["switch", "on", "machine:order-paymnt", "--reason", "a test"],
+        &["machine", "show", "order-paymnt"],
+    ] {
+        let refused = server.run(command).fails(1, "did you mean `order-payment`?");
+        assert_eq!(refused.stderr.lines().count(), 1, "said once: {refused:?}");
+    }
+    let refused = server
+        .run(&["exec", "list", "--status", "runing"])
+        .fails(2, "query-invalid");
+    assert_eq!(refused.stderr.lines().count(), 1, "said once: {refused:?}");
+}

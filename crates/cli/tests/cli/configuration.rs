@@ -81,3 +81,20 @@ fn a_failpoint_is_refused_by_a_build_that_has_none() {
     let ended = run(place.command(&["up"]).env("SPRAG_FAILPOINT", "before-commit:1"));
     ended.fails(2, "this build has no failpoints");
 }
+
+#[test]
+fn what_is_wrong_with_alerts_is_said_with_all_the_rest_in_the_order_of_lines() {
+    let place = Place::new();
+    place.write(
+        "sprag.toml",
+        "[[alerts]]\nwhen = 'statsu = 1'\naction = { type = \"webhok\", config = {} }\n\n[listen]\naddress = \"nowhere\"\n",
+    );
+    let ended = place.run(&["up", "--check"]).fails(2, "sprag.toml:2:");
+    let lines: Vec<&str> = ended
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("sprag.toml:"))
+        .collect();
+    let places: Vec<&str> = lines.iter().filter_map(|line| line.split(':').nth(1)).collect();
+    assert_eq!(places, ["2", "3", "6"], "{ended:?}");
+}

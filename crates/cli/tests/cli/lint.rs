@@ -83,3 +83,14 @@ fn what_a_program_may_do_is_judged_by_the_configuration() {
     place.write("sprag.toml", "[exec]\nallow = [\"/bin/true\"]\n");
     place.run(&["machine", "lint", "m.yaml"]).ok();
 }
+
+#[test]
+fn an_empty_file_is_said_to_be_empty() {
+    let place = Place::new();
+    let file = place.write("empty.yaml", "# nothing yet\n");
+    let found = place.run(&["machine", "lint", file.to_str().unwrap()]);
+    let said = format!("{}{}", found.stdout, found.stderr);
+    assert_eq!(found.code, Some(2), "{found:?}");
+    assert!(said.contains("the document is empty"), "{said}");
+    assert!(said.contains("write something into it, or name another file"), "{said}");
+}

@@ -14,6 +14,7 @@ mod lists;
 mod once;
 mod operate;
 mod rehearse;
+mod retry;
 mod shutdown;
 mod simulate;
 mod store;

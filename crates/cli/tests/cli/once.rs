@@ -69,7 +69,7 @@ fn a_migration_is_checked_before_it_is_done() {
     for text in [
         "possible; nothing was changed",
         "adding",
-        "after 7200000 ms",
+        "after 2h",
         "added",
         "dropped",
     ] {

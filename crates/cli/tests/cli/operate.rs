@@ -59,7 +59,7 @@ fn a_limit_is_set_listed_and_cleared() {
         .ok();
     let listed = server.run(&["limit", "list"]).ok();
     assert!(listed.stdout.contains("1 at once"), "{listed:?}");
-    assert!(listed.stdout.contains("3 at once, 10 per 60000 ms"), "{listed:?}");
+    assert!(listed.stdout.contains("3 at once, 10 per 1m"), "{listed:?}");
     server
         .run(&["limit", "set", "job/work", "--rate", "often"])
         .fails(2, "100/1m");

@@ -184,3 +184,24 @@ fn input_that_is_none_ends_with_2_before_anything_is_printed() {
         .run(&["machine", "simulate", "bad.yaml"])
         .fails(2, "error[definition-invalid]: `bad.yaml` has 1 error");
 }
+
+#[test]
+fn variables_that_a_start_would_refuse_are_refused_here_too() {
+    let place = Place::new();
+    let machine = "\
+id: m
+input: { type: object, required: [amount], properties: { amount: { type: number } } }
+initial: a
+states: { a: {} }
+";
+    let file = place.write("m.yaml", machine);
+    let file = file.to_str().unwrap();
+    let refused = place
+        .run(&["machine", "simulate", file])
+        .fails(2, "error[input-invalid]");
+    assert!(refused.stderr.contains("amount"), "{refused:?}");
+    place
+        .run(&["machine", "simulate", file, "--var", "amount=\"x\""])
+        .fails(2, "/variables/amount");
+    place.run(&["machine", "simulate", file, "--var", "amount=1"]).ok();
+}

@@ -39,6 +39,27 @@ fn an_address_that_is_taken_is_said_so() {
     place
         .run(&["up", "--store", "sqlite:other.db", "--listen", taken])
         .fails(1, "cannot listen on");
+    for name in ["other.db", "other.db-lock"] {
+        assert!(!place.path(name).exists(), "{name} is left");
+    }
+}
+
+#[test]
+fn a_directory_is_no_store_and_a_failed_restore_leaves_nothing() {
+    let place = Place::new();
+    let folder = place.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    place
+        .run(&["up", "--store", "sqlite:folder"])
+        .fails(1, "is a directory; name a file in it");
+    let backup = place.write("backup.db", &"no backup ".repeat(500));
+    place
+        .run(&["restore", backup.to_str().unwrap(), "--store", "sqlite:folder/sprag.db"])
+        .fails(1, "backup.db");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    place
+        .run(&["up", "--store", "sqlite:./sprag.db?mode=ro"])
+        .fails(2, "`?mode=ro` is not understood");
 }
 
 #[test]

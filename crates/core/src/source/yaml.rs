@@ -56,7 +56,8 @@ impl<'t> Reader<'t> {
             (event, span) = self.next()?;
         }
         if is_left_empty(&event) || event == Event::StreamEnd {
-            return Err(ParseError::syntax(Position::START, "the document is empty"));
+            let empty = ParseError::syntax(Position::START, "the document is empty");
+            return Err(empty.remedy("write something into it, or name another file"));
         }
         let node = self.node(event, span, Place::Document)?;
         let (_document_end, _) = self.next()?;

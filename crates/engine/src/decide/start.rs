@@ -10,7 +10,9 @@ use sprag_store::records::ExecutionStatus;
 
 use crate::aggregate::{Aggregate, Head};
 use crate::command::{Answer, Code, Refusal, Reply, Start};
+use crate::input;
 use crate::lane::{Lane, Write};
+use crate::near::no_machine;
 use crate::view::ExecutionView;
 
 /// The longest key, tag or id of a sender's, in bytes.
@@ -52,10 +54,10 @@ impl Lane {
 
     fn pick_version(&mut self, start: &Start) -> Result<Result<(Arc<Machine>, u32), Refusal>, Error> {
         let Some(newest) = self.newest(&start.machine) else {
-            let detail = format!("there is no machine `{}`", start.machine);
+            let unknown = no_machine(&start.machine);
             return Ok(Err(Refusal {
-                errors: vec![("/machine".to_owned(), format!("{detail}; apply it first"))],
-                ..Refusal::new(Code::MachineUnknown, detail)
+                errors: vec![("/machine".to_owned(), unknown.detail.clone())],
+                ..unknown
             }));
         };
         let version = start.version.unwrap_or(newest);
@@ -100,18 +102,7 @@ impl Lane {
         let problems = self
             .machines
             .check_input(machine, version, &Value::Object(variables.clone()));
-        if problems.is_empty() {
-            return Ok(());
-        }
-        let detail = format!("the variables do not meet the `input` of machine `{}`", machine.id);
-        let errors = problems
-            .into_iter()
-            .map(|(pointer, detail)| (format!("/variables{pointer}"), detail))
-            .collect();
-        Err(Refusal {
-            errors,
-            ..Refusal::new(Code::InputInvalid, detail)
-        })
+        input::refuse(machine, problems)
     }
 
     fn hold_key(&mut self, aggregate: &Aggregate) {

@@ -7,8 +7,8 @@ use serde_json::Value;
 use sprag_core::machine::{Machine, load_stored};
 use sprag_store::{Error, LaneStore};
 
-/// How many problems of one input are reported.
-const PROBLEMS_MAX: usize = 20;
+use crate::input;
+
 /// How many versions are kept in memory.
 const MACHINES_MAX: usize = 1_000;
 
@@ -100,12 +100,7 @@ impl Machines {
                 Err(_) => return Vec::new(),
             },
         };
-        let problem = |error: jsonschema::ValidationError<'_>| (error.instance_path().to_string(), error.to_string());
-        validator
-            .iter_errors(variables)
-            .take(PROBLEMS_MAX)
-            .map(problem)
-            .collect()
+        input::problems(&validator, variables)
     }
 
     fn keep_validator(&mut self, key: (String, u32), validator: jsonschema::Validator) -> Arc<jsonschema::Validator> {

@@ -78,6 +78,7 @@ pub(crate) async fn simulate(
         events,
     } = simulate;
     let machine = Arc::new(source.machine(&app).await?);
+    sprag_engine::check_input(&machine, &variables)?;
     let engine = app.engine.clone();
     let lines = app.apart(move || {
         let (simulation, first) = Simulation::start(machine, variables, key, engine.now());

@@ -79,7 +79,8 @@ impl ClusterView {
             id: node.id,
             advertise: node.advertise.clone(),
             version: node.version.clone(),
-            alive: node.is_alive(view.now),
+            // Not as of the last heartbeat: a node that hears nothing must not show others as alive for ever.
+            alive: node.is_alive(now),
             leaving: node.is_leaving,
             joined_at: node.joined_at,
             lease_until: node.lease_until,

@@ -190,7 +190,7 @@ fn fields() -> Vec<Line> {
             status: 404,
             code: "machine-unknown",
             pointer: Some("/machine"),
-            says: &["`odrer`", "apply it first"],
+            says: &["`odrer`", "did you mean `order`?"],
         },
     ]
 }

@@ -216,6 +216,7 @@ async fn claim(session: &Session, address: &str, source: &[u8]) -> Result<(), Tr
             Some(_) => TransferError::InUse { address: address() },
         });
     }
+    migrations::may_create(session, address().as_str()).await?;
     session.run(MARK).await.map_err(failed)?;
     session.rows(SIGN, &[&source]).await.map_err(failed)?;
     Ok(())

@@ -10,6 +10,7 @@ use std::time::Duration;
 use sprag_core::clock::System;
 use sprag_core::time::Timestamp;
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -182,8 +183,10 @@ impl Drop for Link {
 
 async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
     // A server that does not let us in may do so later, when it has recovered or somebody has mended its rights.
-    let away = |problem: &tokio_postgres::Error| Error::Away { detail: chain(problem) };
     let config = configured(&target.config, role);
+    let away = |problem: &tokio_postgres::Error| Error::Away {
+        detail: refused(&config, problem),
+    };
     // The connection ends when the session is dropped; what it says then, the session's questions say too.
     let client = if let Some(tls) = &target.tls {
         let (client, connection) = config.connect(tls.clone()).await.map_err(|problem| away(&problem))?;
@@ -195,6 +198,22 @@ async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
         client
     };
     Ok(Session::new(client))
+}
+
+/// What a server said that does not let us in, with what would make it.
+fn refused(config: &Config, problem: &tokio_postgres::Error) -> String {
+    let said = chain(problem);
+    let user = config.get_user().unwrap_or("USER");
+    match problem.code() {
+        Some(&SqlState::UNDEFINED_DATABASE) => {
+            let database = config.get_dbname().unwrap_or(user);
+            format!("{said} (create it: `createdb -O {user} {database}`)")
+        }
+        Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+            format!("{said} (where there is no such user: `createuser {user}`)")
+        }
+        _ => said,
+    }
 }
 
 /// The settings come after those of the URL, so they hold.

@@ -44,6 +44,11 @@ pub(super) const TABLES: &str = "\
 /// Whether a move into the database has begun and not ended.
 const IS_UNFINISHED: &str = "SELECT to_regclass('transfer') IS NOT NULL";
 
+/// What the user lacks: since version 15, nobody but a database's owner may make tables in `public`.
+const LACKS: &str = "\
+    SELECT current_user::text, coalesce(current_schema()::text, '(none)'), current_database()::text \
+    WHERE coalesce(NOT has_schema_privilege(current_schema(), 'CREATE'), true)";
+
 const CREATE: &str = "CREATE TABLE schema_migration (version integer NOT NULL PRIMARY KEY, name text NOT NULL)";
 
 const RECORDED: &str = "SELECT version, name FROM schema_migration ORDER BY version";
@@ -111,7 +116,27 @@ async fn claim(session: &Session, address: &str) -> Result<(), OpenError> {
             address: address.to_owned(),
         });
     }
+    may_create(session, address).await?;
     session.run(CREATE).await.map_err(failed)
+}
+
+/// Refuses a user that may not make tables, before one is tried.
+pub(super) async fn may_create(session: &Session, address: &str) -> Result<(), OpenError> {
+    let lacks = session
+        .first(LACKS, &[], |row| {
+            Ok((column(row, 0)?, column(row, 1)?, column(row, 2)?))
+        })
+        .await
+        .map_err(|problem| OpenError::from_store(address, problem))?;
+    match lacks {
+        None => Ok(()),
+        Some((user, schema, database)) => Err(OpenError::Rights {
+            address: address.to_owned(),
+            user,
+            schema,
+            database,
+        }),
+    }
 }
 
 /// How many of the known steps are recorded. What is recorded must be a beginning of what is known.

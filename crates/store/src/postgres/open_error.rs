@@ -23,6 +23,21 @@ pub enum OpenError {
         /// Why, and what to do.
         reason: Unsuitable,
     },
+    /// The user may not make tables.
+    #[error(
+        "the user `{user}` may not create tables in `{address}` (schema `{schema}`); make it the owner: \
+         `createdb -O {user} {database}` for a new database, or `ALTER DATABASE \"{database}\" OWNER TO \"{user}\"`"
+    )]
+    Rights {
+        /// The database.
+        address: String,
+        /// Who may not.
+        user: String,
+        /// In which schema.
+        schema: String,
+        /// The name of the database.
+        database: String,
+    },
     /// A newer program wrote the database.
     #[error(
         "`{address}` has schema {found}, this program knows {known}; run the newer program, or restore a dump taken before it"
@@ -86,6 +101,7 @@ impl OpenError {
                 Unsuitable::Standby => "database-standby",
                 Unsuitable::Unsafe { .. } => "database-unsafe",
             },
+            Self::Rights { .. } => "database-rights",
             Self::NewerDatabase { .. } => "newer-database",
             Self::ForeignDatabase { .. } => "foreign-database",
             Self::Unfinished { .. } => "migration-unfinished",

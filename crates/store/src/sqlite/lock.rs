@@ -1,38 +1,79 @@
 //! The lock file that refuses a second process.
 //!
 //! The operating system holds the lock for the open file, so it goes with the process however that ends; the file
-//! itself stays and means nothing. `SQLite`'s own locks would let two processes write in turns.
+//! itself stays beside its database and means nothing. `SQLite`'s own locks would let two processes write in turns.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::backup::beside;
 use super::open_error::OpenError;
+
+/// How the lock file's name ends.
+const ENDING: &str = "-lock";
+
+/// How often a lock is tried whose file was removed by its last holder just then.
+const TRIES: usize = 8;
 
 /// Held for as long as it lives.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+    database: PathBuf,
 }
 
 impl Lock {
     /// Takes the lock of the database at `path`.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(lock_path(path))
-            .map_err(|problem| OpenError::from_system(path, problem))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(problem)) => Err(OpenError::from_system(path, problem)),
+        let name = beside(path, ENDING);
+        for _ in 0..TRIES {
+            let file = OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&name)
+                .map_err(|problem| OpenError::from_system(path, problem))?;
+            match file.try_lock() {
+                // A lock on a file that has lost its name keeps nobody out.
+                Ok(()) if !is_named(&file, &name).map_err(|problem| OpenError::from_system(path, problem))? => {}
+                Ok(()) => {
+                    let database = path.to_owned();
+                    return Ok(Self { file, database });
+                }
+                Err(TryLockError::WouldBlock) => break,
+                Err(TryLockError::Error(problem)) => return Err(OpenError::from_system(path, problem)),
+            }
+        }
+        Err(OpenError::Locked { path: path.to_owned() })
+    }
+}
+
+impl Drop for Lock {
+    /// Where no database was made, nothing is left beside it. The name goes while the lock is still held.
+    fn drop(&mut self) {
+        let name = beside(&self.database, ENDING);
+        if !self.database.exists() && is_named(&self.file, &name).unwrap_or(false) {
+            // A name that stays means nothing.
+            let _ = std::fs::remove_file(name);
         }
     }
 }
 
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-lock");
-    PathBuf::from(name)
+/// Whether an open file still has its name.
+#[cfg(unix)]
+fn is_named(file: &File, name: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let open = file.metadata()?;
+    match std::fs::metadata(name) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// A file that is open keeps its name there.
+#[cfg(not(unix))]
+fn is_named(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }

@@ -22,6 +22,7 @@ mod lives;
 mod lock;
 mod machines;
 pub(crate) mod migrations;
+mod moved;
 mod open;
 mod open_error;
 mod own;
@@ -39,7 +40,8 @@ mod writer;
 pub(crate) mod tests;
 
 pub use migrations::{Migration, Schema};
-pub use open::{Options, Store, open};
+pub(crate) use moved::Moved;
+pub use open::{Options, Store, open, open_moved};
 pub use open_error::OpenError;
 pub use own::OwnFile;
 pub use reader::{READERS_MAX, ReadConnection, ReadPool};

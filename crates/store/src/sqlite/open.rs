@@ -15,6 +15,7 @@ use super::backup::Copying;
 use super::filesystem;
 use super::lock::Lock;
 use super::migrations;
+use super::moved::{self, IfMoved};
 use super::open_error::OpenError;
 use super::reader::{READERS_MAX, ReadPool};
 use super::writer::Writer;
@@ -71,14 +72,28 @@ pub struct Store {
     pub readers: ReadPool,
 }
 
-/// Opens the database, creating the file or bringing its schema up to date where needed.
+/// Opens the database, creating the file or bringing its schema up to date where needed. One that was moved to another store is
+/// refused, and left as it is.
 pub fn open(options: &Options) -> Result<Store, OpenError> {
+    open_if(options, IfMoved::Refuse)
+}
+
+/// The same, for somebody who insists on a database that was moved: what is still to happen in the other will happen here too.
+pub fn open_moved(options: &Options) -> Result<Store, OpenError> {
+    open_if(options, IfMoved::Open)
+}
+
+fn open_if(options: &Options, if_moved: IfMoved) -> Result<Store, OpenError> {
     let path = locate(&options.path)?;
     let directory = directory_of(&path);
     let lock = Arc::new(Lock::take(&path)?);
     let copying = Arc::new(Copying::default());
     create(&path, directory).map_err(|problem| OpenError::from_system(&path, problem))?;
-    let connection = open_writer(&path)?;
+    let mut connection = connect_writer(&path)?;
+    if if_moved == IfMoved::Refuse {
+        moved::refuse(&connection, &path)?;
+    }
+    migrations::migrate(&mut connection, &path)?;
     let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
     let writer = Writer::new(connection, Arc::clone(&lock), Arc::clone(&copying))
         .map_err(|problem| OpenError::from_sqlite(&path, problem))?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use sprag_core::time::Timestamp;
 
 use super::errors::classify;
 use crate::traits::Error;
@@ -21,11 +22,32 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// A directory where a file should be.
+    #[error("`{}` is a directory; name a file in it, as in `{}`", path.display(), path.join("sprag.db").display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process has the database open.
     #[error("another process has `{}` open; stop it, or name another file", path.display())]
     Locked {
         /// The file.
         path: PathBuf,
+    },
+    /// What the database holds was moved to another.
+    #[error(
+        "`{}` was moved to `{to}` at {at}: a server on this file would repeat every effect that is still to happen there; \
+         start it with `--store {to}`, or insist with `--store sqlite:{}?moved=allow` if that database is gone for good",
+        path.display(),
+        path.display()
+    )]
+    Moved {
+        /// The file.
+        path: PathBuf,
+        /// The database that has it now, without its password.
+        to: String,
+        /// When it was moved.
+        at: Timestamp,
     },
     /// A newer program wrote the database.
     #[error(
@@ -97,7 +119,9 @@ impl OpenError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::DirectoryMissing { .. } => "directory-missing",
+            Self::Directory { .. } => "store-is-directory",
             Self::Locked { .. } => "store-locked",
+            Self::Moved { .. } => "store-moved",
             Self::NewerDatabase { .. } => "newer-database",
             Self::NetworkFilesystem { .. } => "network-filesystem",
             Self::Corrupt { .. } => "corrupt",
@@ -132,9 +156,8 @@ impl OpenError {
     pub(super) fn from_system(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::IsADirectory => {
-                Self::NotWritable { path, source }
-            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::NotWritable { path, source },
+            io::ErrorKind::IsADirectory => Self::Directory { path },
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::DirectoryMissing { path },
             _ => Self::Failed {

@@ -14,6 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::backup::{self, Copying};
 use super::lock::Lock;
 use super::migrations;
+use super::moved;
 use super::open::{directory_of, locate, open_writer};
 use super::open_error::OpenError;
 use super::writer::Writer;
@@ -168,6 +169,8 @@ impl Restoring {
         drop(connection);
         self.check(source)?;
         let connection = open_writer(&self.temporary)?;
+        // Whoever restores holds everything until somebody looked, and wants to serve the file whatever became of another.
+        moved::forget(&connection).map_err(refuse)?;
         let writer = Writer::new(connection, Arc::clone(&self.lock), Arc::new(Copying::default())).map_err(refuse)?;
         self.writer = Some(writer);
         Ok(())

@@ -12,6 +12,7 @@ use sprag_core::ids::ExecutionId;
 
 use super::errors::classify;
 use super::lock::Lock;
+use super::moved::{self, Moved};
 use super::open::{locate, open_writer};
 use super::{migrations, open_error::OpenError, shards};
 use crate::records::Scope;
@@ -21,9 +22,9 @@ use crate::transfer::{Cell, Line, Table, TransferError};
 /// Bytes of a page at most, roughly: one row more may be begun.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Tables that are moved otherwise than row by row: the schema's own, the shards', and variables that outgrew their row,
-/// which stand in the row again elsewhere.
-const OTHERWISE: [&str; 3] = ["schema_migration", "shard", "execution_variables"];
+/// Tables that are moved otherwise than row by row: the schema's own, the shards', variables that outgrew their row, which
+/// stand in the row again elsewhere, and the mark of a move.
+const OTHERWISE: [&str; 4] = ["schema_migration", "shard", "execution_variables", moved::TABLE];
 
 const TABLES: &str = "\
     SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid";
@@ -65,6 +66,16 @@ impl Source {
             path,
             _lock: lock,
         })
+    }
+
+    /// Where the file's contents were moved before, if they were.
+    pub(crate) fn moved(&self) -> Result<Option<Moved>, TransferError> {
+        moved::get(&self.connection).map_err(|problem| self.failed(&problem))
+    }
+
+    /// Marks the file as moved, durably: from now on no server starts on it.
+    pub(crate) fn mark(&mut self, moved: &Moved) -> Result<(), TransferError> {
+        moved::put(&mut self.connection, moved).map_err(|problem| self.failed(&problem))
     }
 
     /// The tables that are moved row by row.

@@ -26,6 +26,14 @@ pub enum TransferError {
         /// The database.
         address: String,
     },
+    /// It was moved there before.
+    #[error("`{}` was moved to `{address}` before, and nothing is left to do; start the server there", path.display())]
+    Done {
+        /// The file.
+        path: PathBuf,
+        /// The database.
+        address: String,
+    },
     /// A server runs on the database.
     #[error("a server runs on `{address}`; name a database that holds nothing, and start the server when it was moved")]
     InUse {
@@ -81,6 +89,7 @@ impl TransferError {
             Self::Source(problem) => problem.code(),
             Self::Target(problem) => problem.code(),
             Self::NotEmpty { .. } => "database-not-empty",
+            Self::Done { .. } => "store-moved",
             Self::InUse { .. } => "database-in-use",
             Self::UnderWay { .. } => "migration-under-way",
             Self::Mismatch { .. } => "migration-mismatch",

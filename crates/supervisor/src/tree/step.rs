@@ -49,7 +49,7 @@ impl Gate {
         match self {
             Self::Constructor => "being built",
             Self::Spec => "a spec that can be used",
-            Self::Freshness => "being seen",
+            Self::Freshness => "a fresh look at it",
             Self::Action => "its action to end",
             Self::Effect => "its action's effect to be seen",
             Self::Circuit => "a child to recover",

@@ -42,7 +42,7 @@ fn trouble_with_looking_shows_as_such_and_never_as_a_state() {
     let text = serde_json::to_value(theatre.world.explain("a").unwrap()).unwrap();
     assert_eq!(text["observation"]["failing"]["error"], "the script says no");
     assert_eq!(text["path"], "a");
-    assert_eq!(text["holds"][0]["what"], "it waits for being seen");
+    assert_eq!(text["holds"][0]["what"], "it waits for a fresh look at it");
 }
 
 #[test]

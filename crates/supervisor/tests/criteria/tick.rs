@@ -53,7 +53,10 @@ fn a_worker_that_leaves_is_asked_whatever_its_observation_and_its_action_are() {
         script.never_starts = true;
     });
     theatre.world.run_for(3_000);
-    assert_eq!(theatre.world.status("stale").unwrap().waiting.unwrap(), "being seen");
+    assert_eq!(
+        theatre.world.status("stale").unwrap().waiting.unwrap(),
+        "a fresh look at it"
+    );
     assert_eq!(
         theatre.world.status("acts").unwrap().waiting.unwrap(),
         "its action to end"

@@ -7,7 +7,7 @@ mod set;
 use serde_json::Value;
 
 use crate::failure::Exit;
-use crate::output::{Output, Table};
+use crate::output::{Output, Table, span};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -53,12 +53,12 @@ fn row(table: &mut Table, limit: &Value) {
     ]);
 }
 
-/// `2 at once, 10 per 60000 ms`.
+/// `2 at once, 10 per 1m`.
 fn numbers(numbers: &Value) -> String {
     let concurrency = numbers["concurrency"].as_u64().map(|count| format!("{count} at once"));
     let rate = numbers["rate"].as_object().map(|rate| {
-        let number = |name: &str| rate.get(name).map(ToString::to_string).unwrap_or_default();
-        format!("{} per {} ms", number("count"), number("per"))
+        let number = |name: &str| rate.get(name).and_then(Value::as_u64).unwrap_or_default();
+        format!("{} per {}", number("count"), span(number("per")))
     });
     let parts: Vec<String> = concurrency.into_iter().chain(rate).collect();
     if parts.is_empty() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_core::time::Timestamp;
+use sprag_engine::command::Refusal;
 
 use super::local;
 use crate::failure::{Exit, Failure};
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         inputs.extend(from_file(path)?);
     }
     let variables = input::variables(variables.as_deref(), var)?;
+    sprag_engine::check_input(&machine, &variables).map_err(refused)?;
     let (mut simulation, first) = Simulation::start(machine, variables, key.clone(), *now);
     let lines: Vec<Line> = std::iter::once(first)
         .chain(inputs.into_iter().map(|input| simulation.feed(input)))
@@ -69,6 +71,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         Output::Text => output::data(&lines.iter().map(text).collect::<String>())?,
     }
     Ok(Exit::Done)
+}
+
+/// What a server would say to a start.
+fn refused(refusal: Refusal) -> Failure {
+    let Refusal {
+        code, detail, errors, ..
+    } = refusal;
+    let failure = Failure::invalid(detail).code(code.text());
+    errors.into_iter().fold(failure, |failure, (pointer, detail)| {
+        failure.note(plain(&format!("{pointer}: {detail}")))
+    })
 }
 
 fn from_argument(event: &str) -> Result<SimInput, Failure> {

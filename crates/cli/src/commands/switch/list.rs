@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::client::Remote;
 use crate::commands::list;
 use crate::failure::Exit;
-use crate::output::{Output, Table};
+use crate::output::{Output, Table, instant};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -25,7 +25,8 @@ fn text(document: &Value) -> String {
     let mut table = Table::new(&["ID", "SCOPE", "MODE", "SINCE", "BY", "REASON"]);
     for switch in document["data"].as_array().into_iter().flatten() {
         let field = |name: &str| switch[name].as_str().unwrap_or_default().to_owned();
-        table.row(["id", "scope", "mode", "since", "by", "reason"].map(field));
+        let [id, scope, mode, by, reason] = ["id", "scope", "mode", "by", "reason"].map(field);
+        table.row([id, scope, mode, instant(switch, "since"), by, reason]);
     }
     if table.is_empty() { String::new() } else { table.text() }
 }

@@ -115,9 +115,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
     }
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
-    let store = store::open(&settings.store, settings.shards)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let end = runtime.block_on(serve(settings, store, services, purpose, output));
+    // Before the store: a server that cannot listen leaves no new file behind.
+    let reserved = runtime
+        .block_on(async { Reserved::take(settings.listen) })
+        .map_err(not_listening)?;
+    let store = store::open(&settings.store, settings.shards)?;
+    let end = runtime.block_on(serve(settings, (store, reserved), services, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
@@ -162,7 +166,7 @@ enum End {
 
 async fn serve(
     settings: Settings,
-    store: store::Opened,
+    (store, reserved): (store::Opened, Reserved),
     services: Option<Source>,
     purpose: Purpose,
     output: Output,
@@ -182,7 +186,6 @@ async fn serve(
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
-    let reserved = Reserved::take(listen).map_err(not_listening)?;
     let (advertise, hosts) = addressed(advertise, hosts, reserved.address());
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();

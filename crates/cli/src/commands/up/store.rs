@@ -30,15 +30,18 @@ pub(in crate::commands) struct Opened {
 /// Opens the store. A database that is new is divided into so many shards.
 pub(in crate::commands) fn open(address: &StoreAddress, shards: u32) -> Result<Opened, Failure> {
     match address {
-        StoreAddress::Sqlite(path) => open_file(path),
+        StoreAddress::Sqlite(path) => open_file(path, sqlite::open),
+        StoreAddress::MovedSqlite(path) => open_file(path, sqlite::open_moved),
         StoreAddress::Postgres(address) => open_database(address, shards),
     }
 }
 
-fn open_file(path: &Path) -> Result<Opened, Failure> {
+fn open_file(
+    path: &Path,
+    open: fn(&sqlite::Options) -> Result<sqlite::Store, sqlite::OpenError>,
+) -> Result<Opened, Failure> {
     let options = sqlite::Options { path: path.to_owned() };
-    let sqlite::Store { mut writer, readers } =
-        sqlite::open(&options).map_err(|error| not_opened(&error, error.code()))?;
+    let sqlite::Store { mut writer, readers } = open(&options).map_err(|error| not_opened(&error, error.code()))?;
     let clock = System::start(latest(&mut writer)?);
     Ok(Opened {
         lane: lane(writer)?,

@@ -85,6 +85,7 @@ pub(crate) fn simulate() -> Operation {
         page_of("SimulationLine"),
     ))
     .refuses([Code::SimulationTooLarge])
+    .refuses([command::Code::InputInvalid])
 }
 
 pub(crate) fn diff() -> Operation {

@@ -2,7 +2,7 @@
 
 use sprag_tests::Postgres;
 
-use super::super::{OpenError, SHARDS, migrations};
+use super::super::{Address, Intake, OpenError, SHARDS, migrations};
 use super::{Database, open, options};
 use crate::records::{Fact, FactKind};
 use crate::sqlite;
@@ -115,6 +115,9 @@ fn what_cannot_be_reached_or_hold_every_text_is_refused_with_a_remedy() {
         refused.to_string().contains("role \"nobody\" does not exist"),
         "{refused}"
     );
+    assert!(refused.to_string().contains("`createuser nobody`"), "{refused}");
+    let missing = open(&options(&cluster.url("nowhere"), 1)).err().unwrap();
+    assert!(missing.to_string().contains("`createdb -O sprag nowhere`"), "{missing}");
     let none = open(&options(&cluster.url("postgres"), 0)).err().unwrap();
     assert_eq!(none.code(), "shards-invalid");
 }
@@ -132,4 +135,30 @@ fn a_backup_is_left_to_the_tools_of_the_server() {
     };
     let refused = store.readers.snapshot(&mark).err().unwrap();
     assert!(refused.to_string().contains("pg_dump"), "{refused}");
+}
+
+#[test]
+fn a_user_that_may_not_create_tables_is_told_what_would_let_it() {
+    if !Postgres::is_installed() {
+        return;
+    }
+    let (cluster, database) = (Postgres::shared(), Database::new());
+    let name = database.name();
+    cluster.sql(
+        &name,
+        "CREATE ROLE guest LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+    );
+    let guest = cluster.url(&name).replace("sprag@", "guest@");
+    let refused = open(&options(&guest, 1)).err().unwrap();
+    assert_eq!(refused.code(), "database-rights");
+    for remedy in [
+        format!("`createdb -O guest {name}`"),
+        format!("ALTER DATABASE \"{name}\" OWNER TO \"guest\""),
+    ] {
+        assert!(refused.to_string().contains(&remedy), "{refused}");
+    }
+    let moved = Intake::open(&guest.parse::<Address>().unwrap(), 1, b"a file")
+        .err()
+        .unwrap();
+    assert_eq!(moved.code(), "database-rights");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::super::{OpenError, Options, Store, open};
+use super::super::{Existing, OpenError, Options, Restore, Store, open, restore};
 use super::File;
 use crate::conformance::fixtures::{entry, execution};
 use crate::traits::{Error, LaneStore, Mutation, Reader};
@@ -37,7 +37,9 @@ fn the_directory_must_exist() {
 fn a_path_that_is_a_directory_is_refused() {
     let file = File::new();
     fs::create_dir(file.path()).unwrap();
-    assert_eq!(refusal(&file.path()).code(), "not-writable");
+    let error = refusal(&file.path());
+    assert_eq!(error.code(), "store-is-directory");
+    assert!(error.to_string().contains("name a file in it"), "{error}");
     let left: Vec<_> = fs::read_dir(file.directory.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing is left beside it");
 }
@@ -186,4 +188,21 @@ fn a_damaged_schema_is_refused() {
     write_entries(&file, 1);
     damage(&file.path(), 100, 3_900);
     assert_eq!(refusal(&file.path()).code(), "corrupt");
+}
+
+#[test]
+fn a_lock_leaves_nothing_where_no_database_was_made() {
+    let (file, other) = (File::new(), File::new());
+    fs::write(other.path(), "no backup ".repeat(500)).unwrap();
+    let failed = restore(&Restore {
+        from: &other.path(),
+        to: &file.path(),
+        existing: Existing::Refuse,
+    });
+    assert!(failed.is_err());
+    let left: Vec<_> = fs::read_dir(file.directory.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    drop(file.store());
+    assert!(file.path().exists());
+    file.store();
 }

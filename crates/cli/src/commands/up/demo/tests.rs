@@ -14,7 +14,7 @@ use sprag_runners::Registry;
 use super::machines::{self, EXAMPLES, LEASE, NIGHTLY, ONBOARDING, ORDER};
 use super::{people, world};
 
-const WORLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7401);
+const WORLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7490);
 
 #[test]
 fn every_machine_of_the_demo_is_its_example_with_all_actions_turned_to_the_world() {
@@ -24,7 +24,7 @@ fn every_machine_of_the_demo_is_its_example_with_all_actions_turned_to_the_world
         for action in definition["actions"].as_array().unwrap() {
             assert_eq!(action["type"], "webhook", "{name}: {action}");
             let url = action["config"]["url"].as_str().unwrap();
-            let path = url.strip_prefix("http://127.0.0.1:7401").unwrap();
+            let path = url.strip_prefix("http://127.0.0.1:7490").unwrap();
             assert_ne!(world::answer(path, "x-1", 0).status, 404, "nobody lives at {path}");
         }
     }

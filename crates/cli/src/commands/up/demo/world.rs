@@ -112,13 +112,13 @@ impl Memory {
     }
 }
 
-/// Lets the world answer, beside the server: one port further where that is free, so that executions find it again
-/// after a restart.
+/// How far the world's port is from the server's: with the usual ones 7490, where nothing of Sprag listens.
+const APART: u16 = 90;
+
+/// Lets the world answer, beside the server: at a port that follows from the server's where that is free, so that
+/// executions find it again after a restart.
 pub(super) async fn serve(server: SocketAddr) -> anyhow::Result<SocketAddr> {
-    let beside = match server.port() {
-        0 => 0,
-        port => port.checked_add(1).unwrap_or(0),
-    };
+    let beside = server.port().checked_add(APART).unwrap_or(0);
     let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, beside)).await {
         Ok(listener) => listener,
         Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
