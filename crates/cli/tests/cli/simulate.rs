@@ -196,10 +196,8 @@ states: { a: {} }
 ";
     let file = place.write("m.yaml", machine);
     let file = file.to_str().unwrap();
-    let refused = place
-        .run(&["machine", "simulate", file])
-        .fails(2, "error[input-invalid]");
-    assert!(refused.stderr.contains("amount"), "{refused:?}");
+    let looked = place.run(&["machine", "simulate", file]).ok();
+    assert!(looked.stderr.contains("`exec start` would refuse them"), "{looked:?}");
     place
         .run(&["machine", "simulate", file, "--var", "amount=\"x\""])
         .fails(2, "/variables/amount");

@@ -78,7 +78,10 @@ pub(crate) async fn simulate(
         events,
     } = simulate;
     let machine = Arc::new(source.machine(&app).await?);
-    sprag_engine::check_input(&machine, &variables)?;
+    // Without any, the states are looked at, and nothing that a start would need.
+    if !variables.is_empty() {
+        sprag_engine::check_input(&machine, &variables)?;
+    }
     let engine = app.engine.clone();
     let lines = app.apart(move || {
         let (simulation, first) = Simulation::start(machine, variables, key, engine.now());

@@ -61,7 +61,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         inputs.extend(from_file(path)?);
     }
     let variables = input::variables(variables.as_deref(), var)?;
-    sprag_engine::check_input(&machine, &variables).map_err(refused)?;
+    match sprag_engine::check_input(&machine, &variables) {
+        // Nothing was given: somebody looks at the states, and is told what a start would need.
+        Err(refusal) if variables.is_empty() => {
+            output::note(&format!("{}: `exec start` would refuse them", refusal.detail))
+        }
+        checked => checked.map_err(refused)?,
+    }
     let (mut simulation, first) = Simulation::start(machine, variables, key.clone(), *now);
     let lines: Vec<Line> = std::iter::once(first)
         .chain(inputs.into_iter().map(|input| simulation.feed(input)))
