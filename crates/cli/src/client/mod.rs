@@ -37,8 +37,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Remote {
     // Not read from the environment by clap, which would show what the environment says as if it were required.
-    /// The server's address [env: SPRAG_SERVER] [default: http://127.0.0.1:7400]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = format!("The server's address [env: SPRAG_SERVER] [default: {ADDRESS}]"))]
     server: Option<String>,
     /// The token to show it
     #[arg(long, hide = true)]
@@ -99,9 +98,9 @@ fn address(text: &str) -> Result<Url, Failure> {
     if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
         return Err(wrong(SHAPE));
     }
-    let path = base.path().trim_end_matches('/');
+    let path = base.path().trim_end_matches('/').to_owned();
     if let Some(root) = path.strip_suffix("/v1") {
-        base.set_path(&root.to_owned());
+        base.set_path(root);
     }
     Ok(base)
 }
