@@ -116,7 +116,10 @@ fn a_wrong_value_names_the_layer_it_came_from() {
     );
     let places: Vec<String> = problems.iter().map(|problem| problem.place.to_string()).collect();
     assert!(places[0].ends_with("sprag.toml:2:9"), "{places:?}");
-    assert_eq!(places[1], "SPRAG_LIMITS_INBOX", "what stands in the file comes first, in its order");
+    assert_eq!(
+        places[1], "SPRAG_LIMITS_INBOX",
+        "what stands in the file comes first, in its order"
+    );
     let given = Given {
         listen: Some("7400"),
         ..Given::default()

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     match sprag_engine::check_input(&machine, &variables) {
         // Nothing was given: somebody looks at the states, and is told what a start would need.
         Err(refusal) if variables.is_empty() => {
-            output::note(&format!("{}: `exec start` would refuse them", refusal.detail))
+            output::note(&format!("{}: `exec start` would refuse them", refusal.detail));
         }
         checked => checked.map_err(refused)?,
     }
