@@ -115,8 +115,8 @@ fn a_wrong_value_names_the_layer_it_came_from() {
         Given::default(),
     );
     let places: Vec<String> = problems.iter().map(|problem| problem.place.to_string()).collect();
-    assert_eq!(places[0], "SPRAG_LIMITS_INBOX");
-    assert!(places[1].ends_with("sprag.toml:2:9"), "{places:?}");
+    assert!(places[0].ends_with("sprag.toml:2:9"), "{places:?}");
+    assert_eq!(places[1], "SPRAG_LIMITS_INBOX");
     let given = Given {
         listen: Some("7400"),
         ..Given::default()
