@@ -166,7 +166,7 @@ fn people_see_states_that_are_not_cut() {
             "{\"orderId\": \"A\", \"amount\": 1}",
         ])
         .ok();
-    let variables = "{\"amount\":1,\"currency\":\"EUR\",\"orderId\":\"A\"}";
+    let variables = "{\"currency\":\"EUR\",\"orderId\":\"A\",\"amount\":1}";
     let shown: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         shown,
