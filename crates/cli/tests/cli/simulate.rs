@@ -65,6 +65,8 @@ fn a_guard_that_fails_leads_elsewhere_and_a_closed_machine_refuses() {
             &machine("lease-termination"),
             late,
             late,
+            "--variables",
+            "{\"tenantName\": \"Ada\", \"landlordEmail\": \"ben@example.com\"}",
             "--output",
             "json",
         ])
@@ -154,15 +156,24 @@ fn a_schedule_fires_by_the_simulated_clock_and_the_same_inputs_give_the_same_lin
 fn people_see_states_that_are_not_cut() {
     let place = Place::new();
     let ended = place
-        .run(&["machine", "simulate", &machine("order-payment"), "CANCEL", "X"])
+        .run(&[
+            "machine",
+            "simulate",
+            &machine("order-payment"),
+            "CANCEL",
+            "X",
+            "--variables",
+            "{\"orderId\": \"A\", \"amount\": 1}",
+        ])
         .ok();
+    let variables = "{\"currency\":\"EUR\",\"orderId\":\"A\",\"amount\":1}";
     let shown: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         shown,
         [
-            "start → charging   runs charge   {\"currency\":\"EUR\"}",
-            "CANCEL → cancelled   {\"currency\":\"EUR\"}",
-            "X → cancelled   refused: execution-closed   {\"currency\":\"EUR\"}",
+            format!("start → charging   runs charge   {variables}"),
+            format!("CANCEL → cancelled   {variables}"),
+            format!("X → cancelled   refused: execution-closed   {variables}"),
         ]
     );
 }

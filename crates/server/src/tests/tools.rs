@@ -48,7 +48,7 @@ async fn a_kept_version_and_a_definition_in_json_are_simulated_alike() {
     world.apply(ORDER).await.expect(201);
     world.apply(&ORDER.replace("open", "new")).await.expect(201);
     let simulate = async |source: Value| {
-        let mut body = json!({"events": [{"type": "HOLD"}]});
+        let mut body = json!({"variables": {"amount": 1}, "events": [{"type": "HOLD"}]});
         body.as_object_mut()
             .unwrap()
             .extend(source.as_object().unwrap().clone());
@@ -92,6 +92,11 @@ async fn what_cannot_be_simulated_is_refused() {
         .map(|error| error["pointer"].as_str().unwrap())
         .collect();
     assert_eq!(pointers, ["/events/1", "/events/2", "/events/3", "/events/4"]);
+    let refused = world
+        .post(PATH, &json!({"definition": ORDER, "variables": {"note": "no amount"}}))
+        .await
+        .problem("input-invalid");
+    assert_eq!(refused["errors"][0]["pointer"], "/variables");
     let many = vec![json!({"type": "A"}); 1_001];
     let problem = world
         .post(PATH, &json!({"definition": ORDER, "events": many}))
