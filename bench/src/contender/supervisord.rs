@@ -47,6 +47,9 @@ impl Contender for Supervisord {
                  redirect_stderr=true\nstdout_logfile={folder}/p{port}.log\n"
             )?;
         }
+        // In one group: it stops groups one after the other, and all programs of a group at once.
+        let programs: Vec<String> = crew.ports.iter().map(|port| format!("p{port}")).collect();
+        writeln!(config, "[group:crew]\nprograms={}", programs.join(","))?;
         let file = crew.folder.path().join("supervisord.conf");
         std::fs::write(&file, config)?;
         let wanted = crew.ports.len();
