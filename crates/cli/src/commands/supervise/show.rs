@@ -79,19 +79,20 @@ fn table(list: &[Status]) -> io::Result<()> {
     stdout.flush()
 }
 
-/// The state and the circuit that were shown of each worker.
-type Shown = BTreeMap<String, (&'static str, &'static str)>;
+/// The state that was shown of each worker, since when it was in it, and the circuit. One that went on and came back between two
+/// looks is in the same state since another time.
+type Shown = BTreeMap<String, (&'static str, Timestamp, &'static str)>;
 
 /// A line for each worker that is not as it was: when its state changed, or else the present.
 fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output)) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     for status in list {
-        let stands = (status.state, status.circuit);
+        let stands = (status.state, status.since, status.circuit);
         let before = shown.insert(status.path.to_string(), stands);
         if before == Some(stands) {
             continue;
         }
-        let is_same_state = before.is_some_and(|(state, _)| state == status.state);
+        let is_same_state = before.is_some_and(|(state, since, _)| (state, since) == (status.state, status.since));
         let at = if is_same_state { now } else { status.since };
         match output {
             Output::Json => {
