@@ -14,7 +14,7 @@ const LETTERS: usize = 200;
 const COMMITS_MAX: usize = 60;
 
 /// Its one action fails at once, for good, and again whenever it is retried.
-fn machine() -> Value {
+pub(crate) fn machine() -> Value {
     json!({
         "id": "doomed",
         "initial": "trying",

@@ -104,27 +104,31 @@ impl Forwarder {
     }
 }
 
-/// The same request, for another node.
-fn addressed(advertise: &str, token: &str, parts: &Parts, body: Bytes) -> Result<Request, String> {
+/// A path at another node.
+pub(crate) fn at(advertise: &str, path: PathAndQuery) -> Result<Uri, String> {
     let not_there = || format!("`{advertise}` is no address of a node");
     let base: Uri = advertise.parse().map_err(|_| not_there())?;
     let authority: Authority = base.authority().cloned().ok_or_else(not_there)?;
+    let uri = Uri::builder().scheme(Scheme::HTTP).authority(authority);
+    uri.path_and_query(path).build().map_err(|_| not_there())
+}
+
+/// What a node shows another.
+pub(crate) fn shown(token: &str) -> Result<HeaderValue, String> {
+    HeaderValue::from_str(token).map_err(|_| "the nodes' token is no header".to_owned())
+}
+
+/// The same request, for another node.
+fn addressed(advertise: &str, token: &str, parts: &Parts, body: Bytes) -> Result<Request, String> {
     let path = parts.uri.path_and_query().cloned();
-    let uri = Uri::builder()
-        .scheme(Scheme::HTTP)
-        .authority(authority)
-        .path_and_query(path.unwrap_or_else(|| PathAndQuery::from_static("/")))
-        .build()
-        .map_err(|_| not_there())?;
     let mut request = Request::new(Body::from(body));
     *request.method_mut() = parts.method.clone();
-    *request.uri_mut() = uri;
+    *request.uri_mut() = at(advertise, path.unwrap_or_else(|| PathAndQuery::from_static("/")))?;
     request.headers_mut().clone_from(&parts.headers);
     without_connection(request.headers_mut());
     // A page of this node's own may ask; for the other node that is a foreign origin, and this node has looked.
     request.headers_mut().remove(header::ORIGIN);
-    let token = HeaderValue::from_str(token).map_err(|_| "the nodes' token is no header".to_owned())?;
-    request.headers_mut().insert(TOKEN, token);
+    request.headers_mut().insert(TOKEN, shown(token)?);
     Ok(request)
 }
 

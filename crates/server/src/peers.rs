@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::uri::{Authority, Scheme, Uri};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
@@ -21,7 +21,7 @@ use sprag_engine::homes::{Allowed, Peers, Statement};
 use sprag_engine::letters::{Dealt, Letters};
 
 use crate::app::App;
-use crate::forward::TOKEN;
+use crate::forward::{TOKEN, at, shown};
 use crate::problem::Problem;
 
 /// Under this nodes hear each other.
@@ -126,19 +126,11 @@ impl Peers for HttpPeers {
 
 fn addressed(whom: Whom<'_>, body: Vec<u8>) -> Result<Request, String> {
     let Whom { advertise, token, path } = whom;
-    let not_there = || format!("`{advertise}` is no address of a node");
-    let base: Uri = advertise.parse().map_err(|_| not_there())?;
-    let authority: Authority = base.authority().cloned().ok_or_else(not_there)?;
-    let uri = Uri::builder()
-        .scheme(Scheme::HTTP)
-        .authority(authority)
-        .path_and_query(path);
     let mut request = Request::new(Body::from(body));
     *request.method_mut() = Method::POST;
-    *request.uri_mut() = uri.build().map_err(|_| not_there())?;
-    let token = HeaderValue::from_str(token).map_err(|_| "the nodes' token is no header".to_owned())?;
+    *request.uri_mut() = at(advertise, PathAndQuery::from_static(path))?;
     let headers = request.headers_mut();
-    headers.insert(TOKEN, token);
+    headers.insert(TOKEN, shown(token)?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(request)
 }

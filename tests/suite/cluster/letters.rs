@@ -7,30 +7,15 @@ use serde_json::{Value, json};
 use sprag_tests::{Crowd, Postgres, wait};
 
 use super::{GUARD, apply, nodes};
+use crate::jobs;
 
 const NODES: usize = 3;
 /// Dead letters of each node: several steps of a job.
 const EACH: usize = 60;
 
-/// Its one action fails at once, for good, and again whenever it is retried.
-fn doomed() -> Value {
-    json!({
-        "id": "doomed",
-        "initial": "trying",
-        "states": { "trying": {} },
-        "actions": [{
-            "actionId": "act",
-            "type": "fail",
-            "triggerState": "trying",
-            "config": { "type": "not_found", "message": "nobody there" },
-            "retryPolicy": { "maxAttempts": 1 },
-        }],
-    })
-}
-
 /// Every node has dead letters.
 fn doom(crowd: &Crowd) {
-    apply(crowd, 0, &doomed());
+    apply(crowd, 0, &jobs::machine());
     for node in 0..NODES {
         let mut client = crowd.client(node);
         for _ in 0..EACH {
