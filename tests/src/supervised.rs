@@ -114,7 +114,8 @@ impl Supervised {
         std::fs::read_to_string(file).unwrap_or_default()
     }
 
-    /// The processes of its services that have not ended, found without the code under test.
+    /// The processes of its services that have not ended, found without the code under test. In the middle of `execve` a
+    /// process shows no environment: whoever expects one here waits for it.
     pub fn processes(&self) -> Vec<String> {
         let instance = std::fs::read_to_string(self.folder.join("state.d/instance")).unwrap_or_default();
         let wanted = format!("SPRAG_SERVICE={}/", instance.trim());

@@ -54,6 +54,7 @@ impl Rig {
     }
 
     /// The processes that carry the mark, found without the code under test. Those that have ended do not count.
+    /// In the middle of `execve` a process shows no environment: whoever expects one here waits for it.
     fn marked(&self) -> Vec<String> {
         let wanted = format!("{MARK}={}", self.place.mark("web"));
         let mut found = Vec::new();
@@ -116,8 +117,12 @@ async fn a_process_runs_with_its_words_and_writes_its_own_log() {
     let seen = runtime.observe(&desired);
     let pid = seen.pid().unwrap();
     assert!(!seen.process.unwrap().adopted);
-    assert_eq!(sprag_process::variable(pid, MARK), Some(rig.place.mark("web")));
-    assert_eq!(sprag_process::variable(pid, "N").as_deref(), Some("7"));
+    let mark = Some(rig.place.mark("web"));
+    until("its mark", || sprag_process::variable(pid, MARK) == mark).await;
+    until("its words", || {
+        sprag_process::variable(pid, "N").as_deref() == Some("7")
+    })
+    .await;
     runtime.start(&desired).await.unwrap();
     assert_eq!(runtime.observe(&desired).pid(), Some(pid), "one is enough");
     assert_eq!(
@@ -230,7 +235,7 @@ async fn a_process_of_an_earlier_supervisor_is_adopted_and_not_started_again() {
     assert_eq!(seen.pid(), pid);
     assert!(seen.process.unwrap().adopted);
     after.start(&desired).await.unwrap();
-    assert_eq!(rig.marked().len(), 1);
+    until("the one process", || rig.marked().len() == 1).await;
     assert_eq!(
         after.stop(&desired, Blame::Nobody, pending()).await,
         Stopped::Gracefully
@@ -467,7 +472,7 @@ async fn what_is_not_in_the_file_any_more_is_ended() {
     let (runtime, desired) = (rig.runtime(), rig.shell("exec sleep 1000"));
     runtime.start(&desired).await.unwrap();
     assert!(rig.place.sweep(&["web".to_owned()]).await.is_empty());
-    assert_eq!(rig.marked().len(), 1);
+    until("the one process", || rig.marked().len() == 1).await;
     assert_eq!(rig.place.sweep(&[]).await, ["web"]);
     assert!(rig.marked().is_empty());
 }
