@@ -1,5 +1,6 @@
-//! A way to `PostgreSQL` that can be cut at the worst moment: after COMMIT was sent, before anybody hears of it.
+//! A way to `PostgreSQL` that can be cut at the worst moment: after a commit was sent, before anybody hears of it.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -98,18 +99,39 @@ fn is_armed(state: &State) -> bool {
         .is_ok()
 }
 
-/// What a client said so far, as far as it is about COMMIT.
+/// In the text of every statement that a lane commits with. One that stands alone is a transaction by itself.
+const MARK: &[u8] = b"UPDATE lane SET number";
+
+/// What a client said so far, as far as it is about commits.
 #[derive(Default)]
 struct Said {
     pending: Vec<u8>,
     has_started: bool,
-    /// What the client calls its statement.
-    commit: Option<Vec<u8>>,
+    /// Statements by what the client calls them.
+    statements: HashMap<Vec<u8>, Statement>,
+    is_in_transaction: bool,
     is_under_way: bool,
 }
 
+#[derive(Clone, Copy)]
+enum Statement {
+    Begin,
+    Commit,
+    Mark,
+}
+
+impl Statement {
+    fn of(sql: &[u8]) -> Option<Self> {
+        match sql {
+            b"BEGIN" => Some(Self::Begin),
+            b"COMMIT" => Some(Self::Commit),
+            _ => sql.windows(MARK.len()).any(|part| part == MARK).then_some(Self::Mark),
+        }
+    }
+}
+
 impl Said {
-    /// Whether a COMMIT was sent completely by now.
+    /// Whether a commit was sent completely by now.
     fn hear(&mut self, bytes: &[u8]) -> bool {
         self.pending.extend_from_slice(bytes);
         let mut is_sent = false;
@@ -117,19 +139,29 @@ impl Said {
             match kind {
                 b'P' => {
                     let (name, rest) = text(&body);
-                    if text(rest).0 == b"COMMIT" {
-                        self.commit = Some(name.to_vec());
+                    if let Some(statement) = Statement::of(text(rest).0) {
+                        self.statements.insert(name.to_vec(), statement);
                     }
                 }
                 b'B' => {
                     let (_, rest) = text(&body);
-                    self.is_under_way |= self.commit.as_deref() == Some(text(rest).0);
+                    let statement = self.statements.get(text(rest).0).copied();
+                    self.runs(statement);
                 }
                 b'S' => is_sent |= std::mem::take(&mut self.is_under_way),
                 _ => {}
             }
         }
         is_sent
+    }
+
+    fn runs(&mut self, statement: Option<Statement>) {
+        match statement {
+            Some(Statement::Begin) => self.is_in_transaction = true,
+            Some(Statement::Commit) => (self.is_in_transaction, self.is_under_way) = (false, true),
+            Some(Statement::Mark) => self.is_under_way |= !self.is_in_transaction,
+            None => {}
+        }
     }
 
     /// The next message that is there completely. The first has no kind.
@@ -160,25 +192,41 @@ mod tests {
         kind.into_iter().chain(length).chain(body.iter().copied()).collect()
     }
 
-    #[test]
-    fn a_commit_is_known_by_its_statement_however_the_bytes_come() {
-        let said = [
+    fn prepared() -> Vec<u8> {
+        [
             message(None, b"\0\x03\0\0user\0sprag\0\0"),
             message(Some(b'P'), b"s0\0BEGIN\0\0\0"),
             message(Some(b'S'), b""),
             message(Some(b'P'), b"s1\0COMMIT\0\0\0"),
             message(Some(b'S'), b""),
-            message(Some(b'B'), b"\0s0\0\0\0\0\0\0\0"),
+            message(Some(b'P'), b"s2\0WITH marked AS (UPDATE lane SET number = $5)\0\0\0"),
             message(Some(b'S'), b""),
         ]
-        .concat();
-        let commit = [message(Some(b'B'), b"\0s1\0\0\0\0\0\0\0"), message(Some(b'S'), b"")].concat();
+        .concat()
+    }
+
+    fn run(name: &str) -> Vec<u8> {
+        let bound = format!("\0{name}\0\0\0\0\0\0\0");
+        [message(Some(b'B'), bound.as_bytes()), message(Some(b'S'), b"")].concat()
+    }
+
+    #[test]
+    fn a_commit_is_known_by_its_statement_however_the_bytes_come() {
+        let said = [prepared(), run("s0"), run("s2")].concat();
         let mut whole = Said::default();
         assert!(!whole.hear(&said));
-        assert!(whole.hear(&commit));
+        assert!(whole.hear(&run("s1")));
         assert!(!whole.hear(&message(Some(b'S'), b"")));
         let mut bytewise = Said::default();
         let heard = |byte: &u8| usize::from(bytewise.hear(&[*byte]));
-        assert_eq!(said.iter().chain(&commit).map(heard).sum::<usize>(), 1);
+        assert_eq!(said.iter().chain(&run("s1")).map(heard).sum::<usize>(), 1);
+    }
+
+    #[test]
+    fn a_statement_that_stands_alone_is_a_commit() {
+        let mut whole = Said::default();
+        assert!(!whole.hear(&prepared()));
+        assert!(whole.hear(&run("s2")));
+        assert!(!whole.hear(&message(Some(b'S'), b"")));
     }
 }

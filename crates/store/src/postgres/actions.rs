@@ -10,33 +10,57 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::columns::{Id, action_id, as_wanted, column, execution_id, instant, limit, number, read_tags, shard, tags};
+use super::part::{Part, Text};
+use super::rows::{Columns, Table, rows};
 use super::search::Filter;
-use super::session::{Call, Session, count, list};
+use super::session::{Session, count, list};
 use crate::records::Action;
 use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef, Window};
 
-const INSERT: &str = "\
-    INSERT INTO action (id, execution, shard, machine, action_id, kind, status, line, priority, run_at, created_at, \
-    error_kind, tags, body, fingerprint, died_at) \
-    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::text[], $6::text[], $7::smallint[], \
-    $8::text[], $9::smallint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::bytea[], $15::text[], \
-    $16::bigint[])";
+const TABLE: Table = Table {
+    row: "action_row",
+    columns: &[
+        ("id", "uuid"),
+        ("execution", "uuid"),
+        ("run_at", "bigint"),
+        ("created_at", "bigint"),
+        ("shard", "smallint"),
+        ("status", "smallint"),
+        ("priority", "smallint"),
+        ("machine", "text"),
+        ("action_id", "text"),
+        ("kind", "text"),
+        ("line", "text"),
+        ("error_kind", "text"),
+        ("tags", "text"),
+        ("body", "bytea"),
+        ("fingerprint", "text"),
+        ("died_at", "bigint"),
+    ],
+};
 
-pub(super) const UPDATE: &str = "\
-    WITH changed AS (UPDATE action AS old SET kind = new.kind, status = new.status, line = new.line, \
+const INSERT: Text = Text {
+    rows: Some(&TABLE),
+    ..Text::new("new_actions AS (INSERT INTO action ({columns}) SELECT * FROM {rows} AS new)")
+};
+
+pub(super) const UPDATE: Text = Text {
+    rows: Some(&TABLE),
+    with: "\
+    changed_actions AS (UPDATE action AS old SET kind = new.kind, status = new.status, line = new.line, \
     priority = new.priority, run_at = new.run_at, error_kind = new.error_kind, body = new.body, \
-    fingerprint = new.fingerprint, died_at = new.died_at \
-    FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::smallint[], \
-    $9::text[], $10::smallint[], $11::bigint[], $12::text[], $13::bytea[], $14::text[], $15::bigint[]) \
-    AS new (id, execution, machine, action_id, created_at, tags, kind, status, line, priority, run_at, error_kind, body, \
-    fingerprint, died_at) \
+    fingerprint = new.fingerprint, died_at = new.died_at FROM {rows} AS new \
     WHERE old.id = new.id AND old.execution IS NOT DISTINCT FROM new.execution \
     AND old.machine IS NOT DISTINCT FROM new.machine AND old.action_id IS NOT DISTINCT FROM new.action_id \
-    AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1) \
-    SELECT CASE WHEN count(*) = $16::bigint THEN 0 \
-    ELSE sprag_refuse('SPR01', 'an action that must be there is not') END FROM changed";
+    AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1)",
+    refusals: "\
+    WHEN (SELECT count(*) FROM changed_actions) <> $2::bigint \
+    THEN sprag_refuse('SPR01', 'an action that must be there is not') ",
+};
 
-const INSERT_TAGS: &str = "INSERT INTO action_tag (tag, action) SELECT DISTINCT * FROM unnest($1::text[], $2::uuid[])";
+const INSERT_TAGS: Text = Text::new(
+    "new_action_tags AS (INSERT INTO action_tag (tag, action) SELECT DISTINCT * FROM unnest($1::text[], $2::uuid[]))",
+);
 
 macro_rules! select {
     ($rest:literal) => {
@@ -91,62 +115,45 @@ pub(super) const OPEN: &str = "\
     WHERE status = $2 AND status <= 3 AND shard = $1 AND (execution, id) > ($3, $4) ORDER BY execution, id LIMIT $5";
 
 /// Adds actions.
-pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> Call<'a> {
-    Call::new(
-        INSERT,
-        vec![
-            list(records, |record| Id::from(record.id)),
-            list(records, |record| Id::from(record.execution)),
-            list(records, |record| shard(record.execution.slot(), shards)),
-            list(records, |record| record.machine.as_str()),
-            list(records, |record| record.action_id.as_str()),
-            list(records, |record| record.kind.as_str()),
-            list(records, |record| i16::from(record.status)),
-            list(records, |record| record.line.as_str()),
-            list(records, |record| i16::from(record.priority)),
-            list(records, |record| record.run_at.as_millis()),
-            list(records, |record| record.created_at.as_millis()),
-            list(records, |record| record.error_kind.as_deref()),
-            list(records, |record| tags(&record.tags)),
-            list(records, |record| record.body.as_slice()),
-            list(records, |record| record.fingerprint.as_deref()),
-            list(records, |record| record.died_at.map(Timestamp::as_millis)),
-        ],
-    )
+pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> Part<'a> {
+    let row = move |record: &&Action, row: &mut Columns<'_>| put(row, record, shards);
+    Part::of(INSERT, records.len(), rows(&TABLE, records, row))
+}
+
+fn put(row: &mut Columns<'_>, record: &Action, shards: u32) {
+    row.put("id", Id::from(record.id))
+        .put("execution", Id::from(record.execution))
+        .put("run_at", record.run_at.as_millis())
+        .put("created_at", record.created_at.as_millis())
+        .put("shard", shard(record.execution.slot(), shards))
+        .put("status", i16::from(record.status))
+        .put("priority", i16::from(record.priority))
+        .put("machine", record.machine.as_str())
+        .put("action_id", record.action_id.as_str())
+        .put("kind", record.kind.as_str())
+        .put("line", record.line.as_str())
+        .put("error_kind", record.error_kind.as_deref())
+        .put("tags", tags(&record.tags))
+        .put("body", record.body.as_slice())
+        .put("fingerprint", record.fingerprint.as_deref())
+        .put("died_at", record.died_at.map(Timestamp::as_millis));
 }
 
 /// The tags of new actions, where there are any.
-pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<Call<'a>> {
+pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<Part<'a>> {
     let tags: Vec<(&'a str, Id)> = records
         .iter()
         .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
         .collect();
-    (!tags.is_empty()).then(|| Call::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+    (!tags.is_empty()).then(|| Part::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
 }
 
 /// Writes actions as they are now.
-pub(super) fn update<'a>(records: &[&'a Action]) -> Call<'a> {
-    Call::new(
-        UPDATE,
-        vec![
-            list(records, |record| Id::from(record.id)),
-            list(records, |record| Id::from(record.execution)),
-            list(records, |record| record.machine.as_str()),
-            list(records, |record| record.action_id.as_str()),
-            list(records, |record| record.created_at.as_millis()),
-            list(records, |record| tags(&record.tags)),
-            list(records, |record| record.kind.as_str()),
-            list(records, |record| i16::from(record.status)),
-            list(records, |record| record.line.as_str()),
-            list(records, |record| i16::from(record.priority)),
-            list(records, |record| record.run_at.as_millis()),
-            list(records, |record| record.error_kind.as_deref()),
-            list(records, |record| record.body.as_slice()),
-            list(records, |record| record.fingerprint.as_deref()),
-            list(records, |record| record.died_at.map(Timestamp::as_millis)),
-            count(records),
-        ],
-    )
+pub(super) fn update<'a>(records: &[&'a Action], shards: u32) -> Part<'a> {
+    let row = move |record: &&Action, row: &mut Columns<'_>| put(row, record, shards);
+    let mut values = rows(&TABLE, records, row);
+    values.push(count(records));
+    Part::of(UPDATE, records.len(), values)
 }
 
 /// Actions, in the order in which they are wanted.

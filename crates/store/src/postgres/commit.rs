@@ -1,60 +1,76 @@
 //! Mutations as few statements.
 //!
-//! Mutations apply in order. Those of one kind go into one statement where their order cannot matter: a mutation joins the
-//! newest statement of its kind unless something that came after that statement touched the same record, or the statement
-//! itself did.
+//! Mutations apply in order. Those whose order cannot matter go into one statement: a mutation joins the first stage after all that
+//! touched one of its records. A batch of everyday work is one stage.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::{Discriminant, discriminant};
 
-use super::session::Call;
+use super::part::Part;
 use super::{actions, control, executions, history, idempotency, inbox, jobs, machines, receipts, retention, timers};
 use crate::traits::{Error, Mutation};
 
 /// Mutations of one kind, to be applied at once.
 type Group<'a> = Vec<&'a Mutation>;
 
-/// The statements that apply the mutations, in order.
-pub(super) fn calls(mutations: &[Mutation], shards: u32) -> Result<Vec<Call<'_>>, Error> {
-    let mut calls = Vec::new();
-    for group in grouped(mutations) {
-        add_calls(&mut calls, &group, shards)?;
+/// Groups that can be applied side by side, each of another kind.
+type Stage<'a> = Vec<Group<'a>>;
+
+/// What applies the mutations, stage by stage; the fence comes first.
+pub(super) fn stages<'a>(fence: Part<'a>, mutations: &'a [Mutation], shards: u32) -> Result<Vec<Vec<Part<'a>>>, Error> {
+    let groups = staged(mutations);
+    let parts = groups.iter().map(|stage| parts(stage, shards));
+    let mut stages = parts.collect::<Result<Vec<_>, Error>>()?;
+    match stages.first_mut() {
+        Some(first) => first.insert(0, fence),
+        None => stages.push(vec![fence]),
     }
-    Ok(calls)
+    Ok(stages)
 }
 
-/// The mutations in groups of one kind each, such that the groups in their order do what the mutations do in theirs.
-fn grouped(mutations: &[Mutation]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut newest: HashMap<Discriminant<Mutation>, usize> = HashMap::new();
-    let mut touched: HashMap<u64, usize> = HashMap::new();
+/// The mutations in stages that, one after the other, do what the mutations do in their order.
+fn staged(mutations: &[Mutation]) -> Vec<Stage<'_>> {
+    let mut stages: Vec<Stage<'_>> = Vec::new();
+    let mut touched: HashMap<u64, (usize, Discriminant<Mutation>)> = HashMap::new();
+    // What follows a deletion of everything about an execution comes after it, whatever it touches.
+    let mut first = 0;
     for mutation in mutations {
         let kind = discriminant(mutation);
         let Touch { records, stays } = Touch::of(mutation);
-        // It must come after every group that touched one of its records.
-        let last = records.iter().flatten().filter_map(|record| touched.get(record)).max();
-        let is_barrier = matches!(mutation, Mutation::DeleteExecution(_));
-        let joins = newest.get(&kind).copied().filter(|&group| match last {
-            _ if is_barrier => group + 1 == groups.len(),
-            None => true,
-            Some(&last) => last < group || (last == group && stays),
-        });
-        let group = joins.unwrap_or(groups.len());
-        match groups.get_mut(group) {
-            Some(known) => known.push(mutation),
-            None => groups.push(vec![mutation]),
+        let last = records.iter().flatten().filter_map(|record| touched.get(record));
+        let free = last.map(|&(stage, of)| if stays && of == kind { stage } else { stage + 1 });
+        let mut stage = free.max().unwrap_or(0).max(first);
+        if matches!(mutation, Mutation::DeleteExecution(_)) {
+            stage = after_all(&stages, kind);
+            first = stage + 1;
         }
-        if is_barrier {
-            // It touches whatever belongs to the execution: it comes after all before it, and all that follows after it.
-            newest.clear();
+        if stage >= stages.len() {
+            stages.resize_with(stage + 1, Vec::new);
         }
-        newest.insert(kind, group);
+        add(&mut stages[stage], kind, mutation);
         for record in records.into_iter().flatten() {
-            touched.insert(record, group);
+            touched.insert(record, (stage, kind));
         }
     }
-    groups
+    stages
+}
+
+/// The stage for a mutation that touches more than is known: after all others, beside its like.
+fn after_all(stages: &[Stage<'_>], kind: Discriminant<Mutation>) -> usize {
+    let is_alike = |stage: &Stage<'_>| stage.iter().flatten().all(|known| discriminant(*known) == kind);
+    match stages.last() {
+        Some(last) if is_alike(last) => stages.len() - 1,
+        _ => stages.len(),
+    }
+}
+
+fn add<'a>(stage: &mut Stage<'a>, kind: Discriminant<Mutation>, mutation: &'a Mutation) {
+    let is_of = |group: &&mut Group<'a>| group.first().is_some_and(|first| discriminant(*first) == kind);
+    match stage.iter_mut().find(is_of) {
+        Some(group) => group.push(mutation),
+        None => stage.push(vec![mutation]),
+    }
 }
 
 /// What a mutation reads or writes, as hashes: two that meet by chance cost a statement, nothing else.
@@ -134,53 +150,63 @@ macro_rules! records {
     };
 }
 
-fn add_calls<'a>(calls: &mut Vec<Call<'a>>, group: &Group<'a>, shards: u32) -> Result<(), Error> {
+fn parts<'a>(stage: &Stage<'a>, shards: u32) -> Result<Vec<Part<'a>>, Error> {
+    let mut parts = Vec::new();
+    for group in stage {
+        add_group(&mut parts, group, shards)?;
+    }
+    Ok(parts)
+}
+
+fn add_group<'a>(parts: &mut Vec<Part<'a>>, group: &Group<'a>, shards: u32) -> Result<(), Error> {
     let Some(first) = group.first() else { return Ok(()) };
     match first {
         Mutation::InsertMachineVersion(_) => {
-            calls.push(machines::insert(
+            parts.push(machines::insert(
                 &records!(group, Mutation::InsertMachineVersion(record) => record),
             ));
         }
         Mutation::ExpectNewest { .. } => {
-            calls.push(machines::expect_newest(
+            parts.push(machines::expect_newest(
                 &records!(group, Mutation::ExpectNewest { machine, version } => (machine.as_str(), *version)),
             ));
         }
         Mutation::InsertExecution(_) => {
             let records = records!(group, Mutation::InsertExecution(record) => record);
-            calls.push(executions::insert(&records, shards));
-            calls.extend(executions::insert_tags(&records));
+            parts.push(executions::insert(&records, shards));
+            parts.extend(executions::insert_tags(&records));
         }
-        Mutation::UpdateExecution { .. } => calls.push(executions::update(
+        Mutation::UpdateExecution { .. } => parts.push(executions::update(
             &records!(group, Mutation::UpdateExecution { execution, variables } => (execution, *variables)),
+            shards,
         )),
         Mutation::AppendHistory(_) => {
-            calls.push(history::append(
+            parts.push(history::append(
                 &records!(group, Mutation::AppendHistory(record) => record),
             ));
         }
         Mutation::InsertAction(_) => {
             let records = records!(group, Mutation::InsertAction(record) => record);
-            calls.push(actions::insert(&records, shards));
-            calls.extend(actions::insert_tags(&records));
+            parts.push(actions::insert(&records, shards));
+            parts.extend(actions::insert_tags(&records));
         }
         Mutation::UpdateAction(_) => {
-            calls.push(actions::update(
+            parts.push(actions::update(
                 &records!(group, Mutation::UpdateAction(record) => record),
+                shards,
             ));
         }
         Mutation::PutTimer(_) => {
-            calls.push(timers::put(
+            parts.push(timers::put(
                 &records!(group, Mutation::PutTimer(record) => record),
                 shards,
             ));
         }
         Mutation::DeleteTimer(_) => {
-            calls.push(timers::delete(&records!(group, Mutation::DeleteTimer(key) => *key)));
+            parts.push(timers::delete(&records!(group, Mutation::DeleteTimer(key) => *key)));
         }
         Mutation::DeleteExecution(_) => {
-            calls.extend(retention::delete(
+            parts.push(retention::delete(
                 &records!(group, Mutation::DeleteExecution(id) => *id),
             ));
         }
@@ -196,13 +222,13 @@ fn add_calls<'a>(calls: &mut Vec<Call<'a>>, group: &Group<'a>, shards: u32) -> R
         | Mutation::PutJob(_)
         | Mutation::InsertJobItem(_)
         | Mutation::DeleteJobItems { .. }
-        | Mutation::DeleteJob(_) => calls.push(rare(group, shards)?),
+        | Mutation::DeleteJob(_) => parts.push(rare(group, shards)?),
     }
     Ok(())
 }
 
 /// What is not written on the way of every execution.
-fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<Call<'a>, Error> {
+fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<Part<'a>, Error> {
     Ok(match group.first() {
         Some(Mutation::InsertInbox(_)) => inbox::insert(&records!(group, Mutation::InsertInbox(record) => record)),
         Some(Mutation::DeleteInbox { .. }) => {

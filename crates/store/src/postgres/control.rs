@@ -3,31 +3,35 @@
 use tokio_postgres::Row;
 
 use super::columns::{column, instant};
-use super::session::{Call, Session, list};
+use super::part::{Part, Text};
+use super::session::{Session, list};
 use crate::records::{Fact, FactKind, Life};
 use crate::traits::Error;
 
-const PUT_FACTS: &str = "\
-    INSERT INTO fact (kind, key, body) SELECT * FROM unnest($1::smallint[], $2::text[], $3::bytea[]) \
-    ON CONFLICT (kind, key) DO UPDATE SET body = excluded.body";
+const PUT_FACTS: Text = Text::new(
+    "put_facts AS (INSERT INTO fact (kind, key, body) SELECT * FROM unnest($1::smallint[], $2::text[], $3::bytea[]) \
+    ON CONFLICT (kind, key) DO UPDATE SET body = excluded.body)",
+);
 
-const DELETE_FACTS: &str = "\
-    DELETE FROM fact USING unnest($1::smallint[], $2::text[]) AS gone (kind, key) \
-    WHERE fact.kind = gone.kind AND fact.key = gone.key";
+const DELETE_FACTS: Text = Text::new(
+    "gone_facts AS (DELETE FROM fact USING unnest($1::smallint[], $2::text[]) AS gone (kind, key) \
+    WHERE fact.kind = gone.kind AND fact.key = gone.key)",
+);
 
 const OF: &str = "SELECT key, body FROM fact WHERE kind = $1 ORDER BY key";
 
 const GET: &str = "SELECT key, body FROM fact WHERE kind = $1 AND key = $2";
 
-const PUT_LIVES: &str = "\
-    INSERT INTO life (started_at, seen_at) SELECT * FROM unnest($1::bigint[], $2::bigint[]) \
-    ON CONFLICT (started_at) DO UPDATE SET seen_at = excluded.seen_at";
+const PUT_LIVES: Text = Text::new(
+    "put_lives AS (INSERT INTO life (started_at, seen_at) SELECT * FROM unnest($1::bigint[], $2::bigint[]) \
+    ON CONFLICT (started_at) DO UPDATE SET seen_at = excluded.seen_at)",
+);
 
 const LAST_LIFE: &str = "SELECT started_at, seen_at FROM life ORDER BY started_at DESC LIMIT 1";
 
 /// Adds or changes facts.
-pub(super) fn put_facts<'a>(records: &[&'a Fact]) -> Call<'a> {
-    Call::new(
+pub(super) fn put_facts<'a>(records: &[&'a Fact]) -> Part<'a> {
+    Part::new(
         PUT_FACTS,
         vec![
             list(records, |record| record.kind as i16),
@@ -38,8 +42,8 @@ pub(super) fn put_facts<'a>(records: &[&'a Fact]) -> Call<'a> {
 }
 
 /// Deletes facts, as far as they are still there.
-pub(super) fn delete_facts<'a>(keys: &[(FactKind, &'a str)]) -> Call<'a> {
-    Call::new(
+pub(super) fn delete_facts<'a>(keys: &[(FactKind, &'a str)]) -> Part<'a> {
+    Part::new(
         DELETE_FACTS,
         vec![list(keys, |(kind, _)| *kind as i16), list(keys, |(_, key)| *key)],
     )
@@ -56,8 +60,8 @@ pub(super) async fn fact(session: &Session, kind: FactKind, key: &str) -> Result
 }
 
 /// Records that processes are alive.
-pub(super) fn put_lives<'a>(records: &[&'a Life]) -> Call<'a> {
-    Call::new(
+pub(super) fn put_lives<'a>(records: &[&'a Life]) -> Part<'a> {
+    Part::new(
         PUT_LIVES,
         vec![
             list(records, |record| record.started_at.as_millis()),

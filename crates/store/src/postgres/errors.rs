@@ -1,7 +1,10 @@
 //! What `PostgreSQL`'s errors mean to a caller.
 
+use std::error::Error as _;
+
 use tokio_postgres::error::{DbError, SqlState};
 
+use super::rows::Misplaced;
 use crate::traits::{Error, ShardId};
 
 /// A statement did not find what it must.
@@ -17,9 +20,16 @@ pub(super) const OUTDATED: &str = "SPR04";
 pub(super) fn classify(problem: &tokio_postgres::Error) -> Error {
     match problem.as_db_error() {
         Some(said) => classify_said(said),
+        // Nothing was sent.
+        None if is_misplaced(problem) => Error::Failed { detail: chain(problem) },
         // The server said nothing: the connection was lost, refused or never made.
         None => Error::Away { detail: chain(problem) },
     }
+}
+
+/// Whether rows could not be made into parameters: nothing was sent then.
+fn is_misplaced(problem: &tokio_postgres::Error) -> bool {
+    matches!(problem.source(), Some(cause) if cause.is::<Misplaced>())
 }
 
 /// Whether a statement failed only because one before it did.

@@ -9,33 +9,55 @@ use tokio_postgres::types::Type;
 use super::columns::{
     Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
 };
+use super::part::{Part, Text};
+use super::rows::{Columns, Table, rows};
 use super::search::Filter;
-use super::session::{Call, Session, count, list};
+use super::session::{Session, count, list};
 use crate::records::Execution;
 use crate::traits::{Error, ExecutionQuery, Variables};
 
-const INSERT: &str = "\
-    INSERT INTO execution \
-    (id, shard, machine, version, key, status, sequence, created_at, updated_at, tags, body, variables) \
-    SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::bigint[], $5::text[], $6::smallint[], \
-    $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::bytea[], $12::bytea[])";
+const TABLE: Table = Table {
+    row: "execution_row",
+    columns: &[
+        ("id", "uuid"),
+        ("sequence", "bigint"),
+        ("version", "bigint"),
+        ("created_at", "bigint"),
+        ("updated_at", "bigint"),
+        ("shard", "smallint"),
+        ("status", "smallint"),
+        ("machine", "text"),
+        ("key", "text"),
+        ("tags", "text"),
+        ("body", "bytea"),
+        ("variables", "bytea"),
+    ],
+};
+
+const INSERT: Text = Text {
+    rows: Some(&TABLE),
+    ..Text::new("new_executions AS (INSERT INTO execution ({columns}) SELECT * FROM {rows} AS new)")
+};
 
 /// Variables that did not change are not sent, and stay where they are. A value that stays leaves its indexes alone. What
 /// must be as it was is compared in a way that tempts the planner to no index but that of the id.
-pub(super) const UPDATE: &str = "\
-    WITH changed AS (UPDATE execution AS old SET version = new.version, status = new.status, \
+pub(super) const UPDATE: Text = Text {
+    rows: Some(&TABLE),
+    with: "\
+    changed_executions AS (UPDATE execution AS old SET version = new.version, status = new.status, \
     sequence = new.sequence, updated_at = new.updated_at, body = new.body, \
-    variables = coalesce(new.variables, old.variables) \
-    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::smallint[], \
-    $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[]) \
-    AS new (id, machine, key, created_at, tags, version, status, sequence, updated_at, body, variables) \
+    variables = coalesce(new.variables, old.variables) FROM {rows} AS new \
     WHERE old.id = new.id AND old.machine IS NOT DISTINCT FROM new.machine AND old.key IS NOT DISTINCT FROM new.key \
-    AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1) \
-    SELECT CASE WHEN count(*) = $12::bigint THEN 0 \
-    ELSE sprag_refuse('SPR01', 'an execution that must be there is not') END FROM changed";
+    AND old.created_at = new.created_at AND old.tags IS NOT DISTINCT FROM new.tags RETURNING 1)",
+    refusals: "\
+    WHEN (SELECT count(*) FROM changed_executions) <> $2::bigint \
+    THEN sprag_refuse('SPR01', 'an execution that must be there is not') ",
+};
 
-const INSERT_TAGS: &str = "\
-    INSERT INTO execution_tag (tag, execution) SELECT DISTINCT * FROM unnest($1::text[], $2::uuid[])";
+const INSERT_TAGS: Text = Text::new(
+    "new_execution_tags AS (INSERT INTO execution_tag (tag, execution) \
+    SELECT DISTINCT * FROM unnest($1::text[], $2::uuid[]))",
+);
 
 macro_rules! select {
     ($rest:literal) => {
@@ -57,57 +79,47 @@ pub(super) const HOLDERS: &str = "\
     AND execution.key IS NOT NULL AND execution.status <= 2";
 
 /// Adds executions.
-pub(super) fn insert<'a>(records: &[&'a Execution], shards: u32) -> Call<'a> {
-    Call::new(
-        INSERT,
-        vec![
-            list(records, |record| Id::from(record.id)),
-            list(records, |record| shard(record.id.slot(), shards)),
-            list(records, |record| record.machine.as_str()),
-            list(records, |record| i64::from(record.version)),
-            list(records, |record| record.key.as_deref()),
-            list(records, |record| record.status as i16),
-            list(records, |record| bound(record.sequence)),
-            list(records, |record| record.created_at.as_millis()),
-            list(records, |record| record.updated_at.as_millis()),
-            list(records, |record| tags(&record.tags)),
-            list(records, |record| record.body.as_slice()),
-            list(records, |record| record.variables.as_slice()),
-        ],
-    )
+pub(super) fn insert<'a>(records: &[&'a Execution], shards: u32) -> Part<'a> {
+    let row = move |record: &&Execution, row: &mut Columns<'_>| put(row, record, Some(&record.variables), shards);
+    Part::of(INSERT, records.len(), rows(&TABLE, records, row))
+}
+
+fn put(row: &mut Columns<'_>, record: &Execution, variables: Option<&[u8]>, shards: u32) {
+    row.put("id", Id::from(record.id))
+        .put("sequence", bound(record.sequence))
+        .put("version", i64::from(record.version))
+        .put("created_at", record.created_at.as_millis())
+        .put("updated_at", record.updated_at.as_millis())
+        .put("shard", shard(record.id.slot(), shards))
+        .put("status", record.status as i16)
+        .put("machine", record.machine.as_str())
+        .put("key", record.key.as_deref())
+        .put("tags", tags(&record.tags))
+        .put("body", record.body.as_slice())
+        .put("variables", variables);
 }
 
 /// The tags of new executions, where there are any.
-pub(super) fn insert_tags<'a>(records: &[&'a Execution]) -> Option<Call<'a>> {
+pub(super) fn insert_tags<'a>(records: &[&'a Execution]) -> Option<Part<'a>> {
     let tags: Vec<(&'a str, Id)> = records
         .iter()
         .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
         .collect();
-    (!tags.is_empty()).then(|| Call::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+    (!tags.is_empty()).then(|| Part::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
 }
 
 /// Writes executions as they are now, their variables only where they changed.
-pub(super) fn update<'a>(records: &[(&'a Execution, Variables)]) -> Call<'a> {
-    Call::new(
-        UPDATE,
-        vec![
-            list(records, |(record, _)| Id::from(record.id)),
-            list(records, |(record, _)| record.machine.as_str()),
-            list(records, |(record, _)| record.key.as_deref()),
-            list(records, |(record, _)| record.created_at.as_millis()),
-            list(records, |(record, _)| tags(&record.tags)),
-            list(records, |(record, _)| i64::from(record.version)),
-            list(records, |(record, _)| record.status as i16),
-            list(records, |(record, _)| bound(record.sequence)),
-            list(records, |(record, _)| record.updated_at.as_millis()),
-            list(records, |(record, _)| record.body.as_slice()),
-            list(records, |(record, written)| match written {
-                Variables::Changed => Some(record.variables.as_slice()),
-                Variables::Unchanged => None,
-            }),
-            count(records),
-        ],
-    )
+pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) -> Part<'a> {
+    let row = move |(record, written): &(&Execution, Variables), row: &mut Columns<'_>| {
+        let variables = match written {
+            Variables::Changed => Some(record.variables.as_slice()),
+            Variables::Unchanged => None,
+        };
+        put(row, record, variables, shards);
+    };
+    let mut values = rows(&TABLE, records, row);
+    values.push(count(records));
+    Part::of(UPDATE, records.len(), values)
 }
 
 /// Executions, in the order in which they are wanted.

@@ -5,44 +5,66 @@ use std::collections::HashMap;
 use sprag_core::ids::ExecutionId;
 
 use super::columns::{Id, bound, column, instant, limit, number};
-use super::session::{Call, Session, Value, count, list};
+use super::part::{Part, Text};
+use super::rows::{Columns, Table, rows};
+use super::session::{Session, list};
 use crate::records::HistoryEntry;
 use crate::traits::Error;
 
-/// An entry is added if the one before it is there, or comes with it, or it is the first.
-pub(super) const APPEND: &str = "\
-    WITH added AS (INSERT INTO history (execution, sequence, at, body) \
-    SELECT execution, sequence, at, body FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bytea[], $5::boolean[]) \
-    AS new (execution, sequence, at, body, follows) \
-    WHERE sequence = 1 OR follows OR EXISTS (SELECT 1 FROM history AS before \
-    WHERE before.execution = new.execution AND before.sequence = new.sequence - 1 AND new.sequence > 1) RETURNING 1) \
-    SELECT CASE WHEN count(*) = $6::bigint THEN 0 \
-    ELSE sprag_refuse('SPR01', 'a history would have a gap') END FROM added";
+const TABLE: Table = Table {
+    row: "history_row",
+    columns: &[
+        ("execution", "uuid"),
+        ("sequence", "bigint"),
+        ("at", "bigint"),
+        ("body", "bytea"),
+    ],
+};
+
+const BEGIN: Text = Text {
+    rows: Some(&TABLE),
+    ..Text::new("begun AS (INSERT INTO history ({columns}) SELECT * FROM {rows} AS new)")
+};
+
+/// The entries before those that do not follow another of the same commit must be there.
+pub(super) const APPEND: Text = Text {
+    rows: Some(&TABLE),
+    with: "appended AS (INSERT INTO history ({columns}) SELECT * FROM {rows} AS new)",
+    refusals: "\
+    WHEN EXISTS (SELECT 1 FROM unnest($2::uuid[], $3::bigint[]) AS before (execution, sequence) \
+    WHERE NOT EXISTS (SELECT 1 FROM history \
+    WHERE history.execution = before.execution AND history.sequence = before.sequence)) \
+    THEN sprag_refuse('SPR01', 'a history would have a gap') ",
+};
 
 const PAGE: &str = "\
     SELECT sequence, at, body FROM history WHERE execution = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
 
 /// Adds the next entries of histories. One that would leave a gap before it is refused.
-pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Call<'a> {
-    let mut newest: HashMap<ExecutionId, u64> = HashMap::new();
-    let follows: Vec<bool> = records
-        .iter()
-        .map(|record| {
-            let before = newest.insert(record.execution, record.sequence);
-            before.is_some_and(|before| before.checked_add(1) == Some(record.sequence))
-        })
-        .collect();
-    Call::new(
-        APPEND,
-        vec![
-            list(records, |record| Id::from(record.execution)),
-            list(records, |record| bound(record.sequence)),
-            list(records, |record| record.at.as_millis()),
-            list(records, |record| record.body.as_slice()),
-            Box::new(follows) as Value<'a>,
-            count(records),
-        ],
-    )
+pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Part<'a> {
+    let mut newest: HashMap<ExecutionId, i64> = HashMap::new();
+    let mut before = Vec::new();
+    for record in records {
+        let sequence = bound(record.sequence);
+        let known = newest.insert(record.execution, sequence).unwrap_or(0);
+        let needed = sequence - 1;
+        if known != needed {
+            before.push((record.execution, needed));
+        }
+    }
+    let row = |record: &&HistoryEntry, row: &mut Columns<'_>| {
+        row.put("execution", Id::from(record.execution))
+            .put("sequence", bound(record.sequence))
+            .put("at", record.at.as_millis())
+            .put("body", record.body.as_slice());
+    };
+    let mut values = rows(&TABLE, records, row);
+    if before.is_empty() {
+        return Part::of(BEGIN, records.len(), values);
+    }
+    values.push(list(&before, |(execution, _)| Id::from(*execution)));
+    values.push(list(&before, |(_, sequence)| *sequence));
+    Part::of(APPEND, records.len(), values)
 }
 
 /// A page of a history, oldest first.

@@ -4,17 +4,19 @@ use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 
 use super::columns::{as_wanted, column, digest, instant, limit, shard};
-use super::session::{Call, Session, Value, list};
+use super::part::{Part, Text};
+use super::session::{Session, Value, list};
 use crate::records::{Idempotency, Scope};
 use crate::traits::Error;
 
-const PUT: &str = "\
-    INSERT INTO idempotency (scope, shard, digest, answer, expires_at) \
+const PUT: Text = Text::new(
+    "put_answers AS (INSERT INTO idempotency (scope, shard, digest, answer, expires_at) \
     SELECT * FROM unnest($1::bytea[], $2::smallint[], $3::bytea[], $4::bytea[], $5::bigint[]) \
     ON CONFLICT (scope) DO UPDATE SET digest = excluded.digest, answer = excluded.answer, \
-    expires_at = excluded.expires_at";
+    expires_at = excluded.expires_at)",
+);
 
-const DELETE: &str = "DELETE FROM idempotency WHERE scope = ANY($1::bytea[])";
+const DELETE: Text = Text::new("gone_answers AS (DELETE FROM idempotency WHERE scope = ANY($1::bytea[]))");
 
 const GET: &str = "SELECT scope, digest, answer, expires_at FROM idempotency WHERE scope = ANY($1::bytea[])";
 
@@ -22,8 +24,8 @@ pub(super) const FIRST_TO_EXPIRE: &str =
     "SELECT expires_at, scope FROM idempotency WHERE shard = $1 ORDER BY expires_at, scope LIMIT $2";
 
 /// Adds answers, in the place of those that expired.
-pub(super) fn put<'a>(records: &[&'a Idempotency], shards: u32) -> Call<'a> {
-    Call::new(
+pub(super) fn put<'a>(records: &[&'a Idempotency], shards: u32) -> Part<'a> {
+    Part::new(
         PUT,
         vec![
             list(records, |record| record.scope.0.as_slice()),
@@ -36,9 +38,9 @@ pub(super) fn put<'a>(records: &[&'a Idempotency], shards: u32) -> Call<'a> {
 }
 
 /// Deletes answers, as far as they are still there.
-pub(super) fn delete<'a>(scopes: &[Scope]) -> Call<'a> {
+pub(super) fn delete<'a>(scopes: &[Scope]) -> Part<'a> {
     let scopes: Vec<Vec<u8>> = scopes.iter().map(|scope| scope.0.to_vec()).collect();
-    Call::new(DELETE, vec![Box::new(scopes) as Value<'a>])
+    Part::new(DELETE, vec![Box::new(scopes) as Value<'a>])
 }
 
 /// Answers, in the order in which they are wanted.

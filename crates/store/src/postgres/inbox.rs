@@ -4,16 +4,20 @@ use sprag_core::ids::ExecutionId;
 use tokio_postgres::Row;
 
 use super::columns::{Id, bound, column, execution_id, limit, number};
-use super::session::{Call, Session, list};
+use super::part::{Part, Text};
+use super::session::{Session, list};
 use crate::records::InboxEntry;
 use crate::traits::Error;
 
-const INSERT: &str = "\
-    INSERT INTO inbox (execution, position, body) SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bytea[])";
+const INSERT: Text = Text::new(
+    "new_inputs AS (INSERT INTO inbox (execution, position, body) \
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]))",
+);
 
-const DELETE: &str = "\
-    DELETE FROM inbox USING unnest($1::uuid[], $2::bigint[]) AS gone (execution, position) \
-    WHERE inbox.execution = gone.execution AND inbox.position = gone.position";
+const DELETE: Text = Text::new(
+    "gone_inputs AS (DELETE FROM inbox USING unnest($1::uuid[], $2::bigint[]) AS gone (execution, position) \
+    WHERE inbox.execution = gone.execution AND inbox.position = gone.position)",
+);
 
 const OF: &str = "\
     SELECT execution, position, body FROM inbox WHERE execution = ANY($1::uuid[]) ORDER BY execution, position";
@@ -28,8 +32,8 @@ pub(super) const DEFERRED: &str = "\
     ORDER BY waiting.execution LIMIT $3";
 
 /// Adds inputs.
-pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Call<'a> {
-    Call::new(
+pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Part<'a> {
+    Part::new(
         INSERT,
         vec![
             list(records, |record| Id::from(record.execution)),
@@ -40,8 +44,8 @@ pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Call<'a> {
 }
 
 /// Deletes inputs, as far as they are still there.
-pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> Call<'a> {
-    Call::new(
+pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> Part<'a> {
+    Part::new(
         DELETE,
         vec![
             list(places, |(execution, _)| Id::from(*execution)),

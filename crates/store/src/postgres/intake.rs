@@ -13,7 +13,7 @@ use super::columns::column;
 use super::link::{Link, Role};
 use super::open::target;
 use super::open_error::OpenError;
-use super::session::{Call, Session, Value};
+use super::session::{Session, Value};
 use super::{migrations, server};
 use crate::traits::Error;
 use crate::transfer::{Cell, Line, Table, TransferError, is_known};
@@ -166,8 +166,8 @@ impl Intake {
             self.ask(&async |session| session.run(&sql).await)?;
         }
         self.ask(&async |session| {
-            let epochs = Call::new(EPOCHS, vec![Box::new(epoch) as Value<'_>]);
-            let end = Call::new("DROP TABLE transfer, transfer_table", Vec::new());
+            let epochs = session.call(EPOCHS, vec![Box::new(epoch) as Value<'_>]).await?;
+            let end = session.call("DROP TABLE transfer, transfer_table", Vec::new()).await?;
             session.transaction(vec![epochs, end]).await
         })
     }

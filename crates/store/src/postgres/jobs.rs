@@ -4,25 +4,29 @@ use sprag_core::ids::JobId;
 use tokio_postgres::Row;
 
 use super::columns::{Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number};
-use super::session::{Call, Session, Value, list};
+use super::part::{Part, Text};
+use super::session::{Session, Value, list};
 use crate::records::{Job, JobItem};
 use crate::traits::Error;
 
-const PUT: &str = "\
-    INSERT INTO job (id, kind, status, created_at, updated_at, body) \
+const PUT: Text = Text::new(
+    "put_jobs AS (INSERT INTO job (id, kind, status, created_at, updated_at, body) \
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[]) \
     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, status = excluded.status, created_at = excluded.created_at, \
-    updated_at = excluded.updated_at, body = excluded.body";
+    updated_at = excluded.updated_at, body = excluded.body)",
+);
 
-const DELETE: &str = "DELETE FROM job WHERE id = ANY($1::uuid[])";
+const DELETE: Text = Text::new("gone_jobs AS (DELETE FROM job WHERE id = ANY($1::uuid[]))");
 
-const INSERT_ITEMS: &str = "\
-    INSERT INTO job_item (job, number, action, result, detail) \
-    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::smallint[], $5::text[])";
+const INSERT_ITEMS: Text = Text::new(
+    "new_items AS (INSERT INTO job_item (job, number, action, result, detail) \
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::smallint[], $5::text[]))",
+);
 
-const DELETE_ITEMS: &str = "\
-    DELETE FROM job_item USING unnest($1::uuid[], $2::bigint[]) AS gone (job, up_to) \
-    WHERE job_item.job = gone.job AND job_item.number <= gone.up_to";
+const DELETE_ITEMS: Text = Text::new(
+    "gone_items AS (DELETE FROM job_item USING unnest($1::uuid[], $2::bigint[]) AS gone (job, up_to) \
+    WHERE job_item.job = gone.job AND job_item.number <= gone.up_to)",
+);
 
 const ITEMS: &str = "\
     SELECT job, number, action, result, detail FROM job_item WHERE job = $1 AND number > $2 ORDER BY number LIMIT $3";
@@ -39,8 +43,8 @@ const LIST: &str = "\
     SELECT id, kind, status, created_at, updated_at, body FROM job WHERE id < $1 ORDER BY id DESC LIMIT $2";
 
 /// Writes jobs as they are now.
-pub(super) fn put<'a>(records: &[&'a Job]) -> Call<'a> {
-    Call::new(
+pub(super) fn put<'a>(records: &[&'a Job]) -> Part<'a> {
+    Part::new(
         PUT,
         vec![
             list(records, |record| Id::from(record.id)),
@@ -54,8 +58,8 @@ pub(super) fn put<'a>(records: &[&'a Job]) -> Call<'a> {
 }
 
 /// Adds items.
-pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Call<'a> {
-    Call::new(
+pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Part<'a> {
+    Part::new(
         INSERT_ITEMS,
         vec![
             list(records, |record| Id::from(record.job)),
@@ -68,8 +72,8 @@ pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Call<'a> {
 }
 
 /// Forgets items up to a number.
-pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Call<'a> {
-    Call::new(
+pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Part<'a> {
+    Part::new(
         DELETE_ITEMS,
         vec![
             list(gone, |(job, _)| Id::from(*job)),
@@ -79,8 +83,8 @@ pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Call<'a> {
 }
 
 /// Forgets jobs.
-pub(super) fn delete<'a>(ids: &[JobId]) -> Call<'a> {
-    Call::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
+pub(super) fn delete<'a>(ids: &[JobId]) -> Part<'a> {
+    Part::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
 }
 
 /// One job.

@@ -7,20 +7,22 @@
 use tokio_postgres::Row;
 
 use super::columns::{Id, column};
-use super::errors::{FENCE_BROKEN, SUPERSEDED};
-use super::session::{Call, Session};
+use super::errors::SUPERSEDED;
+use super::part::{Part, Text};
+use super::session::{Session, list};
 use crate::traits::{Error, Fence};
 
 /// What every commit begins with. The rows of the shards stay locked until it ends, so that nobody takes one over
-/// meanwhile; the lane's mark goes along, which saves a statement.
-pub(super) const FENCE: &str = "\
-    WITH held AS MATERIALIZED (SELECT id, epoch FROM shard WHERE id = ANY($1::integer[]) ORDER BY id FOR SHARE), \
-    broken AS (SELECT fence.id FROM unnest($1::integer[], $2::bigint[]) WITH ORDINALITY AS fence (id, epoch, position) \
-    LEFT JOIN held ON held.id = fence.id WHERE held.epoch IS DISTINCT FROM fence.epoch ORDER BY position LIMIT 1), \
-    marked AS (UPDATE lane SET number = $5, seen_at = now() WHERE id = $3 AND session = $4 RETURNING 1) \
-    SELECT CASE WHEN EXISTS (SELECT 1 FROM broken) THEN sprag_refuse('SPR02', (SELECT id FROM broken)::text) \
-    WHEN NOT EXISTS (SELECT 1 FROM marked) THEN sprag_refuse('SPR03', 'another connection of this lane took over') \
-    ELSE 0 END";
+/// meanwhile; the lane's mark goes along, which saves a statement. Shards come in the order of their numbers.
+pub(super) const FENCE: Text = Text {
+    rows: None,
+    with: "\
+    held AS MATERIALIZED (SELECT epoch FROM shard WHERE id = ANY($1::integer[]) ORDER BY id FOR SHARE), \
+    marked AS (UPDATE lane SET number = $5, seen_at = now() WHERE id = $3 AND session = $4 RETURNING 1)",
+    refusals: "\
+    WHEN coalesce((SELECT array_agg(epoch) FROM held), '{}') <> $2::bigint[] THEN sprag_refuse_fence($1, $2) \
+    WHEN NOT EXISTS (SELECT 1 FROM marked) THEN sprag_refuse('SPR03', 'another connection of this lane took over') ",
+};
 
 const CLAIM: &str = "\
     INSERT INTO lane (id) VALUES (coalesce($1, gen_random_uuid())) \
@@ -68,26 +70,26 @@ fn read(row: &Row) -> Result<Mark, Error> {
     })
 }
 
-/// The first statement of a commit.
-pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Call<'a>, Error> {
-    debug_assert!(FENCE.contains(FENCE_BROKEN) && FENCE.contains(SUPERSEDED));
-    let mut shards = Vec::with_capacity(fences.len());
-    let mut epochs = Vec::with_capacity(fences.len());
+/// The first part of a commit.
+pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error> {
+    debug_assert!(FENCE.refusals.contains(SUPERSEDED));
+    let mut held = Vec::with_capacity(fences.len());
     for &Fence { shard, epoch } in fences {
         // What does not fit its column is held by nobody.
         let (Ok(id), Ok(epoch)) = (i32::try_from(shard.0), i64::try_from(epoch)) else {
             return Err(Error::FenceBroken { shard });
         };
-        shards.push(id);
-        epochs.push(epoch);
+        held.push((id, epoch));
     }
+    held.sort_unstable();
+    held.dedup();
     let Mark { id, session, number } = mark;
     let values = vec![
-        Box::new(shards) as _,
-        Box::new(epochs) as _,
+        list(&held, |(id, _)| *id),
+        list(&held, |(_, epoch)| *epoch),
         Box::new(id) as _,
         Box::new(session) as _,
         Box::new(number) as _,
     ];
-    Ok(Call::new(FENCE, values))
+    Ok(Part::new(FENCE, values))
 }

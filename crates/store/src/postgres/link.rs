@@ -4,6 +4,8 @@
 //! somebody asks: an answer wakes no other thread. Connections that fail are tried less and less often; in between, whoever
 //! asks is told at once.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +32,11 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long connecting may take in all, with all that a new connection says first.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// What every session runs with: nothing runs for long, nobody sits on a transaction, nothing is compiled for one use.
-const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=2000 -c jit=off";
+/// What every session runs with: nothing runs for long, nobody sits on a transaction, nothing is compiled for one use. A
+/// client that is gone without a word is asked for after five seconds, so that what it locked is free again some time.
+const SETTINGS: &str = "\
+    -c statement_timeout=5000 -c idle_in_transaction_session_timeout=2000 -c jit=off \
+    -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2";
 
 /// What a lane's session runs with. Its statements look up keys; planned once, while tables are still small, they would
 /// otherwise walk whole tables for as long as nobody analyses them.
@@ -105,10 +110,23 @@ impl Link {
 
     /// Asks on the connection at hand. One that is lost is let go.
     pub(super) fn ask_once<T>(&mut self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+        self.ask_and_look(question, Duration::ZERO)
+    }
+
+    /// The same, and looks for the answer for so long before it sleeps: to be woken takes a good part of the time that a small
+    /// commit does.
+    pub(super) fn ask_and_look<T>(
+        &mut self,
+        question: &impl AsyncFn(&Session) -> Result<T, Error>,
+        patience: Duration,
+    ) -> Result<T, Error> {
         let (Some(runtime), Some(session)) = (&self.runtime, &self.session) else {
             return Err(self.pause.away());
         };
-        let answer = runtime.block_on(async { tokio::time::timeout(ANSWER_MAX, question(session)).await });
+        let until = self.pause.clock.elapsed() + patience;
+        let is_patient = || self.pause.clock.elapsed() < until;
+        let answer = looked_for(question(session), is_patient);
+        let answer = runtime.block_on(async { tokio::time::timeout(ANSWER_MAX, answer).await });
         let answer = answer.unwrap_or_else(|_| {
             Err(Error::Away {
                 detail: format!("no answer within {ANSWER_MAX:?}"),
@@ -179,6 +197,19 @@ impl Drop for Link {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Looks for an answer again and again for as long as there is patience, then waits for it.
+async fn looked_for<T>(answer: impl Future<Output = T>, is_patient: impl Fn() -> bool) -> T {
+    let mut answer = pin!(answer);
+    while is_patient() {
+        tokio::select! {
+            biased;
+            found = &mut answer => return found,
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    answer.await
 }
 
 async fn connected(target: &Target, role: Role) -> Result<Session, Error> {

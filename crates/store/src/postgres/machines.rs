@@ -3,19 +3,24 @@
 use tokio_postgres::Row;
 
 use super::columns::{column, digest, instant, number};
-use super::errors::OUTDATED;
-use super::session::{Call, Session, list};
+use super::part::{Part, Text};
+use super::session::{Session, list};
 use crate::records::MachineVersion;
 use crate::traits::Error;
 
-const INSERT: &str = "\
-    INSERT INTO machine_version (machine, version, digest, definition, created_at) \
-    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])";
+const INSERT: Text = Text::new(
+    "new_versions AS (INSERT INTO machine_version (machine, version, digest, definition, created_at) \
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[]))",
+);
 
-pub(super) const EXPECT_NEWEST: &str = "\
-    SELECT sprag_refuse('SPR04', expected.machine) FROM unnest($1::text[], $2::bigint[]) AS expected (machine, version) \
-    WHERE EXISTS (SELECT 1 FROM machine_version AS newer \
-    WHERE newer.machine = expected.machine AND newer.version > expected.version) LIMIT 1";
+pub(super) const EXPECT_NEWEST: Text = Text {
+    rows: None,
+    with: "",
+    refusals: "\
+    WHEN EXISTS (SELECT 1 FROM unnest($1::text[], $2::bigint[]) AS expected (machine, version) \
+    JOIN machine_version AS newer ON newer.machine = expected.machine AND newer.version > expected.version) \
+    THEN sprag_refuse_outdated($1, $2) ",
+};
 
 const GET: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = $1 AND version = $2";
@@ -34,8 +39,8 @@ const LIST: &str = "\
     WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
 
 /// Adds versions.
-pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Call<'a> {
-    Call::new(
+pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
+    Part::new(
         INSERT,
         vec![
             list(records, |record| record.machine.as_str()),
@@ -48,11 +53,10 @@ pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Call<'a> {
 }
 
 /// Refuses decisions that were taken on versions which are not the newest.
-pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> Call<'a> {
-    debug_assert!(EXPECT_NEWEST.contains(OUTDATED));
+pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> Part<'a> {
     let machines = list(expected, |(machine, _)| *machine);
     let versions = list(expected, |(_, version)| i64::from(*version));
-    Call::new(EXPECT_NEWEST, vec![machines, versions])
+    Part::new(EXPECT_NEWEST, vec![machines, versions])
 }
 
 /// One version.

@@ -3,24 +3,28 @@
 use sprag_core::ids::ExecutionId;
 
 use super::columns::{Id, as_wanted, column, execution_id};
-use super::session::{Call, Session, list};
+use super::part::{Part, Text};
+use super::session::{Session, list};
 use crate::records::Receipt;
 use crate::traits::Error;
 
-const INSERT: &str = "\
-    INSERT INTO receipt (execution, message, answer) SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[])";
+const INSERT: Text = Text::new(
+    "new_receipts AS (INSERT INTO receipt (execution, message, answer) \
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[]))",
+);
 
-const DELETE: &str = "\
-    DELETE FROM receipt USING unnest($1::uuid[], $2::text[]) AS gone (execution, message) \
-    WHERE receipt.execution = gone.execution AND receipt.message = gone.message";
+const DELETE: Text = Text::new(
+    "gone_receipts AS (DELETE FROM receipt USING unnest($1::uuid[], $2::text[]) AS gone (execution, message) \
+    WHERE receipt.execution = gone.execution AND receipt.message = gone.message)",
+);
 
 pub(super) const GET: &str = "\
     SELECT receipt.execution, receipt.message, answer FROM unnest($1::uuid[], $2::text[]) AS wanted (execution, message) \
     JOIN receipt ON receipt.execution = wanted.execution AND receipt.message = wanted.message";
 
 /// Adds answers.
-pub(super) fn insert<'a>(records: &[&'a Receipt]) -> Call<'a> {
-    Call::new(
+pub(super) fn insert<'a>(records: &[&'a Receipt]) -> Part<'a> {
+    Part::new(
         INSERT,
         vec![
             list(records, |record| Id::from(record.execution)),
@@ -31,8 +35,8 @@ pub(super) fn insert<'a>(records: &[&'a Receipt]) -> Call<'a> {
 }
 
 /// Deletes answers, as far as they are still there.
-pub(super) fn delete<'a>(keys: &[(ExecutionId, &'a str)]) -> Call<'a> {
-    Call::new(
+pub(super) fn delete<'a>(keys: &[(ExecutionId, &'a str)]) -> Part<'a> {
+    Part::new(
         DELETE,
         vec![
             list(keys, |(execution, _)| Id::from(*execution)),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
@@ -11,22 +11,18 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, Statement};
 
 use super::errors::{chain, classify, is_aftermath};
+use super::part::{Form, Part, statement};
 use crate::traits::Error;
 
 /// A parameter of a statement.
 pub(super) type Value<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
-/// A statement of a transaction with its parameters.
-pub(super) struct Call<'a> {
-    pub(super) sql: &'static str,
-    pub(super) values: Vec<Value<'a>>,
-}
+/// A statement with its parameters.
+type Call<'a> = (Statement, Vec<Value<'a>>);
 
-impl<'a> Call<'a> {
-    pub(super) fn new(sql: &'static str, values: Vec<Value<'a>>) -> Self {
-        Self { sql, values }
-    }
-}
+/// Statements of commits that are kept prepared. There are as many as there are mixtures of what is written, which are few; the
+/// bound is for whoever makes up others.
+const SHAPES_MAX: usize = 500;
 
 /// A list of values, one a row, for `unnest`.
 pub(super) fn list<'a, R: 'a, T: ToSql + Sync + Send + 'a>(rows: &[R], value: impl Fn(&R) -> T) -> Value<'a> {
@@ -42,6 +38,8 @@ pub(super) fn count<'a, R>(rows: &[R]) -> Value<'a> {
 pub(super) struct Session {
     client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
+    /// Statements of commits, by their parts.
+    shapes: Mutex<HashMap<Vec<Form>, Statement>>,
 }
 
 impl Session {
@@ -49,6 +47,7 @@ impl Session {
         Self {
             client,
             statements: Mutex::default(),
+            shapes: Mutex::default(),
         }
     }
 
@@ -133,29 +132,71 @@ impl Session {
         Ok(statement)
     }
 
-    fn statements(&self) -> std::sync::MutexGuard<'_, HashMap<&'static str, Statement>> {
+    fn statements(&self) -> MutexGuard<'_, HashMap<&'static str, Statement>> {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Commits: each stage is a statement, and one statement is a transaction by itself.
+    pub(super) async fn commit(&self, stages: Vec<Vec<Part<'_>>>) -> Result<(), Error> {
+        let mut calls = Vec::with_capacity(stages.len());
+        for stage in stages {
+            let statement = self.shaped(&stage).await?;
+            calls.push((
+                statement,
+                stage.into_iter().flat_map(|part| part.values).collect::<Vec<_>>(),
+            ));
+        }
+        match calls.as_slice() {
+            [call] => self.run_call(call).await.map_err(|problem| classify(&problem)),
+            _ => self.transaction(calls).await,
+        }
+    }
+
+    /// The statement of parts, prepared.
+    async fn shaped(&self, parts: &[Part<'_>]) -> Result<Statement, Error> {
+        let shape: Vec<Form> = parts.iter().map(|part| part.form).collect();
+        let known = self.shapes().get(&shape).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let sql = statement(shape.iter().copied());
+        let prepared = self.client.prepare(&sql).await;
+        let statement = prepared.map_err(|problem| classify(&problem))?;
+        let mut shapes = self.shapes();
+        if shapes.len() >= SHAPES_MAX {
+            shapes.clear();
+        }
+        shapes.insert(shape, statement.clone());
+        Ok(statement)
+    }
+
+    fn shapes(&self) -> MutexGuard<'_, HashMap<Vec<Form>, Statement>> {
+        self.shapes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn run_call(&self, (statement, values): &Call<'_>) -> Result<(), tokio_postgres::Error> {
+        let values = values.iter().map(|value| value.as_ref() as &(dyn ToSql + Sync));
+        self.client.execute_raw(statement, values).await.map(|_| ())
     }
 
     /// Runs the statements as one transaction, from BEGIN to COMMIT in one flush. All results are looked at before the
     /// commit counts: after a failure the server takes the COMMIT for a ROLLBACK.
     pub(super) async fn transaction(&self, calls: Vec<Call<'_>>) -> Result<(), Error> {
-        let begin = Call::new("BEGIN", Vec::new());
-        let commit = Call::new("COMMIT", Vec::new());
-        let mut prepared = Vec::with_capacity(calls.len() + 2);
-        for call in [begin].into_iter().chain(calls).chain([commit]) {
-            prepared.push((self.prepared(call.sql).await?, call.values));
-        }
-        let statements = prepared.iter().map(|(statement, values)| {
-            let values = values.iter().map(|value| value.as_ref() as &(dyn ToSql + Sync));
-            self.client.execute_raw(statement, values)
-        });
+        let mut all = vec![self.call("BEGIN", Vec::new()).await?];
+        all.extend(calls);
+        all.push(self.call("COMMIT", Vec::new()).await?);
+        let statements = all.iter().map(|call| self.run_call(call));
         let results = in_order(statements.map(|statement| Box::pin(statement) as Pin<Box<_>>).collect()).await;
         let first = results
             .into_iter()
             .filter_map(Result::err)
             .find(|problem| !is_aftermath(problem));
         first.map_or(Ok(()), |problem| Err(classify(&problem)))
+    }
+
+    /// A statement for a transaction.
+    pub(super) async fn call<'a>(&self, sql: &'static str, values: Vec<Value<'a>>) -> Result<Call<'a>, Error> {
+        Ok((self.prepared(sql).await?, values))
     }
 }
 

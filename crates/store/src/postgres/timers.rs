@@ -4,18 +4,22 @@ use sprag_core::ids::ExecutionId;
 use tokio_postgres::Row;
 
 use super::columns::{Id, bound, column, execution_id, instant, limit, number, shard};
-use super::session::{Call, Session, list};
+use super::part::{Part, Text};
+use super::session::{Session, list};
 use crate::records::{Timer, TimerKey};
 use crate::traits::{Error, Window};
 
-const PUT: &str = "\
-    INSERT INTO timer (execution, visit, timer_index, shard, due_at, schedule) \
+const PUT: Text = Text::new(
+    "put_timers AS (INSERT INTO timer (execution, visit, timer_index, shard, due_at, schedule) \
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::integer[], $4::smallint[], $5::bigint[], $6::text[]) \
-    ON CONFLICT (execution, visit, timer_index) DO UPDATE SET due_at = excluded.due_at, schedule = excluded.schedule";
+    ON CONFLICT (execution, visit, timer_index) DO UPDATE SET due_at = excluded.due_at, schedule = excluded.schedule)",
+);
 
-pub(super) const DELETE: &str = "\
-    DELETE FROM timer USING unnest($1::uuid[], $2::bigint[], $3::integer[]) AS gone (execution, visit, timer_index) \
-    WHERE timer.execution = gone.execution AND timer.visit = gone.visit AND timer.timer_index = gone.timer_index";
+pub(super) const DELETE: Text = Text::new(
+    "gone_timers AS (DELETE FROM timer \
+    USING unnest($1::uuid[], $2::bigint[], $3::integer[]) AS gone (execution, visit, timer_index) \
+    WHERE timer.execution = gone.execution AND timer.visit = gone.visit AND timer.timer_index = gone.timer_index)",
+);
 
 pub(super) const OF: &str = "\
     SELECT execution, visit, timer_index, due_at, schedule FROM timer WHERE execution = ANY($1::uuid[]) \
@@ -27,8 +31,8 @@ pub(super) const DUE: &str = "\
     ORDER BY due_at, execution, visit, timer_index LIMIT $7";
 
 /// Adds or moves timers.
-pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Call<'a> {
-    Call::new(
+pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Part<'a> {
+    Part::new(
         PUT,
         vec![
             list(records, |record| Id::from(record.key.execution)),
@@ -42,8 +46,8 @@ pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Call<'a> {
 }
 
 /// Deletes timers, as far as they are still there.
-pub(super) fn delete<'a>(keys: &[TimerKey]) -> Call<'a> {
-    Call::new(
+pub(super) fn delete<'a>(keys: &[TimerKey]) -> Part<'a> {
+    Part::new(
         DELETE,
         vec![
             list(keys, |key| Id::from(key.execution)),

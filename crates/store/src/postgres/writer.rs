@@ -28,6 +28,12 @@ use crate::traits::{
 /// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
 const SETTLE_MAX: Duration = Duration::from_secs(4);
 
+/// So many mutations are a commit that somebody waits for who is alone: more come together, and leave the time to others.
+const FEW: usize = 6;
+
+/// How long the answer to such a commit is looked for before the lane sleeps: as long as it takes where the database is near.
+const PATIENCE: Duration = Duration::from_micros(500);
+
 /// A lane's way to the database.
 pub struct Writer {
     link: Link,
@@ -43,11 +49,16 @@ impl Writer {
     /// Commits on the connection at hand.
     fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: Mark) -> Result<(), Error> {
         let shards = self.shards;
-        self.link.ask_once(&async |session| {
-            let mut calls = vec![lanes::fence(fences, mark)?];
-            calls.extend(commit::calls(mutations, shards)?);
-            session.transaction(calls).await
-        })?;
+        let commit = async |session: &Session| {
+            let fence = lanes::fence(fences, mark)?;
+            session.commit(commit::stages(fence, mutations, shards)?).await
+        };
+        let patience = if mutations.len() <= FEW {
+            PATIENCE
+        } else {
+            Duration::ZERO
+        };
+        self.link.ask_and_look(&commit, patience)?;
         self.link.landed(mark);
         Ok(())
     }

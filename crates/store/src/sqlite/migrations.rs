@@ -91,6 +91,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "place",
         sql: include_str!("migrations/0011_place.sql"),
     },
+    Migration {
+        version: 12,
+        name: "commits",
+        sql: include_str!("migrations/0012_commits.sql"),
+    },
 ];
 
 const CREATE: &str = "\

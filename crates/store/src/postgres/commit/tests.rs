@@ -1,16 +1,17 @@
-//! Which mutations share a statement.
+//! Which mutations share a statement, and which must come after others.
 
 use super::*;
 use crate::conformance::fixtures::{action, entry, execution, input, keyed, timer};
 use crate::records::{Execution, ExecutionStatus};
 use crate::traits::Variables;
 
-/// The mutations by their positions, group by group.
-fn positions(mutations: &[Mutation]) -> Vec<Vec<usize>> {
+/// The mutations by their positions, stage by stage and group by group.
+fn positions(mutations: &[Mutation]) -> Vec<Vec<Vec<usize>>> {
     let position = |mutation: &Mutation| mutations.iter().position(|one| std::ptr::eq(one, mutation)).unwrap();
-    grouped(mutations)
+    let group = |group: &Group<'_>| group.iter().map(|mutation| position(mutation)).collect();
+    staged(mutations)
         .iter()
-        .map(|group| group.iter().map(|mutation| position(mutation)).collect())
+        .map(|stage| stage.iter().map(group).collect())
         .collect()
 }
 
@@ -22,7 +23,7 @@ fn update(execution: &Execution) -> Mutation {
 }
 
 #[test]
-fn a_batch_of_many_executions_takes_a_statement_for_each_kind() {
+fn a_batch_of_many_executions_is_one_stage_with_a_part_for_each_kind() {
     let mutations: Vec<Mutation> = (1..=100)
         .flat_map(|number| {
             let one = execution(number);
@@ -35,8 +36,12 @@ fn a_batch_of_many_executions_takes_a_statement_for_each_kind() {
             ]
         })
         .collect();
-    let sizes: Vec<usize> = positions(&mutations).iter().map(Vec::len).collect();
-    assert_eq!(sizes, [100, 200, 100, 100]);
+    let stages = positions(&mutations);
+    let sizes: Vec<Vec<usize>> = stages
+        .iter()
+        .map(|stage| stage.iter().map(Vec::len).collect())
+        .collect();
+    assert_eq!(sizes, [[100, 200, 100, 100]]);
 }
 
 #[test]
@@ -56,7 +61,11 @@ fn what_touches_one_record_twice_stays_in_order() {
     ];
     assert_eq!(
         positions(&mutations),
-        [vec![0, 4], vec![1, 2], vec![3], vec![5], vec![6, 8], vec![7]]
+        [
+            vec![vec![0, 4], vec![2], vec![5], vec![8]],
+            vec![vec![1], vec![6]],
+            vec![vec![3], vec![7]]
+        ]
     );
 }
 
@@ -72,7 +81,7 @@ fn a_key_is_given_back_before_it_is_taken() {
         Mutation::InsertExecution(keyed(2, "k")),
         Mutation::InsertExecution(keyed(3, "other")),
     ];
-    assert_eq!(positions(&mutations), [vec![0], vec![1], vec![2, 3]]);
+    assert_eq!(positions(&mutations), [vec![vec![0, 3], vec![1]], vec![vec![2]]]);
 }
 
 #[test]
@@ -86,5 +95,8 @@ fn a_deletion_of_everything_comes_after_all_before_it_and_before_all_after_it() 
         Mutation::DeleteExecution(execution(3).id),
         Mutation::InsertInbox(input(&execution(3), 1)),
     ];
-    assert_eq!(positions(&mutations), [vec![0], vec![1, 2], vec![3], vec![4], vec![5]]);
+    assert_eq!(
+        positions(&mutations),
+        [[vec![0]], [vec![1, 2]], [vec![3]], [vec![4]], [vec![5]]]
+    );
 }

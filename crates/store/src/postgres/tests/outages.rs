@@ -25,6 +25,9 @@ const LOSE_ANSWER: u8 = 2;
 /// It keeps the end of what the client sends, and forgets the client; the server hears no more and no end.
 const LOSE_COMMIT: u8 = 3;
 
+/// What a server says when a transaction is over.
+const READY: &[u8] = b"Z\0\0\0\x05I";
+
 /// A wire to the server that can be told to fail. Every connection that it cuts is the last that fails.
 struct Wire {
     address: SocketAddr,
@@ -96,7 +99,7 @@ fn answers(mut server: TcpStream, mut client: TcpStream, mood: &AtomicU8) {
     while let Ok(read @ 1..) = server.read(&mut bytes) {
         if mood.load(Ordering::SeqCst) == LOSE_ANSWER {
             swallowed.extend_from_slice(&bytes[..read]);
-            if swallowed.windows(7).any(|said| said == b"COMMIT\0") {
+            if swallowed.windows(READY.len()).any(|said| said == READY) {
                 mood.store(PASS, Ordering::SeqCst);
                 break;
             }
@@ -152,6 +155,27 @@ fn a_commit_whose_connection_is_cut_lands_once_wherever_it_is_cut() {
     }
     opened.commit().unwrap();
     assert!((0..opened.next).all(|number| opened.is_stored(number).unwrap()));
+}
+
+#[test]
+fn a_column_that_a_newer_program_adds_disturbs_none_that_runs() {
+    if !Postgres::is_installed() {
+        return;
+    }
+    let cluster = Postgres::shared();
+    let url = cluster.database();
+    let mut opened = Opened::at(&url);
+    let name = url.rsplit('/').next().unwrap();
+    let many = |first: u64| [first, first + 1].map(|number| Mutation::InsertExecution(execution(number)));
+    opened.commit().unwrap();
+    opened.store.writer.commit(&[opened.fence], &many(1)).unwrap();
+    for table in ["execution", "action", "history"] {
+        cluster.sql(name, &format!("ALTER TABLE {table} ADD COLUMN note text"));
+    }
+    opened.next = 3;
+    opened.commit().unwrap();
+    opened.store.writer.commit(&[opened.fence], &many(4)).unwrap();
+    assert!((0..6).all(|number| opened.is_stored(number).unwrap()));
 }
 
 #[test]

@@ -5,18 +5,16 @@ use std::sync::Arc;
 use sprag_tests::Postgres;
 
 use super::super::link::{Link, Role, Target};
+use super::super::part::{Form, Text, statement};
 use super::super::session::Session;
 use super::super::{actions, executions, history, idempotency, inbox, lanes, machines, receipts, retention, timers};
 use super::Database;
 use crate::traits::Error;
 
 /// Each statement with the indexes that it must use, and how.
-const STATEMENTS: [(&str, &[&str]); 22] = [
-    (lanes::FENCE, &["shard_pkey", "lane_pkey"]),
-    (executions::UPDATE, &["execution_pkey"]),
+const STATEMENTS: [(&str, &[&str]); 16] = [
     (executions::GET, &["execution_pkey"]),
     (executions::HOLDERS, &["execution_key"]),
-    (actions::UPDATE, &["action_pkey"]),
     (actions::GET, &["action_pkey"]),
     (
         actions::OPEN_OF,
@@ -32,15 +30,34 @@ const STATEMENTS: [(&str, &[&str]); 22] = [
     (actions::DUE, &["action_due"]),
     (actions::RUNNING, &["action_open"]),
     (actions::OPEN, &["action_open"]),
-    (history::APPEND, &["history_pkey"]),
-    (timers::DELETE, &["timer_pkey"]),
     (timers::OF, &["timer_pkey"]),
     (timers::DUE, &["timer_due"]),
     (inbox::DEFERRED, &["inbox_pkey", "execution_pkey"]),
     (receipts::GET, &["receipt_pkey"]),
     (idempotency::FIRST_TO_EXPIRE, &["idempotency_expiry"]),
     (machines::NEWEST, &["machine_version_pkey"]),
-    (machines::EXPECT_NEWEST, &["machine_version_pkey"]),
+];
+
+/// Each part of a commit with its parameters beside rows, and the indexes that it must use.
+const PARTS: [(Text, usize, &[&str]); 7] = [
+    (lanes::FENCE, 5, &["shard_pkey", "lane_pkey"]),
+    (executions::UPDATE, 1, &["execution_pkey"]),
+    (actions::UPDATE, 1, &["action_pkey"]),
+    (history::APPEND, 2, &["history_pkey"]),
+    (timers::DELETE, 3, &["timer_pkey"]),
+    (machines::EXPECT_NEWEST, 2, &["machine_version_pkey"]),
+    (
+        retention::DELETE,
+        2,
+        &[
+            "execution_pkey",
+            "history_pkey",
+            "action_execution",
+            "timer_pkey",
+            "inbox_pkey",
+            "receipt_pkey",
+        ],
+    ),
 ];
 
 /// Those that keep the order of their index need no sorting, however long it is.
@@ -69,8 +86,21 @@ fn every_question_of_a_lane_is_answered_by_an_index() {
         allows_unsafe: false,
     };
     let mut link = Link::new(Arc::new(target), Role::Lane).unwrap();
-    for (sql, indexes) in STATEMENTS {
-        let plan = link.ask(&async |session| plan(session, sql).await).unwrap();
+    let statements = STATEMENTS.map(|(sql, indexes)| (sql.to_owned(), indexes));
+    // Alone, and all of them in one statement; for many rows, and for a single one.
+    let parts = [false, true].into_iter().flat_map(|is_one| {
+        let form = move |text: Text, rest: usize| Form {
+            text,
+            is_one,
+            values: rest + text.rows.map_or(0, |table| table.values(is_one)),
+        };
+        let whole = statement(PARTS.map(|(text, rest, _)| form(text, rest)));
+        PARTS
+            .into_iter()
+            .flat_map(move |(text, rest, indexes)| [(statement([form(text, rest)]), indexes), (whole.clone(), indexes)])
+    });
+    for (sql, indexes) in statements.into_iter().chain(parts) {
+        let plan = link.ask(&async |session| plan(session, &sql).await).unwrap();
         assert!(!plan.contains("Seq Scan on"), "{sql}\n{plan}");
         for index in indexes {
             assert!(plan.contains(index), "{index}: {sql}\n{plan}");

@@ -114,6 +114,7 @@ fn the_schema_records_its_steps_by_number_and_name() {
         (9, "nodes"),
         (10, "room"),
         (11, "place"),
+        (12, "commits"),
     ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }

@@ -1,0 +1,1 @@
+-- What a database is sent with a commit, and says to one that it refuses. A file is written step by step: there is nothing to make.
