@@ -5,17 +5,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use sprag_store::Error;
 
 use crate::inbox::Wake;
-use crate::lane::{Committer, Done, Work};
+use crate::lane::{Committer, Work, Writing};
 
 /// Commands in a batch that is worth another thread: to wake one takes some 0.05 ms, as long as deciding so many.
 const WORTHWHILE: usize = 8;
 
+/// Commands in a batch that waits behind another.
+const WORTH_WAITING: usize = 40;
+
 /// The lane's side of it. The thread ends with it, after what it is about.
 pub(crate) struct Beside {
     work: Sender<Work>,
-    done: Receiver<Done>,
+    done: Receiver<Result<(), Error>>,
     /// Taken out while somebody looked whether there is one.
-    seen: Option<Done>,
+    seen: Option<Result<(), Error>>,
 }
 
 impl Beside {
@@ -26,9 +29,10 @@ impl Beside {
         std::thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || {
+                let mut writing = Writing::default();
                 for work in to_do {
                     // A lane that has ended needs neither.
-                    let _ = finished.send(work.perform());
+                    let _ = finished.send(writing.perform(&work));
                     let _ = lane.send(Wake::Written);
                 }
             })
@@ -44,6 +48,10 @@ impl Committer for Beside {
         WORTHWHILE
     }
 
+    fn worth_waiting(&self) -> usize {
+        WORTH_WAITING
+    }
+
     fn begin(&mut self, work: Work) {
         // A thread that is gone is noticed by whoever waits for it.
         let _ = self.work.send(work);
@@ -56,7 +64,7 @@ impl Committer for Beside {
         self.seen.is_some()
     }
 
-    fn wait(&mut self) -> Option<Done> {
+    fn wait(&mut self) -> Option<Result<(), Error>> {
         self.seen.take().or_else(|| self.done.recv().ok())
     }
 }

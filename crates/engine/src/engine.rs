@@ -434,9 +434,10 @@ fn run(
         last = batch.len();
         is_quiet = last <= 1;
         metrics.begin(clock.micros(), oldest);
-        lane.advance()?;
         if !batch.is_empty() || lane.next_wake() <= clock.now() {
             lane.tick(batch)?;
+        } else {
+            lane.advance()?;
         }
         if let Some(words) = words {
             share(&mut lane, orders.as_deref(), words)?;

@@ -53,7 +53,8 @@ impl Lane {
                 newest: vec![alert.machine().id.clone()],
                 ..Wanted::default()
             };
-            for (machine, version) in self.store.get()?.load(&wanted)?.newest {
+            let newest = self.store.get()?.load(&wanted)?.newest;
+            for (machine, version) in newest {
                 let kept = self.store.get()?.machine_version(&machine, version)?;
                 if kept.is_some_and(|kept| kept.digest == alert.machine().digest) {
                     let alert = alert.clone();

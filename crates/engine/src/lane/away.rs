@@ -37,6 +37,10 @@ impl Lane {
         if !self.unsure.contains(&at.attempt) {
             return;
         }
+        // What was lost of this action was an attempt before it, which ended with the commit that began this one.
+        let is_about =
+            |request: &Request| matches!(request, Request::Internal(Internal::Lost(_, action)) if *action == at.action);
+        self.lost.retain(|request| !is_about(request));
         let message = "nobody knew whether the attempt was written; it did not start";
         self.pending.push(Request::Internal(Internal::Outcome {
             attempt: at,

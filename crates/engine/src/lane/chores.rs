@@ -33,7 +33,7 @@ impl Lane {
 
     /// Reads what operators have set, as it is stored.
     pub(super) fn read_control(&mut self) -> Result<(), Error> {
-        let mut read = Control::read(self.store.get()?)?;
+        let mut read = Control::read(&mut *self.store.get()?)?;
         read.inherit(&mut self.control);
         read.is_stored(self.now.max(self.clock.now()));
         read.next_sweep();

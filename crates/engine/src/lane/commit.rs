@@ -1,20 +1,24 @@
 //! From decided commands to what follows from them: written first, then answered and acted upon.
 //!
 //! A batch of many everyday commands is written beside the lane, which decides on what arrives meanwhile. That becomes the
-//! next batch: decided on what is not durable yet, it is itself written, answered and acted upon only after it. What
-//! follows from a batch is settled when it goes, so that nothing of the next one shows in it. Should the first not be
-//! written, the next is decided again from what is stored.
+//! next batch, which waits behind it: decided on what is not durable yet, it is itself written, answered and acted upon only
+//! after it. What follows from a batch is settled when it goes, so that nothing of the next one shows in it. Should one not
+//! be written, those behind it are decided again from what is stored.
 
 use sprag_core::ids::ExecutionId;
 use sprag_store::records::Life;
-use sprag_store::{Error, LaneStore, Mutation};
+use sprag_store::{Error, Mutation};
 
 use super::Change;
 use super::batch::Batch;
 use super::closed::Told;
+use super::held::Reading;
 use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
 use crate::command::{Code, Command, Internal, Refusal, Reply, Request};
 use crate::options::BATCH_MAX;
+
+/// Batches that are under way at most: one that is being written, and one that waits behind it.
+const UNDER_WAY_MAX: usize = 2;
 
 /// Commands that are decided and not on their way yet.
 #[derive(Default)]
@@ -47,7 +51,7 @@ enum Landed {
 }
 
 impl Lane {
-    /// Decides commands, and has them written unless a batch is being written still.
+    /// Decides commands, and has them written as soon as that is worth it.
     pub(super) fn decide_and_write(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
         self.open.is_begun = true;
         let decided = self.decide_all(&commands);
@@ -56,11 +60,22 @@ impl Lane {
             Ok(replies) => self.open.replies.extend(replies),
             Err(error) => return self.fail_open(error),
         }
-        let is_full = self.open.commands.len() >= BATCH_MAX;
-        if is_full || self.under_way.is_none() || self.store.has_landed() {
+        if self.open_goes() {
             self.send_open()?;
         }
         Ok(())
+    }
+
+    /// Whether the open batch is to be written now: if nothing is being written, if it is full, or if it can wait behind the one that is
+    /// being written, so that there is no pause between the two.
+    fn open_goes(&mut self) -> bool {
+        let decided = self.open.commands.len();
+        let being_written = self.under_way.len() - usize::from(self.store.has_landed());
+        match being_written {
+            0 => true,
+            1 => decided >= BATCH_MAX || self.store.waits(decided),
+            _ => decided >= BATCH_MAX,
+        }
     }
 
     /// What was decided cannot stand: on its own account, or because the batch before was not written, which decides.
@@ -69,29 +84,38 @@ impl Lane {
         let commands = std::mem::take(&mut self.open).commands;
         let batch = std::mem::take(&mut self.batch);
         self.unlearn(&batch);
-        match self.landing()? {
-            Landed::Durable => self.fail(commands, error),
-            Landed::Undone => self.again(commands),
+        while !self.under_way.is_empty() {
+            if self.landing()? == Landed::Undone {
+                return self.again(commands);
+            }
         }
+        self.fail(commands, error)
     }
 
-    /// Has the open batch written, after the one that is being written.
+    /// Has the open batch written, after those that are being written.
     fn send_open(&mut self) -> Result<(), Fatal> {
         let (decided, mutations) = self.conclude();
-        let Some(before) = self.under_way.take() else {
-            return self.write(decided, mutations);
+        let before = if self.goes_beside(&decided, &mutations) {
+            UNDER_WAY_MAX - 1
+        } else {
+            0
         };
-        match self.store.landed() {
-            // Whoever writes is kept busy first; what follows from the batch before has time until this one is written.
-            Ok(()) if self.goes_beside(&decided, &mutations) => {
-                self.write(decided, mutations)?;
-                self.end(*before, Ok(())).map(|_| ())
+        while self.under_way.len() > before {
+            if self.landing()? == Landed::Undone {
+                return self.again(decided.commands);
             }
-            result => match self.end(*before, result)? {
-                Landed::Durable => self.write(decided, mutations),
-                Landed::Undone => self.again(decided.commands),
-            },
         }
+        // Whoever writes is kept busy first; what follows from the batch before has time until this one is written.
+        self.write(decided, mutations)?;
+        self.follow_landed()
+    }
+
+    /// Lets follow what follows from batches that are written by now.
+    fn follow_landed(&mut self) -> Result<(), Fatal> {
+        while !self.under_way.is_empty() && self.store.has_landed() {
+            self.landing()?;
+        }
+        Ok(())
     }
 
     /// Decides commands once more, from what is stored, if that can be known.
@@ -152,10 +176,10 @@ impl Lane {
         let fences = self.owned.fences(&mutations, &decided.batch.fences).into_owned();
         if self.goes_beside(&decided, &mutations) {
             self.store.send(fences, mutations)?;
-            self.under_way = Some(Box::new(decided));
+            self.under_way.push_back(decided);
             return Ok(());
         }
-        let result = self.store.commit(fences, mutations);
+        let result = self.store.commit(&fences, &mutations);
         self.end(decided, result).map(|_| ())
     }
 
@@ -166,7 +190,7 @@ impl Lane {
     /// Has everything written that was decided, waits for it, and lets follow what follows from it.
     pub fn come_to_rest(&mut self) -> Result<(), Fatal> {
         // One that the store refused is written again in pieces, the last of which may be under way then.
-        while self.under_way.is_some() || self.open.is_begun {
+        while !self.under_way.is_empty() || self.open.is_begun {
             if self.open.is_begun {
                 self.send_open()?;
             } else {
@@ -176,31 +200,54 @@ impl Lane {
         Ok(())
     }
 
-    /// Goes on with what was decided if the batch before is written by now.
+    /// Goes on with what was decided if a batch before it is written by now.
     pub(crate) fn advance(&mut self) -> Result<(), Fatal> {
         if !self.store.has_landed() {
             return Ok(());
         }
-        if self.open.is_begun {
+        if self.open.is_begun && self.open_goes() {
             return self.send_open();
         }
-        self.landing().map(|_| ())
+        self.follow_landed()
     }
 
     /// Whether a batch is being written beside the lane.
     pub(crate) fn is_writing(&self) -> bool {
-        self.under_way.is_some()
+        !self.under_way.is_empty()
     }
 
+    /// Waits for the oldest batch under way. If it was not written as it was decided, what was decided since is decided again.
     fn landing(&mut self) -> Result<Landed, Fatal> {
-        let Some(decided) = self.under_way.take() else {
+        let Some(decided) = self.under_way.pop_front() else {
             return Ok(Landed::Durable);
         };
         let result = self.store.landed();
-        self.end(*decided, result)
+        let behind = if result.is_ok() { Vec::new() } else { self.recall() };
+        let landed = self.end(decided, result)?;
+        if !behind.is_empty() {
+            self.again(behind)?;
+        }
+        Ok(landed)
+    }
+
+    /// Takes back all that was decided on a batch that was not written: what waited behind it was passed over.
+    fn recall(&mut self) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for decided in std::mem::take(&mut self.under_way) {
+            // Whoever wrote may be gone: then the batch before says so.
+            let _ = self.store.landed();
+            self.unlearn(&decided.batch);
+            commands.extend(decided.commands);
+        }
+        let batch = std::mem::take(&mut self.batch);
+        self.unlearn(&batch);
+        commands.extend(std::mem::take(&mut self.open).commands);
+        commands
     }
 
     fn end(&mut self, decided: Decided, result: Result<(), Error>) -> Result<Landed, Fatal> {
+        // What was decided on a batch that was not written must be out of the way: it is decided again after this.
+        debug_assert!(result.is_ok() || (self.under_way.is_empty() && !self.open.is_begun));
         match result {
             Ok(()) => {
                 let micros = self.clock.micros().saturating_sub(decided.began);
@@ -231,7 +278,7 @@ impl Lane {
     }
 
     /// The store, to read from while nothing has been decided: after all that is under way.
-    pub(super) fn rested(&mut self) -> Result<&mut dyn LaneStore, Error> {
+    pub(super) fn rested(&mut self) -> Result<Reading<'_>, Error> {
         self.come_to_rest().map_err(|fatal| fatal.0)?;
         self.reach()?;
         self.store.get()

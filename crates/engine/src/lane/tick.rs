@@ -76,8 +76,8 @@ pub struct Lane {
     pub(crate) store: Held,
     /// Whether other processes write to the store too.
     pub(crate) is_shared: bool,
-    /// The batch that is being written beside the lane.
-    pub(super) under_way: Option<Box<Decided>>,
+    /// The batches that are being written beside the lane, oldest first.
+    pub(super) under_way: VecDeque<Decided>,
     pub(super) hands: Box<dyn Hands>,
     pub(super) clock: Arc<dyn Clock>,
     entropy: Box<dyn FnMut() -> u64 + Send>,
@@ -145,7 +145,7 @@ impl Lane {
         let mut lane = Self {
             is_shared: store.is_shared() || tenure != Tenure::Whole,
             store: Held::new(store, committer),
-            under_way: None,
+            under_way: VecDeque::new(),
             hands,
             mint: Mint::new(now, entropy()),
             clock,
@@ -195,7 +195,7 @@ impl Lane {
             seen_at: self.now,
         })];
         let fences = self.owned.fences(&life, &[]).into_owned();
-        self.store.commit(fences, life)?;
+        self.store.commit(&fences, &life)?;
         if self.owned.owns_control() {
             self.arm_alerts()?;
         }
@@ -240,6 +240,7 @@ impl Lane {
     /// Decides on commands, together with what is due. They are written at once, unless a batch is being written still: then
     /// they are the beginning of the next one.
     pub fn tick(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
+        self.advance()?;
         if !may_overlap(&commands) {
             self.come_to_rest()?;
         }
@@ -271,7 +272,7 @@ impl Lane {
         self.reach()?;
         if self.timers.is_hungry(self.now) {
             self.rested()?;
-            self.timers.refill(self.store.get()?, self.now)?;
+            self.timers.refill(&mut *self.store.get()?, self.now)?;
         }
         for line in self.dispatcher.hungry() {
             self.refill(&line)?;
@@ -429,7 +430,7 @@ impl Lane {
     pub(crate) fn machine(&mut self, machine: &str, version: u32) -> Result<Option<Arc<Machine>>, Error> {
         match self.machines.known(machine, version) {
             Some(known) => Ok(Some(known)),
-            None => self.machines.read(self.store.get()?, machine, version),
+            None => self.machines.read(&mut *self.store.get()?, machine, version),
         }
     }
 
