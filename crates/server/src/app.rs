@@ -1,5 +1,6 @@
 //! What every handler has at hand.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,17 +21,20 @@ use crate::workers::Cell;
 /// Pieces of long work at once. Store reads share the threads, and always find one.
 const APART_MAX: usize = 4;
 
-/// The state that handlers share. Cheap to clone.
+/// The state that handlers share. Every layer around every route clones it for every request, so it is one pointer.
 #[derive(Clone)]
-pub(crate) struct App {
+pub(crate) struct App(Arc<Shared>);
+
+/// What it points to.
+pub(crate) struct Shared {
     pub(crate) engine: Handle,
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Settings,
     /// Becomes true when the server goes down.
     closing: watch::Receiver<bool>,
     apart: Arc<Semaphore>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) metrics: Arc<HttpMetrics>,
-    pub(crate) census: Arc<CensusTaker>,
+    pub(crate) census: CensusTaker,
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
@@ -46,20 +50,28 @@ pub(crate) struct Settings {
     pub(crate) streams: usize,
 }
 
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
 impl App {
     /// What handlers of one server share.
     pub(crate) fn new(engine: Handle, settings: Settings, closing: watch::Receiver<bool>) -> Self {
-        Self {
+        Self(Arc::new(Shared {
             streams: Arc::new(Streams::new(settings.streams)),
             metrics: Arc::new(HttpMetrics::new(engine.now())),
-            census: Arc::default(),
+            census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(),
             engine,
-            settings: Arc::new(settings),
+            settings,
             closing,
             apart: Arc::new(Semaphore::new(APART_MAX)),
-        }
+        }))
     }
 
     /// Whether the server goes down.

@@ -138,7 +138,8 @@ fn without_connection(headers: &mut HeaderMap) {
     }
 }
 
-/// Passes on what another node decides on.
+/// Passes on what another node decides on. Every request comes this way, and what it may take is moved for each: what most do not
+/// need is boxed.
 pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let Some(whereabouts) = app.engine.whereabouts().cloned() else {
         return next.run(request).await;
@@ -146,7 +147,7 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     let shown = request.headers_mut().remove(TOKEN);
     if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
         if peers::is_internal(&request) {
-            return peers::hear(&app, request).await;
+            return Box::pin(peers::hear(&app, request)).await;
         }
         // It was passed on already: one hop is all there is.
         request.extensions_mut().insert(PassedOn);
@@ -160,11 +161,11 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
         && let Place::There { shard, .. } = whereabouts.place(slot)
     {
         let (parts, _) = request.into_parts();
-        return pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard).await;
+        return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
     }
     let (parts, body) = request.into_parts();
     if let Some(slot) = explained(&parts)
-        && let Some(answer) = by_owner(&app, &whereabouts, &parts, slot).await
+        && let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await
     {
         return answer;
     }
@@ -192,7 +193,7 @@ async fn try_here(app: &App, whereabouts: &Whereabouts, asked: (Parts, Bytes), n
         }
     }
     match moved {
-        Some(shard) => pass_on(app, whereabouts, (&parts, bytes, &next), shard).await,
+        Some(shard) => Box::pin(pass_on(app, whereabouts, (&parts, bytes, &next), shard)).await,
         None => answer,
     }
 }
