@@ -120,7 +120,7 @@ pub(crate) struct World {
     pub reports: BTreeMap<AttemptId, Vec<Outcome>>,
     /// What nodes have said to the homes of limits, with the node that said it.
     pub statements: Vec<(u64, Statement)>,
-    /// The attempts that began.
+    /// The attempts that began. To ask what became of one is not to begin it.
     pub started: BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
     pub promised: BTreeMap<AttemptId, Timestamp>,
@@ -262,9 +262,11 @@ impl World {
             Some(left) => *left -= 1,
             None => {}
         }
-        self.started.insert(job.attempt.attempt);
         match job.task {
-            Task::Run => self.run(life, job),
+            Task::Run => {
+                self.started.insert(job.attempt.attempt);
+                self.run(life, job);
+            }
             Task::Settle => self.settle(life, &job),
         }
     }

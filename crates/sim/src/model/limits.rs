@@ -75,7 +75,7 @@ impl Model {
         }
         if self.is_shared() {
             // Caps and lines are each node's own; a key is everybody's.
-            return self.check_keys();
+            return self.check_keys(commit);
         }
         let total = self.running().count();
         ensure(total <= self.caps.total, Invariant::Limits, || {
@@ -90,7 +90,7 @@ impl Model {
                 format!("{count} attempts of `{kind}` are under way")
             })?;
         }
-        self.check_keys()?;
+        self.check_keys(commit)?;
         self.check_order(commit)?;
         self.check_alone(commit)?;
         self.check_paces(commit)
@@ -98,9 +98,16 @@ impl Model {
 
     /// An action starts when the count under each of its keys is below its own number: so of those with a number of
     /// at most `n`, never more than `n` are under way at once, in whatever order they were granted their permits.
-    fn check_keys(&self) -> Checked {
+    ///
+    /// A node that can write nothing may hear the outcome of an attempt and lose its shard before it is stored: such an attempt
+    /// has ended, whatever is stored of it.
+    fn check_keys(&self, commit: &Commit<'_>) -> Checked {
+        let has_ended = |known: &KnownAction| {
+            let current = known.action.current();
+            self.is_shared() && current.is_some_and(|current| commit.around.reports.contains_key(&current.id))
+        };
         let mut held: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for (_, known) in self.running() {
+        for (_, known) in self.running().filter(|(_, known)| !has_ended(known)) {
             for limit in &known.limits {
                 held.entry(&limit.key)
                     .or_default()
