@@ -1,11 +1,13 @@
 //! The thread that writes batches beside the lane.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Poll};
 
 use sprag_store::Error;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::inbox::Wake;
-use crate::lane::{Committer, Work, Writing};
+use crate::lane::{Committer, Desk, Work, Writing};
 
 /// Commands in a batch that is worth another thread: to wake one takes some 0.05 ms, as long as deciding so many.
 const WORTHWHILE: usize = 8;
@@ -15,7 +17,7 @@ const WORTH_WAITING: usize = 40;
 
 /// The lane's side of it. The thread ends with it, after what it is about.
 pub(crate) struct Beside {
-    work: Sender<Work>,
+    work: UnboundedSender<Work>,
     done: Receiver<Result<(), Error>>,
     /// Taken out while somebody looked whether there is one.
     seen: Option<Result<(), Error>>,
@@ -24,22 +26,39 @@ pub(crate) struct Beside {
 impl Beside {
     /// Starts the thread. It wakes the lane whenever a batch is written.
     pub(crate) fn start(lane: Sender<Wake>) -> Result<Self, Error> {
-        let (work, to_do) = channel::<Work>();
+        let (work, to_do) = unbounded_channel();
         let (finished, done) = channel();
         std::thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || {
-                let mut writing = Writing::default();
-                for work in to_do {
-                    // A lane that has ended needs neither.
-                    let _ = finished.send(writing.perform(&work));
-                    let _ = lane.send(Wake::Written);
+                let mut writing = Writing::new(Thread { to_do, finished, lane });
+                while let Some(work) = writing.desk.to_do.blocking_recv() {
+                    writing.perform(work);
                 }
             })
             .map_err(|error| Error::Failed {
                 detail: format!("no thread to write beside the lane: {error}"),
             })?;
         Ok(Self { work, done, seen: None })
+    }
+}
+
+/// The thread's side of it.
+struct Thread {
+    to_do: UnboundedReceiver<Work>,
+    finished: Sender<Result<(), Error>>,
+    lane: Sender<Wake>,
+}
+
+impl Desk for Thread {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Work>> {
+        self.to_do.poll_recv(context)
+    }
+
+    fn tell(&mut self, result: Result<(), Error>) {
+        // A lane that has ended needs neither.
+        let _ = self.finished.send(result);
+        let _ = self.lane.send(Wake::Written);
     }
 }
 

@@ -4,22 +4,47 @@
 //! decision and the one it rests on.
 
 use std::collections::VecDeque;
+use std::task::{Context, Poll};
 
-use sprag_engine::lane::{Committer, Work, Writing};
+use sprag_engine::lane::{Committer, Desk, Work, Writing};
 use sprag_store::Error;
 
 /// Keeps batches until somebody waits for them.
-#[derive(Default)]
 pub(crate) struct Beside {
-    waiting: VecDeque<Work>,
-    writing: Writing,
-    /// What became of the oldest, if it was written before anybody waited for it.
-    done: Option<Result<(), Error>>,
+    writing: Writing<Waiting>,
     looks: u32,
 }
 
+/// Batches that nobody has written yet, and what became of others.
+#[derive(Default)]
+struct Waiting {
+    batches: VecDeque<Work>,
+    done: VecDeque<Result<(), Error>>,
+}
+
 /// Every so many looks find the oldest batch written.
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 5;
+
+impl Desk for Waiting {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Work>> {
+        self.batches
+            .pop_front()
+            .map_or(Poll::Pending, |work| Poll::Ready(Some(work)))
+    }
+
+    fn tell(&mut self, result: Result<(), Error>) {
+        self.done.push_back(result);
+    }
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self {
+            writing: Writing::new(Waiting::default()),
+            looks: 0,
+        }
+    }
+}
 
 impl Committer for Beside {
     fn worthwhile(&self) -> usize {
@@ -27,30 +52,34 @@ impl Committer for Beside {
     }
 
     fn worth_waiting(&self) -> usize {
-        // Some wait, some stay open.
-        4
+        1
     }
 
     fn begin(&mut self, work: Work) {
-        self.waiting.push_back(work);
+        self.writing.desk.batches.push_back(work);
     }
 
     fn is_done(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
-        if self.done.is_none() && self.looks.is_multiple_of(LOOKS) {
-            self.done = self.write();
+        if self.looks.is_multiple_of(LOOKS) {
+            self.write();
         }
-        self.done.is_some()
+        !self.writing.desk.done.is_empty()
     }
 
     fn wait(&mut self) -> Option<Result<(), Error>> {
-        self.done.take().or_else(|| self.write())
+        self.write();
+        self.writing.desk.done.pop_front()
     }
 }
 
 impl Beside {
-    fn write(&mut self) -> Option<Result<(), Error>> {
-        let work = self.waiting.pop_front()?;
-        Some(self.writing.perform(&work))
+    /// Writes the oldest batch, unless there is one of which nobody has heard yet.
+    fn write(&mut self) {
+        if self.writing.desk.done.is_empty()
+            && let Some(work) = self.writing.desk.batches.pop_front()
+        {
+            self.writing.perform(work);
+        }
     }
 }

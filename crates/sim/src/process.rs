@@ -217,7 +217,7 @@ impl Simulation {
     /// The same, and the last batch may be on its way still.
     pub(crate) fn decide_on(&mut self, lane: &mut Lane, mut commands: Vec<Command>) -> Result<(), Fatal> {
         for _ in 0..self.random.below(6) {
-            let first = usize::try_from(self.random.below(8)).unwrap_or(0).min(commands.len());
+            let first = usize::try_from(self.random.below(3)).unwrap_or(0).min(commands.len());
             let others = commands.split_off(first);
             lane.tick(std::mem::replace(&mut commands, others))?;
         }

@@ -70,6 +70,8 @@ pub struct Counts {
     pub taken_over: u64,
     /// Commits that were written although whoever wrote was told that the database is out of reach.
     pub told_away: u64,
+    /// Of commits that had been sent behind such a one, those that were written too.
+    pub told_away_behind: u64,
 }
 
 /// Runs one seed, with one process at a time.
@@ -203,6 +205,7 @@ impl Simulation {
             fenced: disk.fenced,
             taken_over: self.crowd.taken_over,
             told_away: disk.told_away,
+            told_away_behind: disk.told_away_behind,
         }
     }
 

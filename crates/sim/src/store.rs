@@ -11,7 +11,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use sprag_store::traits::{Aged, AgedPage, DueAction, Found, Loaded, OpenAction, ReadyKey, ReadyRef, Search, Window};
-use sprag_store::{Error, Fence, LaneStore, Memory, Mutation, ShardId, Wanted};
+use sprag_store::{Commit, Error, Fence, LaneStore, Memory, Mutation, Queue, ShardId, Wanted};
 
 use crate::describe;
 use crate::mutant::Mutant;
@@ -73,6 +73,8 @@ pub(crate) struct Disk {
     pub fenced: u64,
     /// How many commits were written although whoever wrote was told that the database is out of reach.
     pub told_away: u64,
+    /// How many were that had been sent behind such a one.
+    pub told_away_behind: u64,
     /// A planted bug.
     pub mutant: Option<Mutant>,
     /// All that was ever applied, where a planted bug needs it.
@@ -319,6 +321,24 @@ impl LaneStore for FaultyStore {
                 self.apply(fences, mutations)?;
                 self.disk.lock().told_away += 1;
                 self.fail(cut_off())
+            }
+        }
+    }
+
+    /// What was sent behind a commit of which nobody heard is not heard of either, and landed if that did.
+    fn commit_all(&mut self, queue: &mut dyn Queue) {
+        while let Some(Commit { fences, mutations }) = queue.next() {
+            let landed_before = self.disk.lock().told_away;
+            let result = self.commit(&fences, &mutations);
+            let has_landed = self.disk.lock().told_away > landed_before;
+            let is_away = matches!(result, Err(Error::Away { .. }));
+            let behind = if is_away { queue.next() } else { None };
+            queue.tell(result);
+            if let Some(Commit { fences, mutations }) = behind {
+                if has_landed && self.apply(&fences, &mutations).is_ok() {
+                    self.disk.lock().told_away_behind += 1;
+                }
+                queue.tell(self.fail(cut_off()));
             }
         }
     }

@@ -107,7 +107,7 @@ fn hold_crowd(part: u64) {
     let more = std::env::var("SPRAG_SIM_CROWDS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let (mut crashes, mut effects, mut fenced, mut taken_over, mut told_away) = (0, 0, 0, 0, 0);
+    let (mut crashes, mut effects, mut fenced, mut taken_over, mut told_away, mut behind) = (0, 0, 0, 0, 0, 0);
     for seed in (part..more.unwrap_or(CROWDS)).step_by(2) {
         let report = run_crowd(seed, None);
         crashes += report.counts.crashes;
@@ -115,6 +115,7 @@ fn hold_crowd(part: u64) {
         fenced += report.counts.fenced;
         taken_over += report.counts.taken_over;
         told_away += report.counts.told_away;
+        behind += report.counts.told_away_behind;
         if let Some(violation) = report.violation {
             let tail = report.tail.join("\n");
             panic!(
@@ -123,12 +124,13 @@ fn hold_crowd(part: u64) {
         }
     }
     println!(
-        "part {part} of 2: {crashes} nodes died, {taken_over} shards were taken over, {fenced} stale commits were refused, {told_away} landed and nobody was told, {effects} effects, every rule held"
+        "part {part} of 2: {crashes} nodes died, {taken_over} shards were taken over, {fenced} stale commits were refused, {told_away} landed and nobody was told, {behind} behind them too, {effects} effects, every rule held"
     );
     assert!(crashes > 0 && effects > 0, "something happened");
     assert!(taken_over > 0, "what nodes left behind was taken over");
     assert!(fenced > 0, "somebody who had lost a shard tried to write");
     assert!(told_away > 0, "somebody was not told of what it had written");
+    assert!(behind > 0, "nor of what it had sent behind that");
 }
 
 #[test]

@@ -23,4 +23,4 @@ pub mod transfer;
 
 pub use memory::Memory;
 pub use nodes::Nodes;
-pub use traits::{Error, Fence, LaneStore, Mutation, Reader, ShardId, Wanted};
+pub use traits::{Commit, Error, Fence, LaneStore, Mutation, Queue, Reader, ShardId, Wanted};

@@ -3,6 +3,8 @@
 //! Written for backends with many shards and many writers: every commit carries the fences of the shards it touches,
 //! and a backend that finds a fence broken commits nothing.
 
+use std::task::{Context, Poll, Waker};
+
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
@@ -23,6 +25,32 @@ pub struct Fence {
     pub shard: ShardId,
     /// Raised by every change of owner.
     pub epoch: u64,
+}
+
+/// What is to be written at once: all or nothing.
+#[derive(Debug)]
+pub struct Commit {
+    /// What must hold.
+    pub fences: Vec<Fence>,
+    /// What is written, in order.
+    pub mutations: Vec<Mutation>,
+}
+
+/// Commits on their way to a store, and what became of them on its way back.
+pub trait Queue {
+    /// The next commit. Pending while none waits; none if none will come.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Commit>>;
+
+    /// The next commit, if one waits.
+    fn next(&mut self) -> Option<Commit> {
+        match self.poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(next) => next,
+            Poll::Pending => None,
+        }
+    }
+
+    /// What became of the oldest commit that was taken and not told of yet.
+    fn tell(&mut self, result: Result<(), Error>);
 }
 
 /// One write. A commit is a list of them, applied in order, all or none.
@@ -236,6 +264,15 @@ pub trait LaneStore: Send {
 
     /// Writes all mutations or none, durably, if every fence holds.
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error>;
+
+    /// Commits what waits, in order, and tells what became of each, until none waits. A store may take one before it knows
+    /// of the one before; then it writes it only if that was written, and whoever is told [`Error::Away`] of one knows as
+    /// little of those that were taken behind it.
+    fn commit_all(&mut self, queue: &mut dyn Queue) {
+        while let Some(Commit { fences, mutations }) = queue.next() {
+            queue.tell(self.commit(&fences, &mutations));
+        }
+    }
 
     /// Takes ownership of `shard` for this process: raises its epoch and returns the fence.
     fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error>;

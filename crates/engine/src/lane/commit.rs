@@ -230,12 +230,15 @@ impl Lane {
         Ok(landed)
     }
 
-    /// Takes back all that was decided on a batch that was not written: what waited behind it was passed over.
+    /// Takes back all that was decided on a batch that was not written: what waited behind it was not either, or, if nobody
+    /// knows of the one, nobody knows of the other.
     fn recall(&mut self) -> Vec<Command> {
         let mut commands = Vec::new();
         for decided in std::mem::take(&mut self.under_way) {
             // Whoever wrote may be gone: then the batch before says so.
-            let _ = self.store.landed();
+            if matches!(self.store.landed(), Err(Error::Away { .. })) {
+                self.doubt(&decided.batch.jobs);
+            }
             self.unlearn(&decided.batch);
             commands.extend(decided.commands);
         }

@@ -7,35 +7,133 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, ready};
 
-use sprag_store::{Error, Fence, LaneStore, Mutation};
+use sprag_store::{Commit, Error, Fence, LaneStore, Mutation, Queue};
 
 type Shared = Arc<Mutex<Box<dyn LaneStore>>>;
 
 /// A batch to be written, and the store to write it to.
 pub struct Work {
     store: Shared,
-    fences: Vec<Fence>,
-    mutations: Vec<Mutation>,
+    commit: Commit,
     /// Whether it was decided on batches that were not known to be written then.
     follows: bool,
 }
 
-/// Writes one batch after the other: the one place where a lane commits.
-#[derive(Default)]
-pub struct Writing {
-    has_failed: bool,
+/// Where batches come from, and where it goes what became of them.
+pub trait Desk {
+    /// The next batch. Pending while none waits; none if none will come.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Work>>;
+
+    /// What became of the oldest that was not told of yet.
+    fn tell(&mut self, result: Result<(), Error>);
 }
 
-impl Writing {
-    /// Writes a batch, unless it rests on one that was not written.
-    pub fn perform(&mut self, work: &Work) -> Result<(), Error> {
-        if work.follows && self.has_failed {
-            return Err(passed_over());
+/// Hands batches to the store, one after the other: the one place where what is written beside a lane is written.
+pub struct Writing<D> {
+    /// Where they come from.
+    pub desk: D,
+    next: Option<Work>,
+    /// Of each batch that the store has taken and not told of: whether it follows another.
+    taken: VecDeque<bool>,
+    /// Set while the newest that the store told of was not written: whether anybody knows that for sure.
+    failed: Option<Failed>,
+    /// What the store told last. It has let go of everything before the lane hears of it.
+    told: Option<Result<(), Error>>,
+}
+
+/// How a batch was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failed {
+    Surely,
+    /// It may have been, and what follows it too.
+    Perhaps,
+}
+
+impl<D: Desk> Writing<D> {
+    /// Writes what comes from `desk`.
+    pub fn new(desk: D) -> Self {
+        Self {
+            desk,
+            next: None,
+            taken: VecDeque::new(),
+            failed: None,
+            told: None,
         }
-        let result = locked(&work.store).and_then(|mut store| store.commit(&work.fences, &work.mutations));
-        self.has_failed = result.is_err();
-        result
+    }
+
+    /// Writes a batch, and those that come meanwhile.
+    pub fn perform(&mut self, work: Work) {
+        let store = Arc::clone(&work.store);
+        self.next = Some(work);
+        match locked(&store) {
+            Ok(mut store) => store.commit_all(self),
+            Err(error) => {
+                self.next = None;
+                self.told = Some(Err(error));
+            }
+        }
+        self.pass_on();
+    }
+
+    fn pass_on(&mut self) {
+        if let Some(told) = self.told.take() {
+            self.desk.tell(told);
+        }
+    }
+}
+
+impl<D: Desk> Queue for Writing<D> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Commit>> {
+        self.pass_on();
+        loop {
+            let work = match self.next.take() {
+                Some(work) => Some(work),
+                None => ready!(self.desk.poll_next(context)),
+            };
+            let Some(work) = work else { return Poll::Ready(None) };
+            let Some(failed) = self.failed.filter(|_| work.follows && self.taken.is_empty()) else {
+                self.taken.push_back(work.follows);
+                return Poll::Ready(Some(work.commit));
+            };
+            self.desk.tell(Err(failed.passed_over()));
+        }
+    }
+
+    fn tell(&mut self, result: Result<(), Error>) {
+        self.pass_on();
+        let follows = self.taken.pop_front().unwrap_or_default();
+        let result = match self.failed.filter(|_| follows) {
+            Some(failed) => {
+                debug_assert!(result.is_err(), "written although the batch before was not");
+                Err(failed.passed_over())
+            }
+            None => result,
+        };
+        self.failed = result.as_ref().err().map(Failed::by);
+        self.told = Some(result);
+    }
+}
+
+impl Failed {
+    fn by(error: &Error) -> Self {
+        match error {
+            Error::Away { .. } => Self::Perhaps,
+            _ => Self::Surely,
+        }
+    }
+
+    /// What is said of a batch that rests on one that failed so.
+    fn passed_over(self) -> Error {
+        match self {
+            Self::Surely => Error::Failed {
+                detail: "the batch before was not written, so this one was not either".to_owned(),
+            },
+            Self::Perhaps => Error::Away {
+                detail: "nobody knows whether the batch before was written, nor whether this one was".to_owned(),
+            },
+        }
     }
 }
 
@@ -132,8 +230,7 @@ impl Held {
         let committer = self.committer.as_mut().ok_or_else(gone)?;
         committer.begin(Work {
             store: Arc::clone(&self.store),
-            fences,
-            mutations,
+            commit: Commit { fences, mutations },
             follows,
         });
         self.away += 1;
@@ -172,8 +269,92 @@ fn gone() -> Error {
     }
 }
 
-fn passed_over() -> Error {
-    Error::Failed {
-        detail: "the batch before was not written, so this one was not either".to_owned(),
+#[cfg(test)]
+mod tests {
+    use sprag_store::{Memory, ShardId};
+
+    use super::*;
+
+    /// Batches that all wait from the beginning.
+    #[derive(Default)]
+    struct Pile {
+        batches: VecDeque<Work>,
+        told: Vec<Result<(), Error>>,
+    }
+
+    impl Desk for Pile {
+        fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Work>> {
+            Poll::Ready(self.batches.pop_front())
+        }
+
+        fn tell(&mut self, result: Result<(), Error>) {
+            self.told.push(result);
+        }
+    }
+
+    /// What writes these to a store: each with its fence, and whether it follows the one before.
+    fn writing(store: &Shared, batches: &[(Fence, bool)]) -> Writing<Pile> {
+        let work = |&(fence, follows): &(Fence, bool)| Work {
+            store: Arc::clone(store),
+            commit: Commit {
+                fences: vec![fence],
+                mutations: Vec::new(),
+            },
+            follows,
+        };
+        Writing::new(Pile {
+            batches: batches.iter().map(work).collect(),
+            told: Vec::new(),
+        })
+    }
+
+    fn owned() -> (Shared, Fence) {
+        let mut memory = Memory::default();
+        let fence = memory.acquire(ShardId(0)).unwrap();
+        (Arc::new(Mutex::new(Box::new(memory))), fence)
+    }
+
+    #[test]
+    fn what_follows_a_batch_that_was_not_written_is_passed_over_and_what_does_not_is_written() {
+        let (store, good) = owned();
+        let stale = Fence { epoch: 0, ..good };
+        let mut writing = writing(
+            &store,
+            &[(good, false), (stale, true), (good, true), (good, true), (good, false)],
+        );
+        while let Some(work) = writing.desk.batches.pop_front() {
+            writing.perform(work);
+        }
+        let told = writing.desk.told;
+        assert!(
+            matches!(
+                told.as_slice(),
+                [
+                    Ok(()),
+                    Err(Error::FenceBroken { .. }),
+                    Err(Error::Failed { .. }),
+                    Err(Error::Failed { .. }),
+                    Ok(())
+                ]
+            ),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn nobody_knows_of_what_follows_a_batch_of_which_nobody_knows() {
+        let (store, fence) = owned();
+        let mut writing = writing(&store, &[(fence, false), (fence, true), (fence, true)]);
+        assert!(writing.next().is_some() && writing.next().is_some(), "two at a time");
+        writing.tell(Err(Error::Away {
+            detail: "no answer".to_owned(),
+        }));
+        writing.tell(Err(Error::Failed {
+            detail: "refused".to_owned(),
+        }));
+        assert!(writing.next().is_none(), "the third is passed over");
+        let told = writing.desk.told;
+        let is_away = |result: &Result<(), Error>| matches!(result, Err(Error::Away { .. }));
+        assert!(told.len() == 3 && told.iter().all(is_away), "{told:?}");
     }
 }

@@ -22,7 +22,7 @@ mod wants;
 pub use batch::Change;
 pub(crate) use batch::{Batch, Write};
 pub(crate) use commit::may_overlap;
-pub use held::{Committer, Work, Writing};
+pub use held::{Committer, Desk, Work, Writing};
 pub(crate) use machines::compile;
 pub use owned::Tenure;
 pub(crate) use shards::elsewhere;

@@ -168,7 +168,7 @@ impl Intake {
         self.ask(&async |session| {
             let epochs = session.call(EPOCHS, vec![Box::new(epoch) as Value<'_>]).await?;
             let end = session.call("DROP TABLE transfer, transfer_table", Vec::new()).await?;
-            session.transaction(vec![epochs, end]).await
+            session.run_calls(&session.bracketed(vec![epochs, end]).await?).await
         })
     }
 

@@ -13,15 +13,18 @@ use super::session::{Session, list};
 use crate::traits::{Error, Fence};
 
 /// What every commit begins with. The rows of the shards stay locked until it ends, so that nobody takes one over
-/// meanwhile; the lane's mark goes along, which saves a statement. Shards come in the order of their numbers.
+/// meanwhile; the lane's mark goes along, which saves a statement. Shards come in the order of their numbers. A commit that was
+/// sent before it was known what became of the one before is refused if that one did not land.
 pub(super) const FENCE: Text = Text {
     rows: None,
     with: "\
     held AS MATERIALIZED (SELECT epoch FROM shard WHERE id = ANY($1::integer[]) ORDER BY id FOR SHARE), \
-    marked AS (UPDATE lane SET number = $5, seen_at = now() WHERE id = $3 AND session = $4 RETURNING 1)",
+    marked AS (UPDATE lane SET number = $5, seen_at = now() \
+    WHERE id = $3 AND session = $4 AND number = $5::bigint - 1 RETURNING 1)",
     refusals: "\
     WHEN coalesce((SELECT array_agg(epoch) FROM held), '{}') <> $2::bigint[] THEN sprag_refuse_fence($1, $2) \
-    WHEN NOT EXISTS (SELECT 1 FROM marked) THEN sprag_refuse('SPR03', 'another connection of this lane took over') ",
+    WHEN NOT EXISTS (SELECT 1 FROM marked) \
+    THEN sprag_refuse('SPR03', 'another connection of this lane took over, or the commit before was not written') ",
 };
 
 const CLAIM: &str = "\

@@ -73,7 +73,7 @@ pub(super) struct Link {
     role: Role,
     /// None only while the link is being dropped.
     runtime: Option<Runtime>,
-    session: Option<Session>,
+    session: Option<Arc<Session>>,
     /// The lane's newest commit that is known to have landed.
     mark: Option<Mark>,
     pause: Pause,
@@ -126,16 +126,24 @@ impl Link {
         let until = self.pause.clock.elapsed() + patience;
         let is_patient = || self.pause.clock.elapsed() < until;
         let answer = looked_for(question(session), is_patient);
-        let answer = runtime.block_on(async { tokio::time::timeout(ANSWER_MAX, answer).await });
-        let answer = answer.unwrap_or_else(|_| {
-            Err(Error::Away {
-                detail: format!("no answer within {ANSWER_MAX:?}"),
-            })
-        });
-        if matches!(answer, Err(Error::Away { .. })) || session.is_over() {
+        let answer = runtime.block_on(in_time(answer));
+        self.let_go(matches!(answer, Err(Error::Away { .. })));
+        answer
+    }
+
+    /// Does what asks and waits by itself, on the connection at hand.
+    pub(super) fn run<F: Future>(&self, work: impl FnOnce(Arc<Session>) -> F) -> Result<F::Output, Error> {
+        match (&self.runtime, &self.session) {
+            (Some(runtime), Some(session)) => Ok(runtime.block_on(work(Arc::clone(session)))),
+            _ => Err(self.pause.away()),
+        }
+    }
+
+    /// Lets the connection go if it is lost, or if nobody knows what it is about.
+    pub(super) fn let_go(&mut self, is_unknown: bool) {
+        if is_unknown || self.session.as_ref().is_some_and(|session| session.is_over()) {
             self.session = None;
         }
-        answer
     }
 
     /// The lane's newest commit that is known to have landed.
@@ -183,7 +191,7 @@ impl Link {
         });
         let (session, mark) = connected.inspect_err(|problem| self.pause.failed(problem))?;
         self.pause.worked();
-        self.session = Some(session);
+        self.session = Some(Arc::new(session));
         self.mark = mark;
         forgot(before, mark)
     }
@@ -197,6 +205,15 @@ impl Drop for Link {
             runtime.shutdown_background();
         }
     }
+}
+
+/// An answer, or that there was none in time.
+pub(super) async fn in_time<T>(answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(ANSWER_MAX, answer).await.unwrap_or_else(|_| {
+        Err(Error::Away {
+            detail: format!("no answer within {ANSWER_MAX:?}"),
+        })
+    })
 }
 
 /// Looks for an answer again and again for as long as there is patience, then waits for it.

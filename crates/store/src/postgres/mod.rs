@@ -6,6 +6,7 @@
 
 mod actions;
 mod address;
+mod ahead;
 mod columns;
 mod commit;
 mod control;

@@ -18,7 +18,7 @@ use crate::traits::Error;
 pub(super) type Value<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
 /// A statement with its parameters.
-type Call<'a> = (Statement, Vec<Value<'a>>);
+pub(super) type Call<'a> = (Statement, Vec<Value<'a>>);
 
 /// Statements of commits that are kept prepared. There are as many as there are mixtures of what is written, which are few; the
 /// bound is for whoever makes up others.
@@ -136,20 +136,25 @@ impl Session {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Commits: each stage is a statement, and one statement is a transaction by itself.
-    pub(super) async fn commit(&self, stages: Vec<Vec<Part<'_>>>) -> Result<(), Error> {
-        let mut calls = Vec::with_capacity(stages.len());
+    /// What commits these stages: each is a statement. One statement is a transaction by itself.
+    pub(super) async fn calls<'a>(&self, stages: Vec<Vec<Part<'a>>>) -> Result<Vec<Call<'a>>, Error> {
+        let mut calls = Vec::with_capacity(stages.len() + 2);
         for stage in stages {
             let statement = self.shaped(&stage).await?;
-            calls.push((
-                statement,
-                stage.into_iter().flat_map(|part| part.values).collect::<Vec<_>>(),
-            ));
+            let values = stage.into_iter().flat_map(|part| part.values);
+            calls.push((statement, values.collect::<Vec<_>>()));
         }
-        match calls.as_slice() {
-            [call] => self.run_call(call).await.map_err(|problem| classify(&problem)),
-            _ => self.transaction(calls).await,
+        match calls.len() {
+            1 => Ok(calls),
+            _ => self.bracketed(calls).await,
         }
+    }
+
+    /// Statements as one transaction.
+    pub(super) async fn bracketed<'a>(&self, mut calls: Vec<Call<'a>>) -> Result<Vec<Call<'a>>, Error> {
+        calls.insert(0, self.call("BEGIN", Vec::new()).await?);
+        calls.push(self.call("COMMIT", Vec::new()).await?);
+        Ok(calls)
     }
 
     /// The statement of parts, prepared.
@@ -179,13 +184,10 @@ impl Session {
         self.client.execute_raw(statement, values).await.map(|_| ())
     }
 
-    /// Runs the statements as one transaction, from BEGIN to COMMIT in one flush. All results are looked at before the
-    /// commit counts: after a failure the server takes the COMMIT for a ROLLBACK.
-    pub(super) async fn transaction(&self, calls: Vec<Call<'_>>) -> Result<(), Error> {
-        let mut all = vec![self.call("BEGIN", Vec::new()).await?];
-        all.extend(calls);
-        all.push(self.call("COMMIT", Vec::new()).await?);
-        let statements = all.iter().map(|call| self.run_call(call));
+    /// Runs statements, sent in one flush as soon as this is first asked for. All results are looked at before the last counts:
+    /// after a failure the server takes a COMMIT for a ROLLBACK.
+    pub(super) async fn run_calls(&self, calls: &[Call<'_>]) -> Result<(), Error> {
+        let statements = calls.iter().map(|call| self.run_call(call));
         let results = in_order(statements.map(|statement| Box::pin(statement) as Pin<Box<_>>).collect()).await;
         let first = results
             .into_iter()

@@ -1,5 +1,6 @@
 //! The `PostgreSQL` backend against the suite, on a real server, and what only a server can do.
 
+mod ahead;
 mod nodes;
 mod opening;
 mod outages;

@@ -1,28 +1,28 @@
 //! The writer of a lane.
 //!
-//! Flow of a commit: from BEGIN to COMMIT in one flush, the fences first. A failure anywhere writes nothing. A connection
-//! that is lost meanwhile leaves open whether it landed: then the writer connects anew, reads its mark back, and commits
-//! once more if it must; only when the database stays away is the caller told so.
+//! Flow of a commit: everything in one flush, the fences first. A failure anywhere writes nothing. A connection that is lost
+//! meanwhile leaves open whether it landed: then the writer connects anew, reads its mark back, and commits once more if it
+//! must; only when the database stays away is the caller told so. Of many commits, the next is sent ahead (see `ahead.rs`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
-use super::lanes::{self, Mark};
+use super::ahead::{Ahead, Left, commit_once};
+use super::lanes::Mark;
 use super::link::Link;
 use super::session::Session;
 use super::{
-    actions, commit, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards,
-    timers,
+    actions, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards, timers,
 };
-use crate::checks;
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
-    ReadyRef, Search, ShardId, Wanted, Window,
+    Aged, AgedPage, Commit, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction,
+    Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
 };
 
 /// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
@@ -49,10 +49,7 @@ impl Writer {
     /// Commits on the connection at hand.
     fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: Mark) -> Result<(), Error> {
         let shards = self.shards;
-        let commit = async |session: &Session| {
-            let fence = lanes::fence(fences, mark)?;
-            session.commit(commit::stages(fence, mutations, shards)?).await
-        };
+        let commit = async |session: &Session| commit_once(session, fences, mutations, mark, shards, || {}).await;
         let patience = if mutations.len() <= FEW {
             PATIENCE
         } else {
@@ -69,7 +66,8 @@ impl Writer {
         loop {
             let result = self.link.connect().and_then(|()| {
                 let newest = self.link.mark()?;
-                if newest.number == mark.number {
+                // One that was sent ahead may have landed after it.
+                if newest.number >= mark.number {
                     return Ok(());
                 }
                 if newest.number + 1 < mark.number {
@@ -85,6 +83,33 @@ impl Writer {
                 Err(Error::Away { .. }) if self.link.elapsed() < until => self.link.rest(),
                 result => return result,
             }
+        }
+    }
+
+    /// Commits what waits for as long as there is a connection. Returns those of which nobody knows whether they landed.
+    fn send_ahead(&mut self, first: Commit, queue: &mut dyn Queue) -> Result<Vec<(Arc<Commit>, Mark)>, Error> {
+        self.link.connect()?;
+        let (newest, shards) = (self.link.mark()?, self.shards);
+        let ahead = |session| Ahead::new(session, shards, newest, queue).run(first);
+        let Left { newest, unknown } = self.link.run(ahead)?;
+        self.link.landed(newest);
+        self.link.let_go(!unknown.is_empty());
+        Ok(unknown)
+    }
+
+    /// Finds out of each whether it landed. What follows one that did not, or of which nobody knows, is not committed again.
+    fn settle_all(&mut self, unknown: Vec<(Arc<Commit>, Mark)>, queue: &mut dyn Queue) {
+        let mut goes_on = true;
+        for (commit, mark) in unknown {
+            let result = if goes_on {
+                self.settle(&commit.fences, &commit.mutations, mark)
+            } else {
+                Err(Error::Away {
+                    detail: "so was the commit before".to_owned(),
+                })
+            };
+            goes_on = result.is_ok();
+            queue.tell(result);
         }
     }
 
@@ -117,12 +142,20 @@ impl LaneStore for Writer {
     }
 
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
-        mutations.iter().try_for_each(checks::check)?;
         self.link.connect()?;
         let mark = self.link.mark()?.next();
         match self.try_commit(fences, mutations, mark) {
             Err(Error::Away { .. }) => self.settle(fences, mutations, mark),
             result => result,
+        }
+    }
+
+    fn commit_all(&mut self, queue: &mut dyn Queue) {
+        while let Some(first) = queue.next() {
+            match self.send_ahead(first, queue) {
+                Ok(unknown) => self.settle_all(unknown, queue),
+                Err(error) => queue.tell(Err(error)),
+            }
         }
     }
 

@@ -17,11 +17,11 @@ use crate::traits::{Error, Fence, LaneStore, Mutation, Reader};
 const GUARD: Duration = Duration::from_mins(1);
 
 /// What the wire does next.
-const PASS: u8 = 0;
+pub(super) const PASS: u8 = 0;
 /// It loses what the client sends, and ends.
-const LOSE_REQUEST: u8 = 1;
+pub(super) const LOSE_REQUEST: u8 = 1;
 /// It lets a commit through, and ends before its answer.
-const LOSE_ANSWER: u8 = 2;
+pub(super) const LOSE_ANSWER: u8 = 2;
 /// It keeps the end of what the client sends, and forgets the client; the server hears no more and no end.
 const LOSE_COMMIT: u8 = 3;
 
@@ -29,7 +29,7 @@ const LOSE_COMMIT: u8 = 3;
 const READY: &[u8] = b"Z\0\0\0\x05I";
 
 /// A wire to the server that can be told to fail. Every connection that it cuts is the last that fails.
-struct Wire {
+pub(super) struct Wire {
     address: SocketAddr,
     mood: Arc<AtomicU8>,
 }
@@ -55,8 +55,21 @@ impl Wire {
         Self { address, mood }
     }
 
-    fn is_now(&self, mood: u8) {
+    /// A wire to a new database of the cluster, and the database's URL by that wire.
+    pub(super) fn to_database() -> (Self, String) {
+        let cluster = Postgres::shared();
+        let wire = Self::to(([127, 0, 0, 1], cluster.port()).into());
+        let url = cluster.database();
+        let url = url.replace(&format!(":{}/", cluster.port()), &format!(":{}/", wire.address.port()));
+        (wire, url)
+    }
+
+    pub(super) fn is_now(&self, mood: u8) {
         self.mood.store(mood, Ordering::SeqCst);
+    }
+
+    pub(super) fn mood(&self) -> u8 {
+        self.mood.load(Ordering::SeqCst)
     }
 }
 
@@ -141,16 +154,13 @@ fn a_commit_whose_connection_is_cut_lands_once_wherever_it_is_cut() {
     if !Postgres::is_installed() {
         return;
     }
-    let cluster = Postgres::shared();
-    let url = cluster.database();
-    let wire = Wire::to(([127, 0, 0, 1], cluster.port()).into());
-    let url = url.replace(&format!(":{}/", cluster.port()), &format!(":{}/", wire.address.port()));
+    let (wire, url) = Wire::to_database();
     let mut opened = Opened::at(&url);
     opened.commit().unwrap();
     for mood in [LOSE_REQUEST, LOSE_ANSWER, LOSE_COMMIT, LOSE_ANSWER, LOSE_REQUEST] {
         wire.is_now(mood);
         opened.commit().unwrap();
-        assert_eq!(wire.mood.load(Ordering::SeqCst), PASS, "the wire was cut");
+        assert_eq!(wire.mood(), PASS, "the wire was cut");
         assert!(opened.is_stored(opened.next - 1).unwrap());
     }
     opened.commit().unwrap();

@@ -1,0 +1,128 @@
+//! Commits that are sent before the one before them is answered.
+
+use std::collections::VecDeque;
+use std::task::{Context, Poll};
+
+use sprag_tests::Postgres;
+
+use super::outages::{LOSE_ANSWER, LOSE_REQUEST, PASS, Wire};
+use super::{Database, options};
+use crate::conformance::fixtures::{SHARD, execution};
+use crate::postgres::{Store, open};
+use crate::traits::{Commit, Error, Fence, LaneStore, Mutation, Queue, Reader};
+
+/// Commits that all wait from the beginning.
+struct Line {
+    waiting: VecDeque<Commit>,
+    told: Vec<Result<(), Error>>,
+    /// Taken and not told of, now and at most.
+    under_way: usize,
+    under_way_max: usize,
+}
+
+impl Line {
+    /// Each commit is a new execution with this number: a number that comes twice is refused.
+    fn of(fence: Fence, executions: impl IntoIterator<Item = u64>) -> Self {
+        let commit = |number| Commit {
+            fences: vec![fence],
+            mutations: vec![Mutation::InsertExecution(execution(number))],
+        };
+        Self {
+            waiting: executions.into_iter().map(commit).collect(),
+            told: Vec::new(),
+            under_way: 0,
+            under_way_max: 0,
+        }
+    }
+}
+
+impl Queue for Line {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Commit>> {
+        let next = self.waiting.pop_front();
+        self.under_way += usize::from(next.is_some());
+        self.under_way_max = self.under_way_max.max(self.under_way);
+        Poll::Ready(next)
+    }
+
+    fn tell(&mut self, result: Result<(), Error>) {
+        self.under_way -= 1;
+        self.told.push(result);
+    }
+}
+
+fn stored(store: &Store, numbers: impl IntoIterator<Item = u64>) -> Result<Vec<u64>, Error> {
+    let reader = store.readers.get();
+    let mut found = Vec::new();
+    for number in numbers {
+        found.extend(reader.execution(execution(number).id)?.map(|_| number));
+    }
+    Ok(found)
+}
+
+#[test]
+fn the_next_is_sent_before_the_one_before_is_answered() -> Result<(), Error> {
+    if !Postgres::is_installed() {
+        return Ok(());
+    }
+    let mut store = Database::new().store();
+    let fence = store.writer.acquire(SHARD)?;
+    let mut line = Line::of(fence, 0..20);
+    store.writer.commit_all(&mut line);
+    assert!(
+        line.told.len() == 20 && line.told.iter().all(Result::is_ok),
+        "{:?}",
+        line.told
+    );
+    assert_eq!(line.under_way_max, 2);
+    assert_eq!(stored(&store, 0..20)?, (0..20).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
+fn what_was_sent_behind_a_commit_that_is_refused_is_not_written() -> Result<(), Error> {
+    if !Postgres::is_installed() {
+        return Ok(());
+    }
+    let mut store = Database::new().store();
+    let fence = store.writer.acquire(SHARD)?;
+    let mut line = Line::of(fence, [0, 0, 1, 2]);
+    store.writer.commit_all(&mut line);
+    assert!(
+        matches!(
+            line.told.as_slice(),
+            [Ok(()), Err(Error::Refused { .. }), Err(_), Ok(())]
+        ),
+        "{:?}",
+        line.told
+    );
+    assert_eq!(stored(&store, 0..3)?, [0, 2]);
+    Ok(())
+}
+
+#[test]
+fn each_lands_once_wherever_the_connection_is_cut() -> Result<(), Error> {
+    if !Postgres::is_installed() {
+        return Ok(());
+    }
+    let (wire, url) = Wire::to_database();
+    let mut store = open(&options(&url, 1)).unwrap();
+    let fence = store.writer.acquire(SHARD)?;
+    for (first, mood) in [
+        (0, LOSE_REQUEST),
+        (10, LOSE_ANSWER),
+        (20, LOSE_ANSWER),
+        (30, LOSE_REQUEST),
+    ] {
+        let mut line = Line::of(fence, first..first + 10);
+        wire.is_now(mood);
+        store.writer.commit_all(&mut line);
+        assert_eq!(wire.mood(), PASS, "the wire was cut");
+        assert!(
+            line.told.len() == 10 && line.told.iter().all(Result::is_ok),
+            "{:?}",
+            line.told
+        );
+    }
+    assert_eq!(stored(&store, 0..40)?, (0..40).collect::<Vec<_>>());
+    Ok(())
+}
