@@ -14,6 +14,7 @@ mod time;
 mod watchdog;
 
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +116,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
     }
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .worker_threads(threads())
+        .build()?;
     // Before the store: a server that cannot listen leaves no new file behind.
     let reserved = runtime
         .block_on(async { Reserved::take(settings.listen) })
@@ -125,6 +129,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
+}
+
+/// Threads that serve requests and run actions: half of the processors. The other half is for whom they all wait: the lane, the
+/// thread that writes, the database. More threads than those can feed push them aside.
+fn threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (processors / 2).max(1)
 }
 
 /// What a server is there for.
