@@ -6,7 +6,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
 use sprag_store::records::{Action, Execution, HistoryEntry, MachineVersion};
-use sprag_store::traits::{ActionQuery, ExecutionQuery, Mutation};
+use sprag_store::traits::{ActionQuery, Mutation};
 
 use crate::embedded::{Embedded, ONE};
 
@@ -80,6 +80,7 @@ fn taken(name: &str, machine: &str, end: End) -> anyhow::Result<Sample> {
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
         let embedded = Embedded::start(&folder.path().join("sample.db"), machine).await?;
+        let mut second = None;
         for number in 0..2 {
             let start = Start {
                 machine: name.to_owned(),
@@ -98,34 +99,31 @@ fn taken(name: &str, machine: &str, end: End) -> anyhow::Result<Sample> {
                 let cancelled = embedded.handle().cancel(id).await;
                 cancelled.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
             }
+            second = Some(id);
         }
         if end == End::Completes {
             embedded.settled().await?;
         }
-        let sample = read(&embedded, name).await;
+        let sample = read(&embedded, name, second.context("no execution was started")?).await;
         embedded.stop().await;
         sample
     })
 }
 
-async fn read(embedded: &Embedded, name: &str) -> anyhow::Result<Sample> {
+async fn read(embedded: &Embedded, name: &str, id: ExecutionId) -> anyhow::Result<Sample> {
     let (machine, execution, action, history) = {
         let reader = embedded.readers.reader()?;
-        let newest = ExecutionQuery {
-            limit: 1,
-            ..ExecutionQuery::default()
-        };
-        let execution = reader.executions(&newest)?.pop().context("no execution")?;
+        let execution = reader.execution(id)?.context("no execution")?;
         let of = ActionQuery {
-            execution: Some(execution.id),
+            execution: Some(id),
             limit: 1,
             ..ActionQuery::default()
         };
         let action = reader.actions(&of)?.pop().context("no action")?;
         let machine = reader.machine(name, None)?.context("no machine")?;
-        (machine, execution.clone(), action, reader.history(execution.id, 0, 10)?)
+        (machine, execution, action, reader.history(id, 0, 10)?)
     };
-    let view = embedded.handle().execution(execution.id).await;
+    let view = embedded.handle().execution(id).await;
     let view = view.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
     Ok(Sample {
         rows: rows(&execution, &action, &history),
