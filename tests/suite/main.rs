@@ -14,6 +14,7 @@ mod demo;
 mod docusign;
 mod external;
 mod failpoints;
+mod hostile;
 mod jobs;
 mod life;
 mod mail;

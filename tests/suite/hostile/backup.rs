@@ -1,0 +1,1 @@
+//! Backups and restores: damaged downloads, planted triggers, foreign tables.

@@ -1,0 +1,1 @@
+//! Pages and memory: answers are bounded in bytes.

@@ -1,0 +1,1 @@
+//! Clocks that jump: signatures, cron, timers and retention follow the real clock.

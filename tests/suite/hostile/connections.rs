@@ -1,0 +1,1 @@
+//! Connections: idle ones, long polls and streams never lock out operators.

@@ -1,0 +1,1 @@
+//! Programs: environment variables that make an interpreter run other code.

@@ -1,0 +1,1 @@
+//! Database files: deleted, replaced, hard-linked, readable by others.

@@ -1,0 +1,1 @@
+//! Secrets: filters and echoing tools never reveal a value.

@@ -1,0 +1,1 @@
+//! Supervised services: forced stops, symlinked logs.

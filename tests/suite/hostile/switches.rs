@@ -1,0 +1,1 @@
+//! Kill switches whose scope names nothing.

@@ -1,0 +1,1 @@
+//! Terminals: no text from a server reaches one as a control sequence.
