@@ -40,6 +40,24 @@ impl Language {
             Self::TypeScript => compiled(folder),
         }
     }
+
+    /// The program of this name below `tests/clients`; `client` is what was prepared.
+    pub fn script(self, name: &str, client: &Path) -> Command {
+        let scripts = root().join("tests/clients").join(name);
+        match self {
+            Self::Python => {
+                let mut command = Command::new("python3");
+                command.arg(scripts.with_extension("py"));
+                command.env("PYTHONPATH", client).env("PYTHONDONTWRITEBYTECODE", "1");
+                command
+            }
+            Self::TypeScript => {
+                let mut command = Command::new("node");
+                command.arg(scripts.with_extension("mjs")).env("SPRAG_RUNNER", client);
+                command
+            }
+        }
+    }
 }
 
 /// Checks and compiles the client with the real compiler.
@@ -65,21 +83,7 @@ fn compiled(folder: &Path) -> Option<PathBuf> {
 impl Program {
     /// Starts a program that serves the type `work` as the runner of this name; `client` is what was prepared.
     pub fn start(language: Language, client: &Path, server: SocketAddr, name: &str) -> Self {
-        let mut command = match language {
-            Language::Python => {
-                let mut command = Command::new("python3");
-                command.arg(root().join("tests/clients/worker.py"));
-                command.env("PYTHONPATH", client).env("PYTHONDONTWRITEBYTECODE", "1");
-                command
-            }
-            Language::TypeScript => {
-                let mut command = Command::new("node");
-                command
-                    .arg(root().join("tests/clients/worker.mjs"))
-                    .env("SPRAG_RUNNER", client);
-                command
-            }
-        };
+        let mut command = language.script("worker", client);
         command.arg(format!("http://{server}")).arg(name).stdin(Stdio::null());
         let child = command.spawn();
         Self {

@@ -5,6 +5,7 @@
 mod api_call;
 mod backup;
 mod canary;
+mod clients;
 mod closed;
 mod cluster;
 mod crash;

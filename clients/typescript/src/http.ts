@@ -1,4 +1,4 @@
-/** The few requests that a runner sends, over Node's own fetch. */
+/** Requests to one server, over Node's own fetch. */
 
 import type { Json } from "./json.js";
 
@@ -21,7 +21,15 @@ export class Problem extends Error {
 /** Nobody answered: the server is down, restarts, or the network is cut. */
 export class Unreachable extends Error {}
 
-/** POSTs to one server. */
+/** What a POST may say beside its body. */
+export interface PostOptions {
+  /** Requests with the same key act once. */
+  key?: string;
+  /** The type of a body that is a text; JSON unless given. */
+  mediaType?: string;
+}
+
+/** Sends requests to one server. */
 export class Http {
   readonly #url: string;
   readonly #token: string | undefined;
@@ -31,16 +39,26 @@ export class Http {
     this.#token = token;
   }
 
-  /** The answer, or `Problem`, or `Unreachable`. */
-  async post<T>(path: string, body: { [name: string]: Json }, timeoutMillis: number): Promise<T> {
-    const headers: Record<string, string> = { "content-type": "application/json" };
+  /** Resolves to the answer to a GET; rejects with `Problem` or `Unreachable`. */
+  get<T>(path: string, timeoutMillis: number): Promise<T> {
+    return this.#send<T>(path, { method: "GET" }, {}, timeoutMillis);
+  }
+
+  /** Resolves to the answer to a POST; rejects with `Problem` or `Unreachable`. A text is sent as it is. */
+  post<T>(path: string, body: Json, timeoutMillis: number, options: PostOptions = {}): Promise<T> {
+    const headers: Record<string, string> = { "content-type": options.mediaType ?? "application/json" };
+    if (options.key !== undefined) headers["idempotency-key"] = options.key;
+    const sent = typeof body === "string" ? body : JSON.stringify(body);
+    return this.#send<T>(path, { method: "POST", body: sent }, headers, timeoutMillis);
+  }
+
+  async #send<T>(path: string, init: RequestInit, headers: Record<string, string>, timeoutMillis: number): Promise<T> {
     if (this.#token !== undefined) headers["authorization"] = `Bearer ${this.#token}`;
-    const sent = JSON.stringify(body);
     let status: number;
     let text: string;
     try {
       const signal = AbortSignal.timeout(timeoutMillis);
-      const answer = await fetch(this.#url + path, { method: "POST", headers, body: sent, signal });
+      const answer = await fetch(this.#url + path, { ...init, headers, signal });
       status = answer.status;
       text = await answer.text();
     } catch (error) {

@@ -1,4 +1,10 @@
-"""Performs actions of Sprag in Python.
+"""Starts executions of Sprag, and performs its actions, in Python.
+
+>>> from sprag_runner import Client
+>>> client = Client("http://127.0.0.1:7400")
+>>> order = client.start("order-payment", key="order-1", variables={"amount": 42})    # doctest: +SKIP
+>>> client.wait(order["id"])["status"]                                               # doctest: +SKIP
+'completed'
 
 >>> from sprag_runner import Runner
 >>> runner = Runner("http://127.0.0.1:7400", "gpu")
@@ -13,12 +19,14 @@ open, and the action's `onUnknown` decides.
 """
 
 from ._attempt import Attempt, Superseded
+from ._client import Client
 from ._errors import Failed, NotDone, Unknown
 from ._http import Problem, Unreachable
 from ._runner import Handler, Runner
 
 __all__ = [
     "Attempt",
+    "Client",
     "Failed",
     "Handler",
     "NotDone",

@@ -1,4 +1,4 @@
-"""The few requests that a runner sends, over the standard library."""
+"""Requests to one server, over the standard library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Unreachable(Exception):
 
 
 class Http:
-    """POSTs to one server."""
+    """Sends requests to one server."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self._url = url.rstrip("/")
@@ -38,13 +38,28 @@ class Http:
         # No proxy of the environment: the server is named outright.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def post(self, path: str, body: dict[str, Any], timeout: float) -> Any:
-        """The answer, or `Problem`, or `Unreachable`."""
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    def get(self, path: str, timeout: float) -> Any:
+        """Returns the answer to a GET; raises `Problem` or `Unreachable`."""
+        return self._send(path, None, {}, timeout)
+
+    def post(
+        self, path: str, body: Any, timeout: float, *, key: str | None = None, media_type: str = "application/json"
+    ) -> Any:
+        """Returns the answer to a POST; raises `Problem` or `Unreachable`.
+
+        Requests with the same idempotency `key` act once. A `body` that is a text is sent as it is.
+        """
+        headers = {"Content-Type": media_type}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        text = body if isinstance(body, str) else json.dumps(body)
+        return self._send(path, text.encode(), headers, timeout)
+
+    def _send(self, path: str, data: bytes | None, headers: dict[str, str], timeout: float) -> Any:
+        headers["Accept"] = "application/json"
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        data = json.dumps(body).encode()
-        request = urllib.request.Request(self._url + path, data=data, headers=headers, method="POST")
+        request = urllib.request.Request(self._url + path, data=data, headers=headers)
         try:
             with self._opener.open(request, timeout=timeout) as answer:
                 return json.load(answer)
