@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Files of the repository whose name ends so, below these folders.
-pub fn files(folders: &[&str], ending: &str) -> Vec<String> {
+pub(crate) fn files(folders: &[&str], ending: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut texts = Vec::new();
     for folder in folders {

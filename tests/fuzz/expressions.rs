@@ -34,7 +34,12 @@ fn filters() {
         let Ok(parsed) = Parsed::parse(&text(input)) else {
             return Verdict::Refused;
         };
-        for resource in [Resource::Executions, Resource::Actions, Resource::DeadLetters, Resource::Jobs] {
+        for resource in [
+            Resource::Executions,
+            Resource::Actions,
+            Resource::DeadLetters,
+            Resource::Jobs,
+        ] {
             let _ = parsed.check(resource);
         }
         Verdict::Accepted

@@ -74,7 +74,10 @@ fn services_files() {
     fuzz("services", &corpus, |input| {
         let text = text(input);
         let loaded = services::load(&text, Format::sniff(&text), Path::new("/nowhere"));
-        assert!(loaded.file.is_some() || !loaded.findings.is_empty(), "refused without a reason");
+        assert!(
+            loaded.file.is_some() || !loaded.findings.is_empty(),
+            "refused without a reason"
+        );
         loaded.file.map_or(Verdict::Refused, |_| Verdict::Accepted)
     });
 }
@@ -82,7 +85,10 @@ fn services_files() {
 /// The configuration belongs to the program alone, so the program itself is asked.
 #[test]
 fn configuration_files() {
-    let printed = Command::new(binary("sprag")).args(["config", "print"]).output().unwrap();
+    let printed = Command::new(binary("sprag"))
+        .args(["config", "print"])
+        .output()
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sprag.toml");
     let corpus = [printed.stdout, b"[outbound]\nallow = [\"127.0.0.0/8\"]\n".to_vec()];

@@ -13,18 +13,73 @@ const CHANGES_MAX: u64 = 6;
 
 /// Pieces that parsers must be ready for: syntax, numbers at the edges of types, text that breaks careless code.
 const WORDS: [&str; 60] = [
-    "{", "}", "[", "]", "\"", "'", ":", ",", "\n", "\n  ", "- ", "\t", "\0", "\u{1b}[31m", "\u{202e}", "\u{feff}",
-    "\u{10ffff}", "\u{301}", "é", "{{", "}}", "{{variables.", " | ", "secrets.k", "&a ", "*a", "<<: *a", "!!str ", "|\n",
-    ">-\n", "? ", "---\n", "...", "null", "true", "NaN", ".inf", "-0", "0", "1e309", "1e-400", "9223372036854775807",
-    "9223372036854775808", "18446744073709551616", "-9223372036854775809", "0.1", "PT1H", "1h", "P1D", "* * * * *",
-    "*/0", "2026-02-30T25:61:00Z", "\\u0000", "\\ud800", "AND", "OR NOT (", "IN (", "%00", "../", "///",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "'",
+    ":",
+    ",",
+    "\n",
+    "\n  ",
+    "- ",
+    "\t",
+    "\0",
+    "\u{1b}[31m",
+    "\u{202e}",
+    "\u{feff}",
+    "\u{10ffff}",
+    "\u{301}",
+    "é",
+    "{{",
+    "}}",
+    "{{variables.",
+    " | ",
+    "secrets.k",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!!str ",
+    "|\n",
+    ">-\n",
+    "? ",
+    "---\n",
+    "...",
+    "null",
+    "true",
+    "NaN",
+    ".inf",
+    "-0",
+    "0",
+    "1e309",
+    "1e-400",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551616",
+    "-9223372036854775809",
+    "0.1",
+    "PT1H",
+    "1h",
+    "P1D",
+    "* * * * *",
+    "*/0",
+    "2026-02-30T25:61:00Z",
+    "\\u0000",
+    "\\ud800",
+    "AND",
+    "OR NOT (",
+    "IN (",
+    "%00",
+    "../",
+    "///",
 ];
 
 /// Numbers without pattern, the same for the same seed.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64, name: &str) -> Self {
+    pub(crate) fn new(seed: u64, name: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         (seed, name).hash(&mut hasher);
         // Zero would stay zero.
@@ -49,7 +104,7 @@ impl Random {
 }
 
 /// Makes inputs from a corpus, and from what was accepted of them.
-pub struct Mutator {
+pub(crate) struct Mutator {
     random: Random,
     corpus: Vec<Vec<u8>>,
     kept: Vec<Vec<u8>>,
@@ -57,7 +112,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    pub fn new(random: Random, corpus: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(random: Random, corpus: Vec<Vec<u8>>) -> Self {
         assert!(!corpus.is_empty(), "a corpus has at least one input");
         Self {
             random,
@@ -68,7 +123,7 @@ impl Mutator {
     }
 
     /// The next input: first the corpus as it is, then changes of it.
-    pub fn next(&mut self) -> Vec<u8> {
+    pub(crate) fn next(&mut self) -> Vec<u8> {
         self.given += 1;
         if let Some(seed) = self.corpus.get(self.given - 1) {
             return seed.clone();
@@ -82,7 +137,7 @@ impl Mutator {
     }
 
     /// Keeps an input that was accepted, as a beginning of others.
-    pub fn keep(&mut self, input: Vec<u8>) {
+    pub(crate) fn keep(&mut self, input: Vec<u8>) {
         if self.kept.len() < KEPT_MAX {
             self.kept.push(input);
         } else {

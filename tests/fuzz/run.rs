@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What a parser made of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Accepted,
     Refused,
 }
@@ -46,7 +46,11 @@ struct Progress {
 
 /// Mutates `corpus` and feeds it to `parser`. Panics with the first input that makes the parser panic or hang, and if
 /// no input was ever accepted: then the corpus tests nothing but the first line of the parser.
-pub fn fuzz<S: AsRef<[u8]>>(name: &'static str, corpus: &[S], parser: impl Fn(&[u8]) -> Verdict + Send + 'static) {
+pub(crate) fn fuzz<S: AsRef<[u8]>>(
+    name: &'static str,
+    corpus: &[S],
+    parser: impl Fn(&[u8]) -> Verdict + Send + 'static,
+) {
     let corpus: Vec<Vec<u8>> = corpus.iter().map(|seed| seed.as_ref().to_vec()).collect();
     let progress = Arc::new(Progress::default());
     let worker = std::thread::spawn({
@@ -69,7 +73,10 @@ pub fn fuzz<S: AsRef<[u8]>>(name: &'static str, corpus: &[S], parser: impl Fn(&[
         progress.accepted.load(Ordering::Acquire),
     );
     println!("fuzz-{name}: {inputs} inputs, {accepted} accepted");
-    assert!(accepted > 0, "no input of `{name}` was accepted: its corpus is of no use");
+    assert!(
+        accepted > 0,
+        "no input of `{name}` was accepted: its corpus is of no use"
+    );
 }
 
 /// Feeds inputs until enough were given, or until the time is over.

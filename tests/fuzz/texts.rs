@@ -22,7 +22,10 @@ fn text(input: &[u8]) -> std::borrow::Cow<'_, str> {
 
 #[test]
 fn json_documents() {
-    let corpus = [r#"{"a":[1,-0.5e3,true,null,"\u00e9\ud83d\ude00"],"b":{"":{}}}"#, "18446744073709551615"];
+    let corpus = [
+        r#"{"a":[1,-0.5e3,true,null,"\u00e9\ud83d\ude00"],"b":{"":{}}}"#,
+        "18446744073709551615",
+    ];
     fuzz("json", &corpus, |input| {
         let limits = Limits::body(4_096);
         let Ok(value) = json::parse_bounded(input, &limits) else {
@@ -48,25 +51,33 @@ fn durations() {
 
 #[test]
 fn instants() {
-    fuzz("instant", &["2026-01-01T00:00:00.000Z", "2026-06-30T23:59:59+02:00"], |input| {
-        let Ok(instant) = text(input).parse::<Timestamp>() else {
-            return Verdict::Refused;
-        };
-        assert_eq!(instant.to_string().parse::<Timestamp>().ok(), Some(instant));
-        Verdict::Accepted
-    });
+    fuzz(
+        "instant",
+        &["2026-01-01T00:00:00.000Z", "2026-06-30T23:59:59+02:00"],
+        |input| {
+            let Ok(instant) = text(input).parse::<Timestamp>() else {
+                return Verdict::Refused;
+            };
+            assert_eq!(instant.to_string().parse::<Timestamp>().ok(), Some(instant));
+            Verdict::Accepted
+        },
+    );
 }
 
 #[test]
 fn ids() {
-    fuzz("id", &["exe_00000000000000000000000000", "exe_7zzzzzzzzzzzzzzzzzzzzzzzzz"], |input| {
-        let text = text(input);
-        let Ok(id) = text.parse::<ExecutionId>() else {
-            return Verdict::Refused;
-        };
-        assert_eq!(id.to_string(), text);
-        Verdict::Accepted
-    });
+    fuzz(
+        "id",
+        &["exe_00000000000000000000000000", "exe_7zzzzzzzzzzzzzzzzzzzzzzzzz"],
+        |input| {
+            let text = text(input);
+            let Ok(id) = text.parse::<ExecutionId>() else {
+                return Verdict::Refused;
+            };
+            assert_eq!(id.to_string(), text);
+            Verdict::Accepted
+        },
+    );
 }
 
 #[test]
@@ -135,6 +146,10 @@ fn words() {
             secrets::Text::parse(&text).is_ok(),
             Key::new("somebody", &text).is_ok(),
         ];
-        if accepted.contains(&true) { Verdict::Accepted } else { Verdict::Refused }
+        if accepted.contains(&true) {
+            Verdict::Accepted
+        } else {
+            Verdict::Refused
+        }
     });
 }

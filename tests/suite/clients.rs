@@ -9,7 +9,9 @@ fn calls(language: Language) {
     let folder = tempfile::tempdir().unwrap();
     let compiled = folder.path().join("client");
     std::fs::create_dir(&compiled).unwrap();
-    let Some(client) = language.prepare(&compiled) else { return };
+    let Some(client) = language.prepare(&compiled) else {
+        return;
+    };
     let product = Product::start(&folder.path().join("sprag.db"), &[]);
     let server = format!("http://{}", product.address());
     let output = language.script("caller", &client).arg(server).output().unwrap();

@@ -60,6 +60,7 @@ fn describe(operation: &Operation) -> Value {
         body,
         answers,
         refusals: _,
+        is_alias: _,
     } = operation;
     let mut responses: BTreeMap<String, Value> = problems(operation);
     responses.extend(

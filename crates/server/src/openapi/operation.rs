@@ -30,6 +30,8 @@ pub(crate) struct Operation {
     pub(crate) answers: Vec<Answer>,
     /// The codes of problems, each with its status.
     pub(crate) refusals: Vec<Refused>,
+    /// Whether another path does the same, so that readers need not see this one.
+    pub(crate) is_alias: bool,
 }
 
 /// Where a parameter goes.
@@ -174,6 +176,7 @@ impl Operation {
             body: None,
             answers: Vec::new(),
             refusals: Vec::new(),
+            is_alias: false,
         }
     }
 
@@ -344,6 +347,12 @@ impl Operation {
             command::Code::StoreReadOnly,
             command::Code::StoreRefused,
         ])
+    }
+
+    /// Another path does the same: the document has this one, the page leaves it out.
+    pub(crate) fn alias(mut self) -> Self {
+        self.is_alias = true;
+        self
     }
 
     /// Codes it can answer with, besides those that follow from what it takes.

@@ -80,7 +80,7 @@ fn section(resource: &Resource, routes: &[Route]) -> String {
     let operations: String = routes
         .iter()
         .flat_map(|(path, methods)| methods.operations.iter().map(move |operation| (path, operation)))
-        .filter(|(_, (_, operation))| operation.resource == *name)
+        .filter(|(_, (_, operation))| operation.resource == *name && !operation.is_alias)
         .map(|(path, (method, operation))| operations::article(path, method, operation))
         .collect();
     format!(

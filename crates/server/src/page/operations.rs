@@ -18,6 +18,7 @@ pub(super) fn article(path: &str, method: &str, operation: &Operation) -> String
         body,
         answers,
         refusals: _,
+        is_alias: _,
     } = operation;
     let mut rows = String::new();
     for parameter in parameters {

@@ -74,7 +74,10 @@ impl<'n> Loader<'n> {
             let detail = format!("there is no action `{}`", shown(name));
             let remedy = match self.findings.nearest(name, self.action_positions.keys().copied()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => "define it under `actions`".to_owned(),
+                // In XState a name stands for a function of the program.
+                None => "define it under `actions` with an `actionId`, a `type` and a `config`: an action is a definition here, not a \
+                         function"
+                    .to_owned(),
             };
             self.findings.error(&spot.place(), "unknown-action", detail, remedy);
         }

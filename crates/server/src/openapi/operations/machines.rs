@@ -60,6 +60,7 @@ pub(crate) fn apply() -> Operation {
 /// A machine whose name is that of a route.
 pub(crate) fn show_verb(id: &'static str) -> Operation {
     operation(id, "The machine of this name")
+        .alias()
         .answers(Answer::json(200, "The machine.", reference("Machine")).tagged())
         .if_changed()
         .reads()
