@@ -16,6 +16,7 @@ mod docusign;
 mod external;
 mod failpoints;
 mod hostile;
+mod init;
 mod jobs;
 mod life;
 mod mail;

@@ -7,6 +7,7 @@ mod config;
 mod dlq;
 mod exec;
 mod explain;
+mod init;
 mod job;
 mod limit;
 mod list;
@@ -56,6 +57,8 @@ pub(crate) struct Sprag {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Write a machine, its scenarios, a configuration and services to begin with
+    Init(init::Arguments),
     /// Start a server
     Up(up::Arguments),
     /// Keep services running
@@ -115,6 +118,7 @@ impl Sprag {
     pub(crate) fn run(self) -> anyhow::Result<Exit> {
         let Self { output, command } = self;
         match command {
+            Command::Init(arguments) => init::run(&arguments, output),
             Command::Up(arguments) => up::run(&arguments, output),
             Command::Supervise(arguments) => supervise::run(&arguments, output),
             Command::Service(command) => complete(command.run(output)),
