@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
 # Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | sleeping-postgres | closed |
-#   dead | suite-postgres | cluster
+#   dead | suite-postgres | cluster | fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead suite-postgres cluster)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead suite-postgres cluster fuzz)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -46,6 +46,12 @@ suite-postgres() {
 cluster() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_PROVE=1 test_release -p sprag-tests -- cluster:: --nocapture --test-threads 1
+}
+# An hour of inputs that nobody would write, other ones every time: every parser, one after the other, and beside them every route.
+fuzz() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_FUZZ_SECONDS="${SPRAG_FUZZ_SECONDS:-3600}" SPRAG_FUZZ_SEED="$RANDOM" \
+    test_release -p sprag-tests --test fuzz -- --nocapture --test-threads 1
 }
 
 for part in "${parts[@]}"; do

@@ -72,7 +72,7 @@ pub(crate) fn fuzz<S: AsRef<[u8]>>(
         progress.inputs.load(Ordering::Acquire),
         progress.accepted.load(Ordering::Acquire),
     );
-    println!("fuzz-{name}: {inputs} inputs, {accepted} accepted");
+    println!("\nfuzz-{name}: {inputs} inputs, {accepted} accepted");
     assert!(
         accepted > 0,
         "no input of `{name}` was accepted: its corpus is of no use"
