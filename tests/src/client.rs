@@ -51,6 +51,13 @@ impl Client {
         self.exchange("GET", path, None, "")
     }
 
+    /// Sends a request of any method, with a JSON body or none.
+    pub fn request(&mut self, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<Answer> {
+        let text = body.map(Value::to_string);
+        let body = text.as_deref().map(|text| ("application/json", text));
+        self.exchange(method, path, body, "")
+    }
+
     /// Sends a POST with a JSON body.
     pub fn post(&mut self, path: &str, body: &Value) -> std::io::Result<Answer> {
         self.exchange("POST", path, Some(("application/json", &body.to_string())), "")

@@ -19,5 +19,6 @@ pub mod schedule;
 pub mod signature;
 pub mod source;
 pub mod supervision;
+pub mod text;
 pub mod time;
 pub mod trace;

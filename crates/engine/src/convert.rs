@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::{Action, Body, Origin, Status};
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
+use sprag_core::text;
 use sprag_store::records::{self, ExecutionStatus};
 
 use crate::aggregate::{Aggregate, Head, Waiting};
@@ -410,7 +411,10 @@ pub(crate) fn action_row(action: &Action, execution: ExecutionStatus) -> records
         priority: *priority,
         run_at: *run_at,
         created_at: *created_at,
-        error_kind: body.last_error.as_ref().map(|error| error.kind.clone()),
+        error_kind: body
+            .last_error
+            .as_ref()
+            .map(|error| text::error_type(&error.kind).into_owned()),
         fingerprint: Some(action).filter(|_| is_dead).and_then(Action::fingerprint),
         died_at: body.died_at.filter(|_| is_dead),
         body: bytes(body),

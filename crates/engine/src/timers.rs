@@ -31,13 +31,18 @@ pub(crate) enum Due {
 }
 
 impl Due {
+    /// Which execution it is of.
+    pub(crate) fn execution(&self) -> ExecutionId {
+        match self {
+            Self::Timer(key) => key.execution,
+            Self::Action(execution, _) => *execution,
+            Self::Overdue(attempt) | Self::Lease(attempt) => attempt.execution,
+        }
+    }
+
     /// Which shard it is of.
     fn slot(&self) -> Slot {
-        match self {
-            Self::Timer(key) => key.execution.slot(),
-            Self::Action(execution, _) => execution.slot(),
-            Self::Overdue(attempt) | Self::Lease(attempt) => attempt.execution.slot(),
-        }
+        self.execution().slot()
     }
 }
 

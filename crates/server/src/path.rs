@@ -19,6 +19,10 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        if parts.uri.path().contains("%00") {
+            let detail = "the path must not hold a NUL character (`%00`); remove it";
+            return Err(Problem::new(Code::PathInvalid, detail));
+        }
         match axum::extract::Path::<T>::from_request_parts(parts, app).await {
             Ok(axum::extract::Path(parameters)) => Ok(Self(parameters)),
             Err(rejection) => Err(Problem::new(Code::PathInvalid, rejection.body_text())),

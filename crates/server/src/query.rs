@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use sprag_core::duration::Millis;
 use sprag_core::filter::{self, Condition, Resource};
 use sprag_core::source::nearest;
+use sprag_core::text::is_storable;
 use sprag_engine::command::{self, Refusal};
 use sprag_store::traits::Found;
 
@@ -113,6 +114,8 @@ impl Params {
         } else if value.contains(char::REPLACEMENT_CHARACTER) {
             // Bytes that are not UTF-8 become this character while they are decoded.
             self.error(name, "is not UTF-8");
+        } else if !is_storable(&value) {
+            self.error(name, "must not hold a NUL character; remove it");
         } else if self.given.insert(name.to_owned(), value).is_some() {
             self.error(name, "is given more than once");
         }

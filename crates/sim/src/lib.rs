@@ -51,6 +51,7 @@ mod machines;
 mod model;
 mod mutant;
 mod node;
+mod picky;
 mod process;
 mod programs;
 mod random;

@@ -1,7 +1,8 @@
 //! Programs outside the process as clients of the lane: they ask for work, beat, and say how it ended until somebody
 //! answers.
 
-use sprag_core::action::Outcome;
+use sprag_core::action::error::kind;
+use sprag_core::action::{AttemptRecord, Outcome};
 use sprag_engine::command::{Answer, AttemptRef, Code, Refusal, Reply, Request};
 use sprag_engine::leasing::{Finished, Poll, Wants};
 use tokio::sync::oneshot::Receiver;
@@ -125,6 +126,10 @@ impl Simulation {
                 let known = self.model.actions.get(&attempt.action);
                 let mut records = known.into_iter().flat_map(|known| &known.action.body.attempts);
                 let stored = records.find(|record| record.id == attempt.attempt);
+                let said = match &ask.request {
+                    Request::Finish(_, said) if stored.is_some_and(is_stand_in) => Some(said.not_stored().verdict()),
+                    _ => said,
+                };
                 let is_so = Some(*outcome) == said && stored.is_some_and(|stored| stored.outcome == said);
                 ensure(is_so, Invariant::AcknowledgedKept, || {
                     format!("{outcome:?} was answered to {said:?}, stored is {stored:?}")
@@ -151,6 +156,14 @@ impl Simulation {
             || format!("{} is under way and was answered {refusal:?}", attempt.attempt),
         )
     }
+}
+
+/// Whether the store refused what the program reported.
+fn is_stand_in(stored: &AttemptRecord) -> bool {
+    stored
+        .error
+        .as_ref()
+        .is_some_and(|error| error.kind == kind::OUTCOME_REFUSED)
 }
 
 fn is_waiting(answer: &mut Receiver<Reply>) -> bool {

@@ -6,6 +6,7 @@ use sprag_store::traits::Reader;
 use crate::clients::{Ask, Purpose};
 use crate::describe;
 use crate::model::Message;
+use crate::picky;
 use crate::simulation::Simulation;
 use crate::violation::{Checked, Invariant, Violation, ensure};
 
@@ -122,6 +123,7 @@ impl Simulation {
         let is_honest = match refusal.code {
             Code::ExecutionUnknown => !self.is_known(&ask.request),
             Code::ExecutionClosed => self.is_closed(&ask.request),
+            Code::StoreRefused => !self.disk.lock().is_picky || picky::is_guilty(&ask.request),
             Code::KeyInUse => self.is_held(&ask.request),
             Code::ActionUnknown => !matches!(ask.purpose, Purpose::Action(id) if self.model.actions.contains_key(&id)),
             // Where nodes answer late, somebody may have applied it since.

@@ -29,6 +29,7 @@ impl Simulation {
             disk.outage = None;
             disk.next = None;
             disk.next_read = None;
+            disk.is_picky = false;
         }
         self.drop_stale();
         let is_going_down = self.process.as_ref().is_some_and(|process| process.closes_at.is_some());

@@ -58,6 +58,8 @@ pub struct Counts {
     pub crashes: u64,
     /// Commits that failed.
     pub failures: u64,
+    /// Commits that held a row which the store refuses always.
+    pub picked: u64,
     /// Executions that were started.
     pub executions: usize,
     /// Actions that were created.
@@ -144,6 +146,8 @@ impl Simulation {
         let mut random = Random::new(seed);
         let start = Timestamp::from_millis(START_MILLIS + i64::try_from(random.below(100_000)).unwrap_or(0));
         let disk = SharedDisk::new(mutant, shards);
+        // Rows that are refused by chance could not be told from those that are chosen.
+        disk.lock().is_picky = shards == 1 && random.chance(1, 4);
         let world = SharedWorld::new(random.fork(1), trace.clone(), mutant, start);
         // Programs ask one node for work, and get what that node has: they are left to runs with one process.
         let is_used = |fixture: &&Fixture| shards == 1 || fixture.name != programs::SERVED;
@@ -199,6 +203,7 @@ impl Simulation {
             ticks: self.ticks,
             crashes: self.crashes,
             failures: disk.failures,
+            picked: disk.picked,
             executions: self.model.executions.len(),
             actions: self.model.actions.len(),
             effects: self.world.lock().ledger.len(),
@@ -312,7 +317,7 @@ impl Simulation {
                 Fault::DieAfter,
                 Fault::Full,
                 Fault::Failed,
-                Fault::Refused,
+                if disk.is_picky { Fault::Failed } else { Fault::Refused },
             ];
             let fault = self.random.pick(&faults).copied().unwrap_or(Fault::Full);
             disk.next = Some((u32::try_from(self.random.below(2)).unwrap_or(0), fault));

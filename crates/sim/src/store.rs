@@ -15,6 +15,7 @@ use sprag_store::{Commit, Error, Fence, LaneStore, Memory, Mutation, Queue, Shar
 
 use crate::describe;
 use crate::mutant::Mutant;
+use crate::picky;
 
 /// How the next commit or read goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,10 @@ pub(crate) struct Disk {
     pub refused: Vec<String>,
     /// A record was refused by plan: what it was about may be set aside until another process starts.
     pub has_refused: bool,
+    /// Rows are refused that are chosen by what is in them (see `picky.rs`).
+    pub is_picky: bool,
+    /// How many commits held such a row.
+    pub picked: u64,
     /// How many commits failed, by plan or not.
     pub failures: u64,
     /// How many commits of somebody who had lost a shard were refused.
@@ -263,6 +268,17 @@ impl FaultyStore {
         Err(error)
     }
 
+    /// Whether a row of the commit is one that the store refuses always.
+    fn is_picked(&self, mutations: &[Mutation]) -> bool {
+        let mut disk = self.disk.lock();
+        let is_picked = disk.is_picky && mutations.iter().any(picky::refuses);
+        if is_picked {
+            disk.has_refused = true;
+            disk.picked += 1;
+        }
+        is_picked
+    }
+
     /// A crash in the middle of a commit leaves nothing of it, unless a bug is planted.
     fn die_before(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         let is_halved = self.disk.lock().mutant == Some(Mutant::HalfCommit);
@@ -298,6 +314,9 @@ impl LaneStore for FaultyStore {
         let is_owner = fences.iter().all(|fence| self.memory.holds(*fence));
         let fault = if is_owner { self.disk.lock().fault() } else { None };
         match fault {
+            None if is_owner && self.is_picked(mutations) => self.fail(Error::Refused {
+                detail: "a chosen row".to_owned(),
+            }),
             None => self.apply(fences, mutations),
             Some(Fault::DieBefore) => self.die_before(fences, mutations),
             Some(Fault::DieAfter) => {

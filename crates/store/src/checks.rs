@@ -1,6 +1,9 @@
 //! What every backend refuses, so that none can keep what another cannot.
 //!
-//! Numbers are stored as `i64`, and `PostgreSQL` has no NUL in its texts.
+//! Numbers are stored as `i64`. `PostgreSQL` has no NUL in its texts, and no long text in an index. The one exception are
+//! the action ids and tags of definitions that were applied before names had a bound: `SQLite` keeps those it has.
+
+use sprag_core::text::{INDEXED_BYTES_MAX, LINE_BYTES_MAX, is_storable};
 
 use crate::records::{
     Action, Execution, Fact, HistoryEntry, InboxEntry, Job, JobItem, MachineVersion, Receipt, Timer, TimerKey,
@@ -11,7 +14,7 @@ use crate::traits::{Error, Mutation};
 pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
     match mutation {
         Mutation::InsertMachineVersion(MachineVersion { machine, .. }) | Mutation::ExpectNewest { machine, .. } => {
-            text("machine", machine)
+            indexed("machine", machine)
         }
         Mutation::InsertExecution(execution) | Mutation::UpdateExecution { execution, .. } => {
             check_execution(execution)
@@ -27,14 +30,14 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
             number("position", *position)
         }
         Mutation::InsertReceipt(Receipt { message, .. }) | Mutation::DeleteReceipt { message, .. } => {
-            text("message", message)
+            indexed("message", message)
         }
         Mutation::PutIdempotency(_)
         | Mutation::DeleteIdempotency(_)
         | Mutation::PutLife(_)
         | Mutation::DeleteExecution(_)
         | Mutation::DeleteJob(_) => Ok(()),
-        Mutation::PutFact(Fact { key, .. }) | Mutation::DeleteFact { key, .. } => text("key", key),
+        Mutation::PutFact(Fact { key, .. }) | Mutation::DeleteFact { key, .. } => indexed("key", key),
         Mutation::PutJob(Job { kind, .. }) => text("kind", kind),
         Mutation::InsertJobItem(JobItem {
             number: position,
@@ -49,22 +52,25 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
 }
 
 fn check_execution(execution: &Execution) -> Result<(), Error> {
-    text("machine", &execution.machine)?;
-    execution.key.iter().try_for_each(|key| text("key", key))?;
+    indexed("machine", &execution.machine)?;
+    execution.key.iter().try_for_each(|key| indexed("key", key))?;
     execution.tags.iter().try_for_each(|tag| text("tag", tag))?;
     number("sequence", execution.sequence)
 }
 
 fn check_action(action: &Action) -> Result<(), Error> {
-    text("machine", &action.machine)?;
+    indexed("machine", &action.machine)?;
     text("action id", &action.action_id)?;
     text("kind", &action.kind)?;
-    text("line", &action.line)?;
-    action.error_kind.iter().try_for_each(|kind| text("error kind", kind))?;
+    bounded("line", &action.line, LINE_BYTES_MAX)?;
+    action
+        .error_kind
+        .iter()
+        .try_for_each(|kind| indexed("error kind", kind))?;
     action
         .fingerprint
         .iter()
-        .try_for_each(|print| text("fingerprint", print))?;
+        .try_for_each(|print| indexed("fingerprint", print))?;
     action.tags.iter().try_for_each(|tag| text("tag", tag))
 }
 
@@ -72,13 +78,27 @@ fn check_timer_key(key: &TimerKey) -> Result<(), Error> {
     number("visit", key.visit)
 }
 
-fn text(name: &str, text: &str) -> Result<(), Error> {
-    if text.as_bytes().contains(&0) {
+/// A text that is stored in an index.
+fn indexed(name: &str, given: &str) -> Result<(), Error> {
+    bounded(name, given, INDEXED_BYTES_MAX)
+}
+
+fn bounded(name: &str, given: &str, most: usize) -> Result<(), Error> {
+    if given.len() > most {
         return Err(Error::Refused {
-            detail: format!("a {name} holds a NUL"),
+            detail: format!("a {name} has {} bytes, more than {most}", given.len()),
         });
     }
-    Ok(())
+    text(name, given)
+}
+
+fn text(name: &str, text: &str) -> Result<(), Error> {
+    if is_storable(text) {
+        return Ok(());
+    }
+    Err(Error::Refused {
+        detail: format!("a {name} holds a NUL"),
+    })
 }
 
 fn number(name: &str, number: u64) -> Result<(), Error> {

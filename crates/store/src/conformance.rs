@@ -15,6 +15,7 @@ mod nodes;
 mod queues;
 mod random;
 mod reader;
+mod texts;
 mod values;
 
 pub use control::CONTROL;
@@ -26,6 +27,7 @@ pub use lane::LANE;
 pub use nodes::{Crowd, NODES, run_crowd};
 pub use queues::QUEUES;
 pub use reader::READER;
+pub use texts::TEXTS;
 pub use values::VALUES;
 
 use crate::traits::{Error, LaneStore, Reader};

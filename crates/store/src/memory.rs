@@ -42,7 +42,11 @@ const DEAD: u8 = Status::Dead as u8;
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     state: Arc<Mutex<State>>,
+    refuses: Arc<Mutex<Option<Rule>>>,
 }
+
+/// Says of a write whether the store refuses it.
+pub type Rule = fn(&Mutation) -> bool;
 
 impl Memory {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -54,6 +58,21 @@ impl Memory {
         let memory = Self::default();
         memory.state().cluster = Cluster::of(shards);
         memory
+    }
+
+    /// Refuses every commit with a write that the rule names from now on, as a constraint of a database would.
+    pub fn refuse_where(&self, rule: Option<Rule>) {
+        *self.refuses.lock().unwrap_or_else(PoisonError::into_inner) = rule;
+    }
+
+    fn check(&self, mutation: &Mutation) -> Result<(), Error> {
+        let refuses = *self.refuses.lock().unwrap_or_else(PoisonError::into_inner);
+        if refuses.is_some_and(|rule| rule(mutation)) {
+            return Err(Error::Refused {
+                detail: "the rule of a test names a record".to_owned(),
+            });
+        }
+        checks::check(mutation)
     }
 
     /// The same store, as the nodes on it see each other. `clock` tells the database's time.
@@ -89,7 +108,7 @@ impl LaneStore for Memory {
         }
         let mut undo = Vec::with_capacity(mutations.len());
         for mutation in mutations {
-            match checks::check(mutation).and_then(|()| state.change(mutation)) {
+            match self.check(mutation).and_then(|()| state.change(mutation)) {
                 Ok(change) => undo.push(state.put(change)),
                 Err(problem) => {
                     while let Some(change) = undo.pop() {

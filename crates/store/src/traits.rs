@@ -205,7 +205,8 @@ pub enum Error {
         /// Its name.
         machine: String,
     },
-    /// A constraint refused a record: a bug in the engine. Nothing of the commit was written.
+    /// The store cannot hold a record, or look for it: a constraint, a bound, a text that it has no room for. The same
+    /// would be refused again. Nothing of the commit was written.
     #[error("the store refused a record: {detail}")]
     Refused {
         /// What the backend said.
@@ -256,7 +257,7 @@ pub trait LaneStore: Send {
         false
     }
 
-    /// Reads what a batch needs, as of the last commit.
+    /// Reads what a batch needs, as of the last commit. A text that cannot be stored is not found.
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error>;
 
     /// Reads one machine version.

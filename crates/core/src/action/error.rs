@@ -42,11 +42,13 @@ pub mod kind {
     pub const PANIC: &str = "panic";
     /// The process that ran the attempt died.
     pub const CRASHED: &str = "crashed";
+    /// The store refused what the attempt reported.
+    pub const OUTCOME_REFUSED: &str = "outcome_refused";
     /// None of the above.
     pub const UNKNOWN_ERROR: &str = "unknown_error";
 
     /// All of them.
-    pub const KNOWN: [&str; 18] = [
+    pub const KNOWN: [&str; 19] = [
         TIMEOUT,
         RATE_LIMIT,
         AUTHENTICATION_FAILED,
@@ -64,6 +66,7 @@ pub mod kind {
         PROCESS_FAILED,
         PANIC,
         CRASHED,
+        OUTCOME_REFUSED,
         UNKNOWN_ERROR,
     ];
 

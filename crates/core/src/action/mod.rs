@@ -20,6 +20,6 @@ pub use error::ActionError;
 pub use lease::{Lease, Route};
 pub use lifecycle::{IllegalMove, Status};
 pub use outcome::{Done, Failure, Outcome, Probe, ResultEvent, Verdict};
-pub use progress::{Action, AttemptRecord, Body, CancelledBy, LimitUse, Next, Origin, Remark};
+pub use progress::{Action, AttemptRecord, Body, CancelledBy, LINE_DIGEST, LimitUse, Next, Origin, Remark};
 pub use runner::{Attempt, BoxFuture, ConfigProblem, Control, Permission, Runner, Superseded};
 pub use typed::TypedRunner;

@@ -1,10 +1,13 @@
 //! How an attempt ended. Three-way, because the world does not always say.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::error::ActionError;
+use super::error::{ActionError, kind};
 use crate::redact::Redactor;
+use crate::text;
 
 /// What a runner reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +133,41 @@ impl Outcome {
         }
     }
 
+    /// The same with an error type that every store can hold. Everything else of an outcome is stored as JSON, which
+    /// holds any text.
+    #[must_use]
+    pub fn storable(mut self) -> Self {
+        if let Self::NotDone(failure) | Self::Unknown(failure) = &mut self
+            && let Cow::Owned(kind) = text::error_type(&failure.error.kind)
+        {
+            failure.error.kind = kind;
+        }
+        self
+    }
+
+    /// What stands in for an outcome that the store refused: it says the same about the effect, as far as an error can,
+    /// and holds nothing of what the world said. An effect that happened, or may have, is not tried again.
+    #[must_use]
+    pub fn not_stored(&self) -> Self {
+        let message = "the store refused what the attempt reported; the server's log has the reason";
+        let failure = |hopeless| Failure {
+            hopeless,
+            ..Failure::new(ActionError::new(kind::OUTCOME_REFUSED, message))
+        };
+        match self {
+            Self::NotDone(_) => Self::NotDone(failure(false)),
+            Self::Done(_) | Self::Unknown(_) => Self::Unknown(failure(true)),
+        }
+    }
+
+    /// Whether it stands in for an outcome that the store refused.
+    pub fn is_not_stored(&self) -> bool {
+        match self {
+            Self::Done(_) => false,
+            Self::NotDone(failure) | Self::Unknown(failure) => failure.error.kind == kind::OUTCOME_REFUSED,
+        }
+    }
+
     /// The word for it.
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -172,5 +210,42 @@ impl Probe {
             Self::Happened(done) => Self::Happened(done.masked(redactor)),
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_outcome_has_an_error_type_that_can_be_stored() {
+        let odd = Outcome::not_done(&"\0".repeat(20_000), "a\0b").storable();
+        let Outcome::NotDone(Failure { error, .. }) = odd else {
+            panic!("the verdict changed: {odd:?}");
+        };
+        assert!(text::check_name(&error.kind).is_ok(), "{:?}", error.kind);
+        assert_eq!(error.message, "a\0b", "a message is stored as JSON");
+        let plain = Outcome::unknown(kind::TIMEOUT, "late");
+        assert_eq!(plain.clone().storable(), plain);
+    }
+
+    #[test]
+    fn what_stands_in_for_an_outcome_is_never_a_reason_to_act_twice() {
+        let done = Outcome::done(json!("x")).not_stored();
+        let unknown = Outcome::unknown(kind::TIMEOUT, "x").not_stored();
+        for outcome in [&done, &unknown] {
+            assert!(
+                matches!(outcome, Outcome::Unknown(failure) if failure.hopeless),
+                "{outcome:?}"
+            );
+        }
+        let not_done = Outcome::not_done(kind::TIMEOUT, "x").not_stored();
+        assert!(
+            matches!(&not_done, Outcome::NotDone(failure) if !failure.hopeless),
+            "{not_done:?}"
+        );
+        assert!([done, unknown, not_done].iter().all(Outcome::is_not_stored));
     }
 }

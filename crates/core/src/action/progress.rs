@@ -15,11 +15,16 @@ use super::outcome::{Done, Failure, Outcome, ResultEvent, Verdict};
 use super::retry::{Judgement, Policy, Trial};
 use crate::expression::template::Frozen;
 use crate::ids::{ActionId, AttemptId, ExecutionId};
+use crate::json::{digest, hex};
 use crate::machine::{End, How, SkipReason};
+use crate::text::LINE_BYTES_MAX;
 use crate::time::{Timestamp, millis};
 
 /// How many attempts an action keeps; the oldest go first, their number stays counted.
 pub const ATTEMPTS_KEPT: usize = 100;
+
+/// What the name of a line begins with that is a digest.
+pub const LINE_DIGEST: char = '\u{1c}';
 
 /// One durable occurrence of an action definition.
 #[derive(Clone, Debug, PartialEq)]
@@ -295,8 +300,17 @@ impl Action {
     }
 
     /// The queue it waits in: its type, the runner it is for, the keys it is limited by, and where it goes. Whatever
-    /// holds one of a line back holds all of it back.
+    /// holds one of a line back holds all of it back. A name that is too long for an index is its digest, after
+    /// [`LINE_DIGEST`]: only an action of such a line can tell what the name stands for.
     pub fn line(&self) -> String {
+        let line = self.full_line();
+        if line.len() <= LINE_BYTES_MAX {
+            return line;
+        }
+        format!("{LINE_DIGEST}{}", hex(&digest(line.as_bytes())))
+    }
+
+    fn full_line(&self) -> String {
         let mut line = self.kind.clone();
         if let Some(route) = self.route() {
             line.push('\u{1d}');

@@ -1,6 +1,7 @@
 //! The words of a filter: names, keywords, texts, numbers and signs, each with the column it begins in.
 
 use super::parse::ParseError;
+use crate::text::is_storable;
 
 /// Characters of a name or a text that an error shows.
 const SHOWN_MAX: usize = 40;
@@ -205,6 +206,7 @@ impl Lexer {
 
     /// The rest of a text, after its opening quote.
     fn text(&mut self) -> Result<Token, ParseError> {
+        let start = self.at;
         let mut text = String::new();
         loop {
             let Some(character) = self.peek() else {
@@ -212,7 +214,8 @@ impl Lexer {
             };
             self.at += 1;
             match character {
-                '"' => return Ok(Token::Text(text)),
+                '"' if is_storable(&text) => return Ok(Token::Text(text)),
+                '"' => return Err(ParseError::Nul { column: start }),
                 '\\' => text.push(self.escaped()?),
                 other => text.push(other),
             }

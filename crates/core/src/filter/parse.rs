@@ -81,6 +81,12 @@ pub enum ParseError {
         /// What may.
         expected: String,
     },
+    /// A text with a NUL, which nothing that is stored holds.
+    #[error("column {column}: the text holds a NUL character; remove it")]
+    Nul {
+        /// Where the text begins.
+        column: usize,
+    },
     /// Too many bytes.
     #[error("the filter has {bytes} bytes; at most {BYTES_MAX} are allowed")]
     TooLong {

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::expression::template::{Limits, RenderError, Template};
+use crate::text::check_key;
 
 /// The names that a hook's `key`, `type` and `payload` may begin with.
 pub(super) const REQUEST_ROOT: &str = "request";
@@ -99,13 +100,24 @@ impl Hook {
 
     /// A key or a type: a text, or a number as it is written.
     fn text(&self, field: &str, value: Value) -> Result<String, HookError> {
-        match value {
-            Value::String(text) if !text.is_empty() => Ok(text),
-            Value::Number(number) => Ok(number.to_string()),
-            other => Err(HookError {
-                pointer: self.pointer(field),
-                detail: format!("`{field}` came out as {}, and must be a text", described(&other)),
-            }),
+        let text = match value {
+            Value::String(text) if !text.is_empty() => text,
+            Value::Number(number) => number.to_string(),
+            other => {
+                let detail = format!("`{field}` came out as {}, and must be a text", described(&other));
+                return Err(self.wrong(field, detail));
+            }
+        };
+        match check_key(&text) {
+            Ok(()) => Ok(text),
+            Err(problem) => Err(self.wrong(field, format!("`{field}` {problem}"))),
+        }
+    }
+
+    fn wrong(&self, field: &str, detail: String) -> HookError {
+        HookError {
+            pointer: self.pointer(field),
+            detail,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::action::error::kind;
 use crate::action::{ActionError, Definition};
 use crate::expression::logic::Fuel;
 use crate::expression::template::Limits;
+use crate::text::check_limit_key;
 use crate::time::Timestamp;
 
 /// Triggers the action for `owner`, or starts its schedule.
@@ -102,7 +103,10 @@ fn limit_keys(definition: &Definition, context: &Context<'_>) -> Result<Vec<Stri
             .render(context, Limits::default())
             .map_err(|error| format!("limits key: {error}"))?
         {
-            serde_json::Value::String(key) if !key.is_empty() && !key.contains('\0') => Ok(key),
+            serde_json::Value::String(key) => match check_limit_key(&key) {
+                Ok(()) => Ok(key),
+                Err(problem) => Err(format!("limits key: the rendered key {problem}")),
+            },
             other => Err(format!("limits key: `{other}` is not a text")),
         },
     });

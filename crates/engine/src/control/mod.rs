@@ -35,8 +35,6 @@ pub const SWITCHES_MAX: usize = 100;
 pub const OVERRIDES_MAX: usize = 1_000;
 /// The longest reason, in characters.
 pub const REASON_CHARACTERS_MAX: usize = 1_000;
-/// The longest key of a limit, in bytes.
-pub const LIMIT_KEY_BYTES_MAX: usize = 1_024;
 
 /// What operators ask of a lane.
 #[derive(Clone, Debug, PartialEq)]

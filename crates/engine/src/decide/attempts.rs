@@ -48,7 +48,7 @@ impl Lane {
             self.dispatcher.give_back(id);
             return Ok(());
         };
-        if held {
+        if held || self.is_set_aside(aggregate.head.id) {
             self.dispatcher.give_back(id);
             return Ok(());
         }
@@ -108,6 +108,7 @@ impl Lane {
 
     /// An attempt ended. The outcome of an attempt that is not the current one is counted and dropped.
     pub(super) fn settle(&mut self, at: AttemptRef, outcome: Outcome) -> Result<(), Error> {
+        let outcome = outcome.storable();
         let error = match &outcome {
             Outcome::Done(_) => None,
             Outcome::NotDone(failure) | Outcome::Unknown(failure) => Some(failure.error.kind.clone()),

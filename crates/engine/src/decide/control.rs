@@ -1,13 +1,14 @@
 //! Decisions of operators: switches on and off, limits overridden and not.
 
 use sprag_core::ids::{Slot, SwitchId};
+use sprag_core::text::check_limit_key;
 use sprag_store::Mutation;
 use sprag_store::records::FactKind;
 
 use crate::command::{self, Code, Refusal, Reply};
 use crate::control::{
-    ARMING, Answer, EFFECTIVE, LIMIT_KEY_BYTES_MAX, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX,
-    Override, REJOIN, RELEASED, Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
+    ARMING, Answer, EFFECTIVE, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX, Override, REJOIN, RELEASED,
+    Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
 };
 use crate::lane::Lane;
 use crate::member::PATIENCE_MILLIS;
@@ -201,19 +202,7 @@ impl Lane {
 }
 
 fn check_key(key: &str) -> Result<(), Refusal> {
-    let detail = if key.is_empty() {
-        "the key of a limit is not empty".to_owned()
-    } else if key.len() > LIMIT_KEY_BYTES_MAX {
-        format!(
-            "the key of a limit has at most {LIMIT_KEY_BYTES_MAX} bytes, not {}",
-            key.len()
-        )
-    } else if key.contains('\0') {
-        "the key of a limit holds a NUL".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err(Refusal::new(Code::NameInvalid, detail))
+    check_limit_key(key).map_err(|problem| Refusal::new(Code::NameInvalid, format!("the key of a limit {problem}")))
 }
 
 /// The refusal of a change to something that is not what whoever asks has seen.

@@ -2,11 +2,11 @@
 
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, JobId, Slot};
+use sprag_core::text::{self, NAME_BYTES_MAX};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 use sprag_store::{Error, Mutation};
 
-use super::start::NAME_BYTES_MAX;
 use crate::command::{Answer, Code, JobStep, Refusal, Reply};
 use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
 use crate::lane::Lane;
@@ -264,7 +264,7 @@ impl Lane {
             number,
             action: letter,
             result,
-            detail: detail.map(|detail| detail.replace('\0', "\u{fffd}")),
+            detail: detail.map(text::storable),
         }));
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sprag_core::ids::ExecutionId;
 use sprag_core::json;
 use sprag_core::machine::{Cause, Machine, Message, is_reserved};
+use sprag_core::text::check_key;
 use sprag_store::records::Receipt;
 use sprag_store::{Error, Mutation};
 
@@ -51,8 +52,12 @@ impl Lane {
                 ..Refusal::new(Code::ReservedType, detail)
             });
         }
-        check_field("/type", &send.kind)?;
-        send.id.iter().try_for_each(|id| check_field("/id", id))?;
+        if let Target::Key { machine, key } = &send.to {
+            check_field("/machine", check_key(machine))?;
+            check_field("/key", check_key(key))?;
+        }
+        check_field("/type", check_key(&send.kind))?;
+        send.id.iter().try_for_each(|id| check_field("/id", check_key(id)))?;
         let bytes = send.kind.len() + send.id.as_ref().map_or(0, String::len) + json::size(&send.payload);
         let most = self.options.limits.message_bytes;
         if bytes > most {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_core::machine::{Cause, Execution, Facts, Machine, StepError};
+use sprag_core::text::{self, TAGS_MAX, check_key, check_name};
 use sprag_store::Error;
 use sprag_store::records::ExecutionStatus;
 
@@ -14,11 +15,6 @@ use crate::input;
 use crate::lane::{Lane, Write};
 use crate::near::no_machine;
 use crate::view::ExecutionView;
-
-/// The longest key, tag or id of a sender's, in bytes.
-pub(super) const NAME_BYTES_MAX: usize = 512;
-/// The most tags.
-const TAGS_MAX: usize = 64;
 
 impl Lane {
     /// Starts an execution: its first macrostep, or nothing at all.
@@ -160,8 +156,9 @@ impl Lane {
 }
 
 fn check_names(start: &Start) -> Result<(), Refusal> {
+    check_field("/machine", check_key(&start.machine))?;
     if let Some(key) = &start.key {
-        check_field("/key", key)?;
+        check_field("/key", check_key(key))?;
     }
     if start.tags.len() > TAGS_MAX {
         let detail = format!("`/tags` has {} tags; {TAGS_MAX} are the most", start.tags.len());
@@ -171,26 +168,15 @@ fn check_names(start: &Start) -> Result<(), Refusal> {
         });
     }
     let mut tags = start.tags.iter().enumerate();
-    tags.try_for_each(|(position, tag)| check_field(&format!("/tags/{position}"), tag))
+    tags.try_for_each(|(position, tag)| check_field(&format!("/tags/{position}"), check_name(tag)))
 }
 
-/// A name that somebody sent, by the place it was sent in. The name itself may be too long to show.
-pub(super) fn check_field(pointer: &str, name: &str) -> Result<(), Refusal> {
-    check_name(name).map_err(|detail| Refusal {
-        errors: vec![(pointer.to_owned(), detail.clone())],
-        ..Refusal::new(Code::NameInvalid, format!("`{pointer}` {detail}"))
+/// What is wrong with a name that somebody sent, by the place it was sent in. The name itself may be too long to show.
+pub(super) fn check_field(pointer: &str, checked: Result<(), text::Problem>) -> Result<(), Refusal> {
+    checked.map_err(|problem| Refusal {
+        errors: vec![(pointer.to_owned(), problem.to_string())],
+        ..Refusal::new(Code::NameInvalid, format!("`{pointer}` {problem}"))
     })
-}
-
-/// Keys, tags and ids of senders: not empty, not endless, no NUL.
-fn check_name(name: &str) -> Result<(), String> {
-    if name.is_empty() || name.len() > NAME_BYTES_MAX {
-        return Err(format!("must have from 1 to {NAME_BYTES_MAX} bytes"));
-    }
-    if name.contains('\0') {
-        return Err("must not hold a NUL character".to_owned());
-    }
-    Ok(())
 }
 
 fn start_failed(error: &StepError) -> Refusal {

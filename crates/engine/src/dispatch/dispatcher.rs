@@ -186,16 +186,23 @@ impl Dispatcher {
         !self.hungry.is_empty()
     }
 
-    /// The next of what the store holds of a line, from its front. Says whether to read on: all of these were known as
-    /// chosen or suspect, and there are more.
-    pub(crate) fn refill(&mut self, name: &str, found: Vec<ReadyRef>) -> bool {
+    /// The next of what the store holds of a line, from its front, but for executions that are set aside. Says whether to
+    /// read on: none of these may be chosen, and there are more.
+    pub(crate) fn refill(
+        &mut self,
+        name: &str,
+        found: Vec<ReadyRef>,
+        is_set_aside: impl Fn(ExecutionId) -> bool,
+    ) -> bool {
         let Some(line) = self.lines.get_mut(name) else {
             return false;
         };
         let full = found.len() >= LINE_MAX;
         line.more = false;
         for ready in found {
-            if !self.reserved.contains_key(&ready.key.action) && !self.suspects.contains_key(&ready.key.action) {
+            let id = ready.key.action;
+            let is_known = self.reserved.contains_key(&id) || self.suspects.contains_key(&id);
+            if !is_known && !is_set_aside(ready.execution) {
                 line.add(ready);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sprag_core::action::{Action, LimitUse, Route};
+use sprag_core::action::{Action, LINE_DIGEST, LimitUse, Route};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::ReadyRef;
@@ -40,6 +40,8 @@ pub(super) struct Line {
     pub(super) destination: Option<String>,
     /// Whether the numbers of its limits are known.
     pub(super) numbers: Numbers,
+    /// Its name is a digest, so that only an action can tell what it is.
+    is_digest: bool,
     ready: BTreeMap<Place, ExecutionId>,
     /// The store may hold actions of this line that are not in memory.
     pub(super) more: bool,
@@ -54,6 +56,7 @@ impl Line {
             limits: action.body.limits.clone(),
             destination: action.body.destination.clone(),
             numbers: Numbers::Known,
+            is_digest: false,
             ready: BTreeMap::new(),
             more: false,
         }
@@ -81,6 +84,7 @@ impl Line {
             limits,
             destination,
             numbers: Numbers::Unknown,
+            is_digest: name.starts_with(LINE_DIGEST),
             ready: BTreeMap::new(),
             more: true,
         }
@@ -107,15 +111,21 @@ impl Line {
 
     /// The action just taken is asked for the numbers, unless they are known or asked for. Says whether it is.
     pub(super) fn ask(&mut self) -> bool {
-        let asks = self.numbers == Numbers::Unknown && !self.limits.is_empty();
+        let asks = self.numbers == Numbers::Unknown && (self.is_digest || !self.limits.is_empty());
         if asks {
             self.numbers = Numbers::Asked;
         }
         asks
     }
 
-    /// One of its actions tells what the name could not: the numbers of its limits.
+    /// One of its actions tells what the name could not: the numbers of its limits, and everything where the name is a
+    /// digest.
     pub(super) fn learn(&mut self, action: &Action) {
+        if self.is_digest {
+            self.kind.clone_from(&action.kind);
+            self.destination.clone_from(&action.body.destination);
+            self.is_digest = false;
+        }
         self.limits.clone_from(&action.body.limits);
         self.route = action.route();
         self.numbers = Numbers::Known;

@@ -103,6 +103,8 @@ pub(crate) struct Batch {
     pub(crate) bulk: BTreeMap<JobId, jobs::Job>,
     /// To start once durable.
     pub(crate) jobs: Vec<Job>,
+    /// The executions of actions that were begun for no command's sake, because their turn came.
+    pub(super) begun: Vec<ExecutionId>,
     /// What must hold beside the fences of what is written: the homes of limits.
     pub(crate) fences: Vec<Fence>,
     /// To say to the homes of limits once durable.

@@ -13,6 +13,7 @@ use super::Change;
 use super::batch::Batch;
 use super::closed::Told;
 use super::held::Reading;
+use super::refused::{Begun, execution_of};
 use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
 use crate::command::{Code, Command, Internal, Refusal, Reply, Request};
 use crate::options::BATCH_MAX;
@@ -258,8 +259,10 @@ impl Lane {
                 self.follow_up(decided);
                 Ok(Landed::Durable)
             }
-            Err(Error::Refused { detail }) if decided.commands.len() > 1 => {
-                self.one_by_one(decided, &detail).map(|()| Landed::Undone)
+            Err(Error::Refused { detail }) => {
+                self.unlearn(&decided.batch);
+                self.refused(decided.commands, decided.batch.begun, &detail)
+                    .map(|()| Landed::Undone)
             }
             Err(Error::FenceBroken { shard }) if !self.ends_by_fence() => {
                 self.unlearn(&decided.batch);
@@ -344,25 +347,37 @@ impl Lane {
         }
     }
 
-    /// The store refused a record, which is a bug: each command is committed alone, and only the guilty one fails.
-    fn one_by_one(&mut self, refused: Decided, detail: &str) -> Result<(), Fatal> {
-        tracing::error!(
-            detail,
-            "the store refused a batch: committing its commands one at a time"
-        );
-        self.unlearn(&refused.batch);
-        if let Err(error) = self.forget() {
-            return self.away(refused.commands, error);
+    /// Writes a batch that begins actions, here and now.
+    pub(super) fn write_begins(&mut self, begins: Vec<Command>) -> Result<Begun, Fatal> {
+        let executions = begins.iter().filter_map(|begin| execution_of(&begin.request)).collect();
+        self.open.is_begun = true;
+        let decided = self.decide_all(&begins);
+        self.open.commands.extend(begins);
+        match decided {
+            Ok(replies) => self.open.replies.extend(replies),
+            Err(error) => return self.fail_open(error).map(|()| Begun::Nothing),
         }
-        let commands = refused.commands.into_iter();
-        let (lost, others): (Vec<_>, Vec<_>) = commands.partition(|command| is_lost(&command.request));
-        self.lost.extend(lost.into_iter().map(|command| command.request));
-        for _ in 0..self.lost.len() {
-            if let Some(request) = self.lost.pop_front() {
-                self.alone(Command::own(request))?;
+        let (mut decided, mutations) = self.conclude();
+        if mutations.is_empty() {
+            self.follow_up(decided);
+            return Ok(Begun::Written);
+        }
+        decided.began = self.clock.micros();
+        let fences = self.owned.fences(&mutations, &decided.batch.fences).into_owned();
+        match self.store.commit(&fences, &mutations) {
+            Err(Error::Refused { detail }) => {
+                self.unlearn(&decided.batch);
+                self.metrics.commits_failed.add(1);
+                match self.forget() {
+                    Ok(()) => Ok(Begun::Refused(executions, detail)),
+                    Err(error) => self.away(Vec::new(), error).map(|()| Begun::Nothing),
+                }
             }
+            result => self.end(decided, result).map(|landed| match landed {
+                Landed::Durable => Begun::Written,
+                Landed::Undone => Begun::Nothing,
+            }),
         }
-        others.into_iter().try_for_each(|command| self.alone(command))
     }
 
     /// One command in a batch of its own.
@@ -375,9 +390,9 @@ impl Lane {
     fn fail(&mut self, commands: Vec<Command>, error: Error) -> Result<(), Fatal> {
         let code = match &error {
             Error::Away { .. } => return self.away(commands, error),
+            Error::Refused { detail } => return self.refused(commands, Vec::new(), &detail.clone()),
             Error::Full => Code::StoreFull,
             Error::ReadOnly => Code::StoreReadOnly,
-            Error::Refused { .. } => Code::StoreRefused,
             Error::Failed { .. }
             | Error::Unsupported { .. }
             | Error::FenceBroken { .. }

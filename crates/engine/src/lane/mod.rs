@@ -15,6 +15,7 @@ mod life;
 mod machines;
 mod owned;
 mod recovery;
+mod refused;
 mod shards;
 mod tick;
 mod wants;

@@ -117,8 +117,9 @@ impl Lane {
         self.read_control()?;
         let owned: Vec<ShardId> = self.owned.all().collect();
         for shard in owned {
-            for found in self.all_running(shard)? {
-                self.readopt(found.action, held)?;
+            let running: Vec<ActionId> = self.all_running(shard)?.iter().map(|found| found.action).collect();
+            for page in running.chunks(PAGE) {
+                self.readopt(page, held)?;
             }
             self.know_lines(shard)?;
         }
@@ -132,11 +133,11 @@ impl Lane {
         }
     }
 
-    /// An attempt that is under way keeps its permits, its lease if it is some program's, and its time to end if it was
-    /// asked to.
-    fn readopt(&mut self, action: ActionId, held: &BTreeMap<AttemptId, Held>) -> Result<(), Error> {
+    /// Attempts that are under way keep their permits, their lease if they are some program's, and their time to end if
+    /// they were asked to.
+    fn readopt(&mut self, actions: &[ActionId], held: &BTreeMap<AttemptId, Held>) -> Result<(), Error> {
         let found = self.store.get()?.load(&Wanted {
-            actions: vec![action],
+            actions: actions.to_vec(),
             ..Wanted::default()
         })?;
         for row in found.actions {

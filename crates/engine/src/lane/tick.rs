@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sprag_core::action::Status;
 use sprag_core::clock::Clock;
-use sprag_core::ids::{AttemptId, Mint};
+use sprag_core::ids::{AttemptId, ExecutionId, Mint};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
@@ -114,6 +114,10 @@ pub struct Lane {
     pub(super) unsure: BTreeSet<AttemptId>,
     /// Whether the store went out of reach, so that memory must be derived anew first (see `away.rs`).
     pub(super) is_away: bool,
+    /// How many actions a batch begins at most. None while a refused batch is settled (see `refused.rs`).
+    pub(super) begin_most: usize,
+    /// Executions whose next step the store refuses (see `refused.rs`).
+    pub(super) set_aside: BTreeSet<ExecutionId>,
     pub(super) started_at: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
@@ -167,6 +171,8 @@ impl Lane {
             store_rests_until: None,
             unsure: BTreeSet::new(),
             is_away: false,
+            begin_most: BEGIN_MAX,
+            set_aside: BTreeSet::new(),
             options,
             metrics,
             owned,
@@ -274,9 +280,7 @@ impl Lane {
             self.rested()?;
             self.timers.refill(&mut *self.store.get()?, self.now)?;
         }
-        for line in self.dispatcher.hungry() {
-            self.refill(&line)?;
-        }
+        self.refill_hungry()?;
         let room = self.pending.len().min(BATCH_MAX);
         commands.extend(self.pending.drain(..room).map(Command::own));
         // What an earlier process left running is settled before anybody asks about it.
@@ -292,6 +296,9 @@ impl Lane {
 
     /// What is to be done about something that is due.
     fn due(&mut self, due: Due) -> Option<Internal> {
+        if self.is_set_aside(due.execution()) {
+            return None;
+        }
         Some(match due {
             Due::Timer(key) => Internal::Timer(key),
             Due::Action(execution, action) => Internal::Due(execution, action),
@@ -300,13 +307,23 @@ impl Lane {
         })
     }
 
+    /// Reads what lines hold of which nothing is in memory.
+    pub(super) fn refill_hungry(&mut self) -> Result<(), Error> {
+        let hungry = self.dispatcher.hungry();
+        hungry.iter().try_for_each(|line| self.refill(line))
+    }
+
     /// Reads on in a line until it holds something that may be chosen, or nothing is left.
     fn refill(&mut self, line: &str) -> Result<(), Error> {
         let mut after = None;
         loop {
             let found = self.ready(line, after.as_ref())?;
             after = found.last().map(|last| last.key);
-            if !self.dispatcher.refill(line, found) {
+            let set_aside = &self.set_aside;
+            if !self
+                .dispatcher
+                .refill(line, found, |execution| set_aside.contains(&execution))
+            {
                 return Ok(());
             }
         }
@@ -356,11 +373,12 @@ impl Lane {
         }
         let is_in_touch = self.is_in_touch();
         self.dispatcher.hold(!is_in_touch);
-        for _ in 0..BEGIN_MAX {
+        for _ in 0..self.begin_most {
             let Some(chosen) = self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now) else {
                 break;
             };
             if self.cache.contains(chosen.execution) {
+                self.batch.begun.push(chosen.execution);
                 self.begin(chosen.execution, chosen.action)?;
             } else {
                 self.batch
@@ -373,6 +391,20 @@ impl Lane {
             self.batch.statements.extend(statements);
         }
         Ok(())
+    }
+
+    /// Up to so many actions whose turn it is, as requests of the engine's own.
+    pub(super) fn choose_waiting(&mut self, most: usize) -> Vec<Request> {
+        if !self.lost.is_empty() {
+            return Vec::new();
+        }
+        let is_in_touch = self.is_in_touch();
+        self.dispatcher.hold(!is_in_touch);
+        let mut choose = || self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now);
+        let chosen = (0..most).map_while(|_| choose());
+        chosen
+            .map(|chosen| Request::Internal(Internal::Begin(chosen.execution, chosen.action)))
+            .collect()
     }
 
     /// Reads what the commands need and memory does not hold.

@@ -3,6 +3,7 @@
 use serde_json::json;
 use sprag_core::action::{Outcome, Rate, Status};
 use sprag_core::ids::ExecutionId;
+use sprag_core::text::LIMIT_KEY_BYTES_MAX;
 use sprag_engine::command::{Answer, Code, Refusal, Request};
 use sprag_engine::control::{self, LimitView, Matches, Numbers};
 
@@ -182,7 +183,7 @@ fn the_list_says_what_counts_runs_and_waits() {
 #[test]
 fn keys_that_cannot_be_kept_are_refused() {
     let mut rig = Rig::new(&limited("{ concurrency: 2 }"));
-    for key in ["", "a\0b", &"k".repeat(control::LIMIT_KEY_BYTES_MAX + 1)] {
+    for key in ["", "a\0b", &"k".repeat(LIMIT_KEY_BYTES_MAX + 1), "two\nlines"] {
         assert_eq!(code(set(&mut rig, key, at_once(1), Matches::Any)), Code::NameInvalid);
     }
 }

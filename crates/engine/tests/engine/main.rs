@@ -21,6 +21,7 @@ mod messages;
 mod metrics;
 mod once;
 mod recovery;
+mod refused;
 mod retention;
 mod retries;
 mod rig;

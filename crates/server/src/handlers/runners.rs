@@ -6,6 +6,7 @@ use serde_json::Value;
 use sprag_core::action::{ActionError, Done, Failure, Outcome};
 use sprag_core::duration::Millis;
 use sprag_core::ids::AttemptId;
+use sprag_core::text::check_key;
 use sprag_engine::command::{self, Refusal};
 use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX, Poll, Wants};
 
@@ -17,8 +18,6 @@ use crate::polls::{self, PassedOn};
 use crate::query::{Nothing, Query, WAIT_MAX};
 use crate::reply::{Answer, ok};
 
-/// The longest name of a runner, a type or a tag, in bytes.
-pub(crate) const NAME_BYTES_MAX: usize = 512;
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
 
@@ -72,14 +71,13 @@ fn names(fields: &mut Fields, field: &'static str) -> Vec<String> {
 }
 
 fn name(fields: &mut Fields, pointer: &str, text: &str) -> bool {
-    let fits = !text.is_empty() && text.len() <= NAME_BYTES_MAX && !text.contains('\0');
-    if !fits {
-        fields.refuse(
-            pointer,
-            &format!("a name has from 1 to {NAME_BYTES_MAX} bytes and no NUL"),
-        );
+    match check_key(text) {
+        Ok(()) => true,
+        Err(problem) => {
+            fields.refuse(pointer, &format!("the name {problem}"));
+            false
+        }
     }
-    fits
 }
 
 /// A field that is a whole number from 1.

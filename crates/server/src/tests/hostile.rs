@@ -55,7 +55,7 @@ fn unfit() -> Vec<Hostile> {
     let nul = br#"{"machine": "a\u0000b"}"#.to_vec();
     vec![
         ("a list", b"[]".to_vec(), "body-invalid"),
-        ("an escaped NUL in the machine", nul, "machine-unknown"),
+        ("an escaped NUL in the machine", nul, "name-invalid"),
         ("an escaped NUL in the key", key, "name-invalid"),
         ("an escaped NUL in a tag", tag, "name-invalid"),
         ("SQL in the machine", sql, "machine-unknown"),

@@ -213,6 +213,9 @@ impl Model {
         if let Some(reported) = reports.and_then(|reports| reports.iter().find(is_it)) {
             return Ok(reported.clone());
         }
+        if let Some(stand_in) = stand_in(commit, ended, reports) {
+            return Ok(stand_in);
+        }
         let begun_in = self.actions.get(&new.id).map_or(0, |known| known.begun_in);
         let died = kind == Some(kind::CRASHED) && begun_in < self.life && ended.lease.is_none();
         let lost = self.is_lease_lost(commit, new, ended);
@@ -271,4 +274,17 @@ impl Model {
             format!("{attempt} acted under the key `{key}`")
         })
     }
+}
+
+/// What stands in for a report that the store refused: it says as much about the effect as the report did.
+fn stand_in(commit: &Commit<'_>, ended: &AttemptRecord, reports: Option<&Vec<Outcome>>) -> Option<Outcome> {
+    let is_stand_in = ended
+        .error
+        .as_ref()
+        .is_some_and(|error| error.kind == kind::OUTCOME_REFUSED);
+    if !commit.around.has_refused || !is_stand_in {
+        return None;
+    }
+    let mut said = reports.into_iter().flatten().map(Outcome::not_stored);
+    said.find(|stand_in| Some(stand_in.verdict()) == ended.outcome)
 }

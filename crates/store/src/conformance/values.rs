@@ -14,8 +14,6 @@ pub const VALUES: &[Check] = checks![
     unchanged_variables_are_not_written,
     what_is_deleted_is_gone_and_deleting_it_again_changes_nothing,
     a_timer_put_again_moves,
-    texts_are_kept_as_they_are,
-    a_nul_in_a_text_is_refused,
     bytes_are_kept_as_they_are,
     numbers_are_kept_up_to_the_greatest,
     numbers_too_great_are_refused,
@@ -194,87 +192,6 @@ fn a_timer_put_again_moves(subject: &dyn Subject) -> Result<(), Error> {
     store.commit(&[Mutation::PutTimer(first)])?;
     store.commit(&[Mutation::PutTimer(moved.clone())])?;
     assert_eq!(store.reader.timers(one.id)?, [moved]);
-    Ok(())
-}
-
-fn texts_are_kept_as_they_are(subject: &dyn Subject) -> Result<(), Error> {
-    let mut store = Opened::new(subject)?;
-    let texts = [
-        "",
-        " ",
-        "1",
-        "null",
-        "'; DROP TABLE x; --",
-        "%_\\",
-        "a\u{301}\u{e1}\u{1f980}",
-        "line\nbreak\u{1}",
-    ];
-    for (text, number) in texts.into_iter().zip(1_u64..) {
-        let text = text.to_owned();
-        let one = Execution {
-            machine: text.clone(),
-            tags: vec![text.clone()],
-            ..keyed(number, &text)
-        };
-        let mut send = action(&one, 100 + number);
-        (send.action_id, send.kind, send.line) = (text.clone(), text.clone(), text.clone());
-        (send.error_kind, send.tags) = (Some(text.clone()), vec![text.clone(), text.clone()]);
-        let nightly = Timer {
-            schedule: Some(text.clone()),
-            ..timer(&one, 1, 0, 1)
-        };
-        store.commit(&[
-            Mutation::InsertMachineVersion(version(&text, 1)),
-            Mutation::InsertExecution(one.clone()),
-            Mutation::InsertAction(send.clone()),
-            Mutation::PutTimer(nightly.clone()),
-            Mutation::InsertReceipt(receipt(&one, &text)),
-        ])?;
-        assert_eq!(store.reader.machine(&text, None)?, Some(version(&text, 1)));
-        assert_eq!(store.reader.execution(one.id)?, Some(one.clone()));
-        assert_eq!(store.reader.execution_by_key(&text, &text)?, Some(one.id));
-        assert_eq!(store.reader.action(send.id)?, Some(send));
-        assert_eq!(store.reader.timers(one.id)?, [nightly]);
-        let receipts = vec![(one.id, text.clone())];
-        let loaded = store.lane.load(&Wanted {
-            receipts,
-            ..Wanted::default()
-        })?;
-        assert_eq!(loaded.receipts, [receipt(&one, &text)]);
-    }
-    Ok(())
-}
-
-fn a_nul_in_a_text_is_refused(subject: &dyn Subject) -> Result<(), Error> {
-    let mut store = Opened::new(subject)?;
-    let nul = "a\0b".to_owned();
-    let one = execution(1);
-    let send = action(&one, 2);
-    store.refuse(&[Mutation::InsertMachineVersion(version(&nul, 1))]);
-    store.refuse(&inserts(&[&keyed(1, &nul)]));
-    store.refuse(&inserts(&[&Execution {
-        machine: nul.clone(),
-        ..one.clone()
-    }]));
-    store.refuse(&inserts(&[&Execution {
-        tags: vec![nul.clone()],
-        ..one.clone()
-    }]));
-    let mut actions = vec![send; 6];
-    actions[0].machine.clone_from(&nul);
-    actions[1].action_id.clone_from(&nul);
-    actions[2].kind.clone_from(&nul);
-    actions[3].line.clone_from(&nul);
-    actions[4].error_kind = Some(nul.clone());
-    actions[5].tags = vec![nul.clone()];
-    for action in actions {
-        store.refuse(&[Mutation::InsertAction(action)]);
-    }
-    store.refuse(&[Mutation::PutTimer(Timer {
-        schedule: Some(nul.clone()),
-        ..timer(&one, 1, 0, 1)
-    })]);
-    store.refuse(&[Mutation::InsertReceipt(receipt(&one, &nul))]);
     Ok(())
 }
 

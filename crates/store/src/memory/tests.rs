@@ -55,6 +55,11 @@ fn it_keeps_values() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_texts_and_refuses_what_it_cannot_hold() -> Result<(), Error> {
+    conformance::run(conformance::TEXTS, Memory::default)
+}
+
+#[test]
 fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
     conformance::run(conformance::IDEMPOTENCY, Memory::default)
 }

@@ -5,6 +5,7 @@
 //! then does the planner see that a partial index holds them.
 
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::text::is_storable;
 use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -285,6 +286,10 @@ pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec
         before,
         limit,
     } = query;
+    let texts = [machine, action_id, kind, error_kind];
+    if texts.into_iter().flatten().any(|text| !is_storable(text)) {
+        return Ok(Vec::new());
+    }
     let mut filter = Filter::new(LIST);
     filter.given("execution = ", execution.map(Id::from), &Type::UUID);
     filter.given("machine = ", machine.as_deref(), &Type::TEXT);

@@ -1,5 +1,6 @@
 //! What lives in the control shard and is small: facts, and the lives of processes.
 
+use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 
 use super::columns::{column, instant};
@@ -56,6 +57,9 @@ pub(super) async fn facts(session: &Session, kind: FactKind) -> Result<Vec<Fact>
 
 /// One fact.
 pub(super) async fn fact(session: &Session, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
+    if !is_storable(key) {
+        return Ok(None);
+    }
     session.first(GET, &[&(kind as i16), &key], |row| read(kind, row)).await
 }
 

@@ -1,8 +1,10 @@
 //! What `PostgreSQL`'s errors mean to a caller.
 
 use std::error::Error as _;
+use std::num::TryFromIntError;
 
 use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::types::WrongType;
 
 use super::rows::Misplaced;
 use crate::traits::{Error, ShardId};
@@ -20,16 +22,18 @@ pub(super) const OUTDATED: &str = "SPR04";
 pub(super) fn classify(problem: &tokio_postgres::Error) -> Error {
     match problem.as_db_error() {
         Some(said) => classify_said(said),
-        // Nothing was sent.
-        None if is_misplaced(problem) => Error::Failed { detail: chain(problem) },
+        // Nothing was sent, and the same rows would never be.
+        None if is_unsendable(problem) => Error::Refused { detail: chain(problem) },
         // The server said nothing: the connection was lost, refused or never made.
         None => Error::Away { detail: chain(problem) },
     }
 }
 
-/// Whether rows could not be made into parameters: nothing was sent then.
-fn is_misplaced(problem: &tokio_postgres::Error) -> bool {
-    matches!(problem.source(), Some(cause) if cause.is::<Misplaced>())
+/// Whether rows could not be made into parameters: they are not what their columns take, or too long for the protocol.
+fn is_unsendable(problem: &tokio_postgres::Error) -> bool {
+    problem
+        .source()
+        .is_some_and(|cause| cause.is::<Misplaced>() || cause.is::<WrongType>() || cause.is::<TryFromIntError>())
 }
 
 /// Whether a statement failed only because one before it did.
@@ -64,11 +68,12 @@ fn classify_said(said: &DbError) -> Error {
     }
 }
 
-/// The rest, by what codes begin with: connections; values and constraints.
+/// The rest, by what codes begin with: connections; values, constraints and the limits of the program, such as that of an
+/// index entry.
 fn classify_class(code: &str, detail: String) -> Error {
     match code.get(..2) {
         Some("08") => Error::Away { detail },
-        Some("22" | "23") => Error::Refused { detail },
+        Some("22" | "23" | "54") => Error::Refused { detail },
         _ => Error::Failed { detail },
     }
 }

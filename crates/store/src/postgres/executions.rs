@@ -3,6 +3,7 @@
 //! Machine, key, tags and time of creation never change: an update that names others finds no row, and is refused.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -134,7 +135,11 @@ pub(super) async fn holders(
     session: &Session,
     keys: &[(String, String)],
 ) -> Result<Vec<((String, String), ExecutionId)>, Error> {
-    let (machines, wanted): (Vec<&str>, Vec<&str>) = keys.iter().map(|(machine, key)| (&**machine, &**key)).unzip();
+    // The server would refuse the whole question for one text that it cannot hold.
+    let storable = keys
+        .iter()
+        .filter(|(machine, key)| is_storable(machine) && is_storable(key));
+    let (machines, wanted): (Vec<&str>, Vec<&str>) = storable.map(|(machine, key)| (&**machine, &**key)).unzip();
     let found = session
         .all(HOLDERS, &[&machines, &wanted], |row| {
             Ok(((column(row, 0)?, column(row, 1)?), execution_id(row, 2)?))
@@ -152,6 +157,9 @@ pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<
         before,
         limit,
     } = query;
+    if [machine, key].into_iter().flatten().any(|text| !is_storable(text)) {
+        return Ok(Vec::new());
+    }
     let mut filter = Filter::new(LIST);
     filter.given("machine = ", machine.as_deref(), &Type::TEXT);
     filter.given("key = ", key.as_deref(), &Type::TEXT);

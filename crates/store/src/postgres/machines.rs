@@ -1,5 +1,6 @@
 //! Machine versions.
 
+use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 
 use super::columns::{column, digest, instant, number};
@@ -61,18 +62,26 @@ pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> Part<'a> {
 
 /// One version.
 pub(super) async fn get(session: &Session, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+    if !is_storable(machine) {
+        return Ok(None);
+    }
     session.first(GET, &[&machine, &i64::from(version)], read).await
 }
 
 /// The newest version.
 pub(super) async fn get_newest(session: &Session, machine: &str) -> Result<Option<MachineVersion>, Error> {
+    if !is_storable(machine) {
+        return Ok(None);
+    }
     session.first(GET_NEWEST, &[&machine], read).await
 }
 
 /// The numbers of the newest versions, of those machines that there are.
 pub(super) async fn newest(session: &Session, machines: &[String]) -> Result<Vec<(String, u32)>, Error> {
+    // The server would refuse the whole question for one text that it cannot hold.
+    let storable: Vec<&String> = machines.iter().filter(|machine| is_storable(machine)).collect();
     let found = session
-        .all(NEWEST, &[&machines], |row| {
+        .all(NEWEST, &[&storable], |row| {
             Ok((column(row, 0)?, number::<i64, _>(row, 1)?))
         })
         .await?;

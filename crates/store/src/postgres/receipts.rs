@@ -1,6 +1,7 @@
 //! Receipts: the first answer to a message with an id.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::text::is_storable;
 
 use super::columns::{Id, as_wanted, column, execution_id};
 use super::part::{Part, Text};
@@ -47,8 +48,10 @@ pub(super) fn delete<'a>(keys: &[(ExecutionId, &'a str)]) -> Part<'a> {
 
 /// Answers, in the order in which they are wanted.
 pub(super) async fn get(session: &Session, keys: &[(ExecutionId, String)]) -> Result<Vec<Receipt>, Error> {
+    // The server would refuse the whole question for one text that it cannot hold.
     let (executions, messages): (Vec<Id>, Vec<&str>) = keys
         .iter()
+        .filter(|(_, message)| is_storable(message))
         .map(|(execution, message)| (Id::from(*execution), &**message))
         .unzip();
     let found = session

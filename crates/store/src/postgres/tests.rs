@@ -74,9 +74,10 @@ fn it_passes_the_suite() -> Result<(), Error> {
     if !Postgres::is_installed() {
         return Ok(());
     }
-    let groups: [&[Check]; 8] = [
+    let groups: [&[Check]; 9] = [
         conformance::LANE,
         conformance::VALUES,
+        conformance::TEXTS,
         conformance::JOBS,
         conformance::IDEMPOTENCY,
         conformance::QUEUES,

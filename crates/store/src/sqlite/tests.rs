@@ -54,6 +54,11 @@ fn it_keeps_values() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_texts_and_refuses_what_it_cannot_hold() -> Result<(), Error> {
+    conformance::run(conformance::TEXTS, File::new)
+}
+
+#[test]
 fn it_serves_jobs_and_searches() -> Result<(), Error> {
     conformance::run(conformance::JOBS, File::new)
 }

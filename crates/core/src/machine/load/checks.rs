@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::limits::DefinitionLimits;
 use super::loader::Loader;
-use super::reader::{Fields, shown};
+use super::reader::{Fields, Spot, shown};
 use crate::machine::findings::Place;
 use crate::machine::model::{Kind, StateIndex};
 use crate::source::Content;
+use crate::text::{TAGS_MAX, check_limit_key};
 
 impl Loader<'_> {
     /// Names all of it.
@@ -15,6 +16,8 @@ impl Loader<'_> {
         self.check_size(limits);
         self.check_state_ids();
         self.check_action_ids();
+        self.check_tags();
+        self.check_limit_keys();
         self.check_kinds();
         self.check_triggers();
         self.check_hooks();
@@ -84,6 +87,36 @@ impl Loader<'_> {
                     detail,
                     "give one of them another actionId",
                 );
+            }
+        }
+    }
+
+    fn check_tags(&mut self) {
+        for fields in self.states.iter().chain(&self.notes.actions) {
+            let Some(spot) = fields.get("tags") else { continue };
+            let count = spot.items().count();
+            if count > TAGS_MAX {
+                let detail = format!("there are `{count}` tags, at most `{TAGS_MAX}` are allowed");
+                self.findings
+                    .error(&spot.place(), "too-many-tags", detail, "remove some");
+            }
+        }
+    }
+
+    /// The keys of limits that are known already. Those that templates make are checked when they are rendered.
+    fn check_limit_keys(&mut self) {
+        for (action, fields) in self.machine.actions.iter().zip(&self.notes.actions) {
+            let constants = action
+                .limits
+                .iter()
+                .map(|limit| limit.key.as_ref()?.constant()?.as_str());
+            for (key, spot) in constants.zip(fields.get("limits").iter().flat_map(Spot::items)) {
+                let Some(Err(problem)) = key.map(check_limit_key) else {
+                    continue;
+                };
+                let detail = format!("the key of a limit {problem}");
+                self.findings
+                    .error(&spot.place(), "bad-limit", detail, "use a shorter, printable key");
             }
         }
     }

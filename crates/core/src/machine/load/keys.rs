@@ -9,6 +9,7 @@ use super::shape::{Key, Names, Shape, Table};
 const U32_MAX: u64 = 0xffff_ffff;
 
 static TEXTS: Shape = Either(&[Text, List(&Text)]);
+static TAGS: Shape = Either(&[Name(Free), List(&Name(Free))]);
 static VARIABLES: Shape = Members(Identifier, &Any);
 static TRANSITIONS: Shape = Either(&[Text, Map(&TRANSITION), List(&Either(&[Text, Map(&TRANSITION)]))]);
 static OPERATIONS: Shape = Either(&[Text, Map(&OPERATION), List(&Either(&[Text, Map(&OPERATION)]))]);
@@ -52,7 +53,7 @@ pub(in crate::machine) static MACHINE: Table = Table {
         Key::optional("entry", &OPERATIONS, "What happens at the start."),
         Key::optional("exit", &OPERATIONS, "What happens at the end."),
         Key::optional("output", &Any, "What a completed execution gives."),
-        Key::optional("tags", &TEXTS, "For people and filters."),
+        Key::optional("tags", &TAGS, "For people and filters."),
         Key::optional("meta", &Any, "For tools."),
         Key::optional("actions", &List(&Map(&ACTION)), "What the machine does to the world."),
         Key::optional(
@@ -116,7 +117,7 @@ pub(in crate::machine) static STATE: Table = Table {
         ),
         Key::optional("output", &Any, "What a final state gives."),
         Key::optional("description", &Text, "What the state means."),
-        Key::optional("tags", &TEXTS, "For people and filters."),
+        Key::optional("tags", &TAGS, "For people and filters."),
         Key::optional("meta", &Any, "For tools."),
         Key::optional("invoke", &INVOKE, ""),
     ],
@@ -221,7 +222,7 @@ pub(in crate::machine) static ACTION: Table = Table {
         ),
         Key::optional("requiresApproval", &Flag, "Only `false` can be honoured yet."),
         Key::optional("description", &Text, "What it does."),
-        Key::optional("tags", &TEXTS, "For filters."),
+        Key::optional("tags", &TAGS, "For filters."),
         Key::optional("createdAt", &Any, "Ignored."),
         Key::optional("updatedAt", &Any, "Ignored."),
         Key::optional(

@@ -5,6 +5,7 @@
 
 use crate::duration::Millis;
 use crate::source::{Content, Node};
+use crate::text;
 
 /// A map whose keys are known.
 #[derive(Debug)]
@@ -95,8 +96,15 @@ pub(in crate::machine) enum Names {
     Descriptor,
     /// A duration.
     Duration,
-    /// Any text that is not empty.
+    /// Any printable text.
     Free,
+}
+
+/// The characters that [`text::is_printable`] refuses, as the part of a regular expression.
+macro_rules! unprintable {
+    () => {
+        r"\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    };
 }
 
 /// The longest id of a machine.
@@ -193,15 +201,15 @@ impl Names {
                 let goes_on = characters.all(|c| matches!(c, '_' | '.' | '-') || c.is_ascii_alphanumeric());
                 starts && goes_on && name.len() <= MACHINE_ID_CHARACTERS_MAX
             }
-            Self::State => first.is_some_and(|first| first != '#') && !name.contains(['.', '\0']),
+            Self::State => first.is_some_and(|first| first != '#') && !name.contains('.') && is_name(name),
             Self::Identifier => {
                 let starts = first.is_some_and(|first| first == '_' || first.is_ascii_alphabetic());
-                starts && characters.all(|c| c == '_' || c.is_ascii_alphanumeric())
+                starts && characters.all(|c| c == '_' || c.is_ascii_alphanumeric()) && is_name(name)
             }
-            Self::Event => first.is_some() && !name.contains(['*', '\0']),
+            Self::Event => !name.contains('*') && is_name(name),
             Self::Descriptor => name == "*" || Self::Event.accept(name.strip_suffix(".*").unwrap_or(name)),
             Self::Duration => Millis::parse(name).is_ok(),
-            Self::Free => first.is_some() && !name.contains('\0'),
+            Self::Free => is_name(name),
         }
     }
 
@@ -209,12 +217,22 @@ impl Names {
     pub(in crate::machine) fn pattern(self) -> Option<&'static str> {
         match self {
             Self::Machine => Some("^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"),
-            Self::State => Some(r"^[^.#\u0000][^.\u0000]*$"),
-            Self::Identifier => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
-            Self::Event => Some(r"^[^*\u0000]+$"),
-            Self::Descriptor => Some(r"^(\*|[^*\u0000]+(\.\*)?)$"),
-            Self::Free => Some(r"^[^\u0000]+$"),
+            Self::State => Some(concat!("^[^.#", unprintable!(), "][^.", unprintable!(), "]{0,511}$")),
+            Self::Identifier => Some("^[A-Za-z_][A-Za-z0-9_]{0,511}$"),
+            Self::Event => Some(concat!("^[^*", unprintable!(), "]{1,512}$")),
+            Self::Descriptor => Some(concat!(r"^(\*|[^*", unprintable!(), r"]{1,512}(\.\*)?)$")),
+            Self::Free => Some(concat!("^[^", unprintable!(), "]{1,512}$")),
             Self::Duration => None,
+        }
+    }
+
+    /// What is wrong with the text itself, whatever it names: machine names and durations have rules of their own.
+    pub(super) fn problem(self, name: &str) -> Option<text::Problem> {
+        match self {
+            Self::Machine | Self::Duration => None,
+            Self::State | Self::Identifier | Self::Event | Self::Descriptor | Self::Free => {
+                text::check_name(name).err()
+            }
         }
     }
 
@@ -229,7 +247,11 @@ impl Names {
             Self::Event => "use a type that is not empty and has no `*`",
             Self::Descriptor => "write an event's type, `prefix.*` or `*`",
             Self::Duration => "write milliseconds, or a duration such as `250ms`, `30s`, `5m`, `2h`, `3d` or `PT5M`",
-            Self::Free => "use a text that is not empty",
+            Self::Free => "use a printable text of 1 to 512 bytes",
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    text::check_name(name).is_ok()
 }

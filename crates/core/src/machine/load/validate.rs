@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::reader::{Spot, shown};
 use super::shape::{Names, Shape, Table};
 use crate::duration::Millis;
-use crate::machine::findings::Findings;
+use crate::machine::findings::{Findings, Place};
 use crate::source::Content;
+use crate::text::Problem;
 
 /// Names everything in `spot` that does not have the shape.
 pub(in crate::machine) fn validate(spot: &Spot<'_>, shape: &Shape, findings: &mut Findings) {
@@ -98,6 +99,9 @@ fn check_key(name: &str, member: &Spot<'_>, names: Names, findings: &mut Finding
     if names.accept(name) {
         return;
     }
+    if let Some(problem) = names.problem(name) {
+        return not_a_name(name, problem, &member.key_place(), findings);
+    }
     let (code, detail) = match names {
         Names::Duration => ("bad-duration", format!("`{}` is not a duration", shown(name))),
         Names::Descriptor => ("bad-name", format!("`{}` describes no event", shown(name))),
@@ -108,14 +112,24 @@ fn check_key(name: &str, member: &Spot<'_>, names: Names, findings: &mut Finding
 
 fn name(spot: &Spot<'_>, names: Names, findings: &mut Findings) {
     let name = spot.text().unwrap_or_default();
-    if !names.accept(name) {
-        findings.error(
+    if names.accept(name) {
+        return;
+    }
+    match names.problem(name) {
+        Some(problem) => not_a_name(name, problem, &spot.place(), findings),
+        None => findings.error(
             &spot.place(),
             "bad-name",
             format!("`{}` cannot be a name here", shown(name)),
             names.rule(),
-        );
+        ),
     }
+}
+
+fn not_a_name(name: &str, problem: Problem, place: &Place, findings: &mut Findings) {
+    let detail = format!("`{}` cannot be a name: it {problem}", shown(name));
+    let remedy = "use a printable text of 1 to 512 bytes";
+    findings.error(place, "bad-name", detail, remedy);
 }
 
 fn word(spot: &Spot<'_>, words: &[&'static str], findings: &mut Findings) {

@@ -15,12 +15,11 @@ use crate::machine::{
     Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Machine, Message, StepError, Trigger, is_reserved,
     step,
 };
+use crate::text::check_key;
 use crate::time::Timestamp;
 
 /// Macrosteps one input may set off: a machine that never rests is cut off here.
 const SET_OFF_MAX: usize = 10_000;
-/// The longest type of a message, in bytes.
-const NAME_BYTES_MAX: usize = 512;
 
 /// What one input led to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -157,7 +156,7 @@ impl Simulation {
         if is_reserved(&kind) {
             return Err("reserved-type");
         }
-        if kind.is_empty() || kind.len() > NAME_BYTES_MAX || kind.contains('\0') {
+        if check_key(&kind).is_err() {
             return Err("name-invalid");
         }
         self.fire_due(self.now);

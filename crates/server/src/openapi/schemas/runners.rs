@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use sprag_core::action::Status;
+use sprag_core::text::NAME_BYTES_MAX;
 use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX};
 
 use super::{Named, anything_by_name, list_of, nullable, object, reference, text, time, truth, whole, words};
-use crate::handlers::runners::{ERROR_TYPE_BYTES_MAX, NAME_BYTES_MAX};
+use crate::handlers::runners::ERROR_TYPE_BYTES_MAX;
 
 pub(super) fn schemas() -> Named {
     let beat = json!({ "leaseUntil": time(), "cancelRequested": truth() });

@@ -87,15 +87,12 @@ fn what_was_sent_behind_a_commit_that_is_refused_is_not_written() -> Result<(), 
     let fence = store.writer.acquire(SHARD)?;
     let mut line = Line::of(fence, [0, 0, 1, 2]);
     store.writer.commit_all(&mut line);
-    assert!(
-        matches!(
-            line.told.as_slice(),
-            [Ok(()), Err(Error::Refused { .. }), Err(_), Ok(())]
-        ),
-        "{:?}",
-        line.told
-    );
-    assert_eq!(stored(&store, 0..3)?, [0, 2]);
+    let [Ok(()), Err(Error::Refused { .. }), behind, Ok(())] = line.told.as_slice() else {
+        panic!("{:?}", line.told);
+    };
+    // On a slow machine the refusal comes back before the next is sent, which then follows nothing that failed.
+    let written: &[u64] = if behind.is_ok() { &[0, 1, 2] } else { &[0, 2] };
+    assert_eq!(stored(&store, 0..3)?, written);
     Ok(())
 }
 
@@ -124,5 +121,35 @@ fn each_lands_once_wherever_the_connection_is_cut() -> Result<(), Error> {
         );
     }
     assert_eq!(stored(&store, 0..40)?, (0..40).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Rows that the server itself refuses, whatever is checked before: a tag of an old definition may be too long for an index.
+#[test]
+fn a_row_that_the_server_cannot_index_is_refused_for_good() -> Result<(), Error> {
+    if !Postgres::is_installed() {
+        return Ok(());
+    }
+    let mut store = Database::new().store();
+    let fence = store.writer.acquire(SHARD)?;
+    let mut line = Line::of(fence, 0..4);
+    let mut drawn = 1;
+    let letter = |_| {
+        drawn = sprag_core::ids::scatter(drawn);
+        char::from(b'!' + u8::try_from(drawn % 90).unwrap_or(0))
+    };
+    let tag: String = (0..20_000).map(letter).collect();
+    for mutation in &mut line.waiting[1].mutations {
+        if let Mutation::InsertExecution(execution) = mutation {
+            execution.tags = vec![tag.clone()];
+        }
+    }
+    store.writer.commit_all(&mut line);
+    let [Ok(()), Err(Error::Refused { .. }), behind, Ok(())] = line.told.as_slice() else {
+        panic!("{:?}", line.told);
+    };
+    // Whether it was sent before the refusal came back is a matter of time.
+    let written: &[u64] = if behind.is_ok() { &[0, 2, 3] } else { &[0, 3] };
+    assert_eq!(stored(&store, 0..4)?, written);
     Ok(())
 }
