@@ -24,6 +24,7 @@ mod mint;
 mod once;
 mod openapi;
 mod postgres;
+mod rules;
 mod seed_defects;
 mod services;
 mod sleeping;
