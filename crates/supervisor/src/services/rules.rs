@@ -114,9 +114,9 @@ fn message(loader: &mut Loader<'_>, rule: &Spot<'_>, when: Option<&Logic>, resta
         if path.root().is_some_and(|root| named.contains(root)) {
             check_seen(loader, &place, path);
         } else {
-            let names: Vec<&str> = named.iter().copied().collect();
+            let known: Vec<&str> = named.iter().copied().collect();
             let detail = format!("`{}` is not of a service that the rule names", shown(&path.to_string()));
-            let remedy = format!("the rule names {}", listed(&names));
+            let remedy = format!("the rule names {}", listed(&known));
             loader.error(&place, "unknown-service", &detail, &remedy);
         }
     }
