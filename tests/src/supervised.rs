@@ -105,6 +105,17 @@ impl Supervised {
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
+    /// What a command of `sprag` says to people who ask it of this supervisor.
+    pub fn command(&self, arguments: &[&str]) -> String {
+        let output = Command::new(binary("sprag"))
+            .args(arguments)
+            .args(["--server", &format!("http://{}", self.address)])
+            .output()
+            .expect("the command can be started");
+        let said = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
     /// The log of a service.
     pub fn log(&self, path: &str) -> String {
         let file = self

@@ -38,4 +38,4 @@ pub use peers::HttpPeers;
 pub use problem::Code;
 pub use server::{Reserved, Server};
 pub use streams::STREAMS_MAX;
-pub use workers::{NotReloaded, Reload, Reloaded, Workers};
+pub use workers::{NotReloaded, NotStartable, Reload, Reloaded, Workers};

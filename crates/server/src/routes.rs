@@ -243,6 +243,10 @@ fn about_workers() -> Vec<Route> {
             "/v1/workers/{path}/restart",
             post(workers::restart, doc::workers::restart()),
         ),
+        (
+            "/v1/workers/{path}/cancel",
+            post(workers::cancel, doc::workers::cancel()),
+        ),
     ]
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use sprag_core::supervision::Budget;
+
 use crate::rule::Rule;
 use crate::worker::Goal;
 
@@ -24,6 +26,8 @@ pub struct ChildSpec {
     pub depends_on: Vec<Dependency>,
     /// Whether it may be restarted.
     pub restart: RestartPolicy,
+    /// How often rules restart it before they give up, unless a rule has a budget of its own; `None`: the usual one.
+    pub budget: Option<Budget>,
     /// What each state of the parent wants of it; a state that is not named wants it running.
     pub states: BTreeMap<String, Goal>,
     /// Variables for its templates and those of its descendants.
@@ -46,6 +50,7 @@ impl ChildSpec {
             enabled: true,
             depends_on: Vec::new(),
             restart: RestartPolicy::default(),
+            budget: None,
             states: BTreeMap::new(),
             variables: Variables::default(),
             children: Vec::new(),

@@ -31,6 +31,8 @@ pub(crate) struct Collected {
     pub(crate) observed: Opaque,
     /// For rules and the store.
     pub(crate) document: Document,
+    /// Which answer of the world it is, where several passes may bring the same one.
+    pub(crate) edition: Option<u64>,
 }
 
 /// An action on its way to the executor.
@@ -92,6 +94,10 @@ pub(crate) trait Inner: Send {
     fn completed(&mut self, facts: Facts<'_>) -> bool;
     /// What its code counted and measured since the last call.
     fn recorded(&self) -> Recorded;
+    /// Why a restart could not bring it back.
+    fn obstacle(&self, facts: Facts<'_>) -> Option<String>;
+    /// Whether it leaves its failed state by itself.
+    fn recovers(&self) -> bool;
 }
 
 /// A worker and its state.
@@ -270,6 +276,14 @@ impl<W: Worker> Inner for Held<W> {
     fn recorded(&self) -> Recorded {
         self.worker.recorder().map(Recorder::take).unwrap_or_default()
     }
+
+    fn obstacle(&self, facts: Facts<'_>) -> Option<String> {
+        self.worker.obstacle(&typed(facts)?)
+    }
+
+    fn recovers(&self) -> bool {
+        self.worker.recovers()
+    }
 }
 
 impl<W: Worker> Outer for W {
@@ -283,6 +297,7 @@ impl<W: Worker> Outer for W {
                 .map_err(|error| CollectError(format!("the observation cannot be serialized: {error}")))?;
             Ok(Collected {
                 of,
+                edition: self.edition(&observed),
                 observed: Arc::new(observed),
                 document,
             })

@@ -1,14 +1,14 @@
 //! Why a worker is where it is: what holds it, since when, what happens next and when, and what a person can do.
 
 use serde::Serialize;
-use sprag_core::supervision::restart::{RESTART_MAX_MILLIS, Stage as CircuitStage, UNDECIDED_MAX_MILLIS};
+use sprag_core::supervision::restart::{GOOD_CHECKS, RESTART_MAX_MILLIS, Stage as CircuitStage, UNDECIDED_MAX_MILLIS};
 use sprag_core::supervision::{Circuit, RestartMachine};
 use sprag_core::time::Timestamp;
 
 use crate::action::ActionStatus;
 use crate::rule::Check;
 use crate::snapshot::Escalation;
-use crate::tree::{ChildError, Counts, Derived, Gate, Node, Stage, Status, Watch};
+use crate::tree::{ChildError, Counts, Derived, Gate, Node, Stage, Status, Watch, shown_path};
 
 /// Everything about one worker that a person may want to know.
 #[derive(Clone, Debug, Serialize)]
@@ -55,23 +55,35 @@ pub struct Hold {
 pub struct RuleStatus {
     /// Its name.
     pub name: String,
+    /// The path of the worker whose children it is about; `/` for the supervisor itself.
+    pub supervisor: String,
     /// The child it would restart.
     pub restart: String,
     /// Whom a restart concerns.
     pub affects: Vec<String>,
     /// How its circuit stands.
     pub circuit: &'static str,
-    /// Detections that count, and how many escalate.
+    /// Detections that count.
     pub detections: usize,
     /// This many within the window escalate.
     pub detections_max: usize,
+    /// The window, in milliseconds.
+    pub window_millis: u64,
     /// What was found last.
     pub last_check: Option<&'static str>,
     /// When.
     pub checked_at: Option<Timestamp>,
     /// Why: what was found, or why nothing can be.
     pub reason: Option<String>,
-    /// What happens next, and when.
+    /// What is wrong, in words, while the last check was bad or the rule gave up.
+    pub cause: Option<String>,
+    /// Why the rule gave up, if it did.
+    pub gave_up: Option<String>,
+    /// When it did.
+    pub gave_up_at: Option<Timestamp>,
+    /// What happens next.
+    pub next: String,
+    /// When, where that is known.
     pub next_at: Option<Timestamp>,
 }
 
@@ -79,7 +91,11 @@ impl Explain {
     pub(crate) fn of(node: &Node, status: Status, children: Counts, now: Timestamp) -> Self {
         Self {
             holds: holds(node, now),
-            rules: node.watches.iter().map(|watch| rule_status(watch, now)).collect(),
+            rules: node
+                .watches
+                .iter()
+                .map(|watch| RuleStatus::of(node, watch, now))
+                .collect(),
             escalations: node.escalations.to_vec(),
             child_errors: node.child_errors.iter().map(ChildError::to_string).collect(),
             children,
@@ -188,7 +204,7 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
         Gate::Action => hold(
             format!("`{}` ends, or is cancelled at its timeout", node.action.name),
             None,
-            "wait, or cancel the action",
+            "wait, or cancel the action (`sprag service cancel PATH`)",
         ),
         Gate::Effect => hold("the look that follows the action".to_owned(), None, "wait"),
         Gate::Panics => hold(
@@ -238,28 +254,64 @@ fn circuit_hold(watch: &Watch) -> Option<Hold> {
     })
 }
 
-fn rule_status(watch: &Watch, now: Timestamp) -> RuleStatus {
-    let machine: &RestartMachine = &watch.machine;
-    let (last_check, found) = match &watch.last {
-        Some((Check::Good, _)) => (Some("good"), None),
-        Some((Check::Bad(why), _)) => (Some("bad"), Some(why.clone())),
-        Some((Check::Undecided(why), _)) => (Some("undecided"), Some(why.clone())),
-        None => (None, None),
-    };
-    let escalated = match machine.circuit() {
-        Circuit::Escalated { cause, .. } => Some(cause.clone()),
-        _ => None,
-    };
-    RuleStatus {
-        name: watch.rule.name.clone(),
-        restart: watch.rule.restart.clone(),
-        affects: watch.affected.iter().cloned().collect(),
-        circuit: watch.stands(),
-        detections: machine.detections(now),
-        detections_max: machine.limits().detections_max,
-        last_check,
-        checked_at: watch.last.as_ref().map(|(_, at)| *at),
-        reason: escalated.or_else(|| watch.idle.clone()).or(found),
-        next_at: machine.due(now),
+impl RuleStatus {
+    pub(crate) fn of(owner: &Node, watch: &Watch, now: Timestamp) -> Self {
+        let machine: &RestartMachine = &watch.machine;
+        let (last_check, found) = match &watch.last {
+            Some((Check::Good, _)) => (Some("good"), None),
+            Some((Check::Bad(why), _)) => (Some("bad"), Some(why.clone())),
+            Some((Check::Undecided(why), _)) => (Some("undecided"), Some(why.clone())),
+            None => (None, None),
+        };
+        let (gave_up, gave_up_at) = match machine.circuit() {
+            Circuit::Escalated { cause, since } => (Some(cause.clone()), Some(*since)),
+            _ => (None, None),
+        };
+        let bad = found.clone().filter(|_| last_check == Some("bad"));
+        Self {
+            name: watch.rule.name.clone(),
+            supervisor: shown_path(owner.path()).to_owned(),
+            restart: watch.rule.restart.clone(),
+            affects: watch.affected.iter().cloned().collect(),
+            circuit: watch.stands(),
+            detections: machine.detections(now),
+            detections_max: machine.limits().detections_max,
+            window_millis: machine.limits().window_millis,
+            last_check,
+            checked_at: watch.last.as_ref().map(|(_, at)| *at),
+            reason: gave_up.clone().or_else(|| watch.idle.clone()).or(found),
+            cause: bad.or_else(|| gave_up.clone()),
+            next: next(watch),
+            next_at: machine.due(now),
+            gave_up,
+            gave_up_at,
+        }
+    }
+}
+
+/// What a rule does next.
+fn next(watch: &Watch) -> String {
+    let child = &watch.rule.restart;
+    match watch.machine.circuit() {
+        Circuit::Closed if watch.machine.grace_since().is_some() => {
+            format!("`{child}` is restarted unless the cause is gone by then")
+        }
+        Circuit::Closed if watch.idle.is_some() => "it is judged again once it can be".to_owned(),
+        Circuit::Closed => "it is judged with each new observation".to_owned(),
+        Circuit::Open {
+            stage: CircuitStage::Restarting { .. },
+            ..
+        } => format!("`{child}` stops and starts, then the rule rests"),
+        Circuit::Open { .. } => "the rule is judged again".to_owned(),
+        Circuit::HalfOpen { good, .. } => {
+            let checks = match GOOD_CHECKS.saturating_sub(*good) {
+                1 => "one more good check closes".to_owned(),
+                more => format!("{more} good checks close"),
+            };
+            format!("{checks} the circuit; a bad one restarts `{child}` again")
+        }
+        Circuit::Escalated { .. } => {
+            format!("nothing, until `{child}` or its supervisor is started by hand or its configuration changes")
+        }
     }
 }

@@ -34,12 +34,12 @@ pub use action::{
 pub use child::{ChildSpec, Dependency, Need, RestartPolicy, Variables};
 pub use document::Document;
 pub use explain::{Explain, Hold, RuleStatus};
-pub use metrics::Metrics;
+pub use metrics::{Gauges, Metrics};
 pub use options::Options;
 pub use registry::{BuildError, Registry, WorkerFactory};
 pub use rule::{Check, GRACE_DEFAULT_MILLIS, Rule, RuleError, View};
 pub use snapshot::{ChildView, Children, Escalation, Identity, Snapshot};
 pub use supervisor::{Declaration, Handle, Operation, Setup, Supervisor};
-pub use tree::{ChildError, Counts, CutAt, Gate, OperateError, ShutdownOutcome, Status, Ticked};
+pub use tree::{ChildError, Counts, CutAt, Gate, OperateError, ROOT_PATH, ShutdownOutcome, Status, Ticked};
 pub use trouble::{Known, Ledger, OVER_AFTER_MILLIS, TROUBLES_MAX, Trouble, TroubleKind};
 pub use worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use sprag_core::supervision::Event;
 
@@ -13,6 +13,7 @@ use crate::collector::CollectorCounts;
 use crate::executor::Counts;
 use crate::pool::lock;
 use crate::rule::Rule;
+use crate::tree::shown_path;
 
 /// Sets of labels that are told apart for one figure; what comes later is not counted by label.
 const LABELS_MAX: usize = 4_096;
@@ -20,6 +21,30 @@ const LABELS_MAX: usize = 4_096;
 const SLOW_MILLIS: &[u64] = &[100, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000];
 /// Bounds of ticks, in microseconds.
 const TICK_MICROS: &[u64] = &[100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000];
+
+/// Why a worker was restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestartCause {
+    /// Its process ended by itself.
+    Crash,
+    /// Its startup or live probe did not pass.
+    Probe,
+    /// An earlier start was refused by the system.
+    Start,
+    /// A person asked for it.
+    Manual,
+}
+
+impl RestartCause {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Probe => "probe",
+            Self::Start => "start",
+            Self::Manual => "manual",
+        }
+    }
+}
 
 /// How long things took.
 #[derive(Debug, Default)]
@@ -42,23 +67,36 @@ impl Histogram {
     }
 
     /// In the text format of Prometheus, in seconds.
-    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     fn render(&self, text: &mut String, name: &str, bounds: &[u64], per_second: f64) {
         let _ = writeln!(text, "# TYPE {name} histogram");
+        self.render_labelled(text, (name, ""), bounds, per_second);
+    }
+
+    /// One of several with the same name, by its labels.
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    fn render_labelled(&self, text: &mut String, (name, labels): (&str, &str), bounds: &[u64], per_second: f64) {
+        let comma = if labels.is_empty() { "" } else { "," };
+        let braced = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{labels}}}")
+        };
         let mut below = 0;
         for (place, count) in self.counts.iter().enumerate().take(bounds.len() + 1) {
             below += count.load(Ordering::Relaxed);
             match bounds.get(place) {
                 Some(bound) => {
-                    let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {below}", *bound as f64 / per_second);
+                    let bound = *bound as f64 / per_second;
+                    let _ = writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {below}");
                 }
                 None => {
-                    let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {below}");
+                    let _ = writeln!(text, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {below}");
                 }
             }
         }
         let sum = self.sum.load(Ordering::Relaxed) as f64 / per_second;
-        let _ = writeln!(text, "{name}_sum {sum}\n{name}_count {}", self.count());
+        let count = self.count();
+        let _ = writeln!(text, "{name}_sum{braced} {sum}\n{name}_count{braced} {count}");
     }
 }
 
@@ -93,6 +131,26 @@ impl Labelled {
     }
 }
 
+/// Durations by label.
+#[derive(Debug, Default)]
+struct LabelledTimes(Mutex<BTreeMap<String, Histogram>>);
+
+impl LabelledTimes {
+    fn record(&self, labels: String, millis: u64) {
+        let mut times = lock(&self.0);
+        if times.len() < LABELS_MAX || times.contains_key(&labels) {
+            times.entry(labels).or_default().record(SLOW_MILLIS, millis);
+        }
+    }
+
+    fn render(&self, text: &mut String, name: &str) {
+        let _ = writeln!(text, "# TYPE {name} histogram");
+        for (labels, times) in lock(&self.0).iter() {
+            times.render_labelled(text, (name, labels), SLOW_MILLIS, 1e3);
+        }
+    }
+}
+
 /// What is counted.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -102,11 +160,12 @@ pub struct Metrics {
     circuit_open: Labelled,
     escalations: Labelled,
     attempts: Labelled,
+    retries: Labelled,
+    forced: Labelled,
     recovery: Histogram,
-    action: Histogram,
+    actions: LabelledTimes,
     tick: Histogram,
     overruns: AtomicU64,
-    forced: AtomicU64,
     cut: AtomicU64,
     panics: AtomicU64,
     transitions: AtomicU64,
@@ -135,8 +194,21 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn forced(&self) {
-        one(&self.forced);
+    /// A worker did not stop in time: its processes were `killed`, or it was `replaced` by a new one.
+    pub(crate) fn forced(&self, path: &str, how: &str) {
+        self.forced.add(format!("{},how=\"{how}\"", place(path)));
+    }
+
+    /// A worker was restarted, other than by a rule.
+    pub(crate) fn restarted(&self, path: &str, cause: RestartCause) {
+        let cause = cause.word();
+        self.restarts
+            .add(format!("{},cause=\"{cause}\",rule=\"\"", place(path)));
+    }
+
+    /// Another attempt of an action follows.
+    pub(crate) fn retrying(&self, action: &str) {
+        self.retries.add(format!("action=\"{}\"", quoted(action)));
     }
 
     pub(crate) fn cut(&self) {
@@ -163,7 +235,7 @@ impl Metrics {
         let outcome = quoted(error.unwrap_or("succeeded"));
         self.attempts
             .add(format!("action=\"{}\",outcome=\"{outcome}\"", quoted(action)));
-        self.action.record(SLOW_MILLIS, millis);
+        self.actions.record(format!("action=\"{}\"", quoted(action)), millis);
     }
 
     pub(crate) fn hands(&self, executor: Counts, collector: CollectorCounts) {
@@ -178,7 +250,11 @@ impl Metrics {
         match event {
             Event::Detected { number, opened, .. } => {
                 let number = u64::try_from(*number).unwrap_or(u64::MAX);
-                self.restarts.add(format!("{labels},cause=\"{}\"", quoted(&rule.name)));
+                self.restarts.add(format!(
+                    "{},cause=\"rule\",rule=\"{}\"",
+                    child_place(supervisor, &rule.restart),
+                    quoted(&rule.name)
+                ));
                 self.attempts_in_window.set(labels.clone(), number);
                 self.circuit_open.set(labels, 1);
                 if *opened {
@@ -230,9 +306,17 @@ impl Metrics {
         (self.recovery.count(), self.recovery.sum.load(Ordering::Relaxed))
     }
 
-    /// Workers that had to be forced.
+    /// Stops that had to be forced: processes that were killed, workers that were replaced.
     pub fn forced_stops(&self) -> u64 {
-        self.forced.load(Ordering::Relaxed)
+        lock(&self.forced.0).values().sum()
+    }
+
+    /// Restarts for this cause: `crash`, `probe`, `start`, `manual` or `rule`.
+    pub fn restarts(&self, cause: &str) -> u64 {
+        let cause = format!("cause=\"{cause}\"");
+        let restarts = lock(&self.restarts.0);
+        let of_cause = restarts.iter().filter(|(labels, _)| labels.contains(&cause));
+        of_cause.map(|(_, count)| count).sum()
     }
 
     /// Actions that were given up while they ran.
@@ -272,13 +356,16 @@ impl Metrics {
             .render(&mut text, "sprag_supervision_escalations_total", counter);
         self.attempts
             .render(&mut text, "sprag_supervision_attempts_total", counter);
+        self.retries
+            .render(&mut text, "sprag_supervision_action_retries_total", counter);
+        self.forced
+            .render(&mut text, "sprag_supervision_forced_stops_total", counter);
         self.attempts_in_window
             .render(&mut text, "sprag_supervision_attempts_in_window", "gauge");
         self.circuit_open
             .render(&mut text, "sprag_supervision_circuit_open", "gauge");
         let plain = [
             ("tick_overruns", &self.overruns),
-            ("forced_stops", &self.forced),
             ("cut_workers", &self.cut),
             ("panics", &self.panics),
             ("transitions", &self.transitions),
@@ -297,8 +384,7 @@ impl Metrics {
         }
         self.recovery
             .render(&mut text, "sprag_supervision_recovery_seconds", SLOW_MILLIS, 1e3);
-        self.action
-            .render(&mut text, "sprag_supervision_action_seconds", SLOW_MILLIS, 1e3);
+        self.actions.render(&mut text, "sprag_supervision_action_seconds");
         self.tick
             .render(&mut text, "sprag_supervision_tick_seconds", TICK_MICROS, 1e6);
         text
@@ -306,10 +392,47 @@ impl Metrics {
 }
 
 fn labels(supervisor: &str, rule: &Rule) -> String {
-    format!(
-        "supervisor=\"{}\",child=\"{}\",rule=\"{}\"",
-        quoted(supervisor),
-        quoted(&rule.restart),
-        quoted(&rule.name)
-    )
+    let place = child_place(supervisor, &rule.restart);
+    format!("{place},rule=\"{}\"", quoted(&rule.name))
+}
+
+/// The labels of a worker: who supervises it, and its name there.
+fn place(path: &str) -> String {
+    let (supervisor, child) = path.rsplit_once('/').unwrap_or(("", path));
+    child_place(supervisor, child)
+}
+
+fn child_place(supervisor: &str, child: &str) -> String {
+    let supervisor = quoted(shown_path(supervisor));
+    format!("supervisor=\"{supervisor}\",child=\"{}\"", quoted(child))
+}
+
+/// Gauges that only the tree knows: taken when somebody asks for them, so they cost nothing otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Gauges {
+    /// How old the newest observation of each worker is, in milliseconds.
+    pub observation_ages: Vec<(Arc<str>, u64)>,
+    /// How long each circuit that is not closed has been open, in milliseconds: the supervisor, the child and the rule.
+    pub circuits_open: Vec<(Arc<str>, String, String, u64)>,
+}
+
+impl Gauges {
+    /// In the text format of Prometheus.
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        let seconds = |millis: u64| millis as f64 / 1e3;
+        let name = "sprag_supervision_observation_age_seconds";
+        let _ = writeln!(text, "# TYPE {name} gauge");
+        for (path, millis) in self.observation_ages.iter().take(LABELS_MAX) {
+            let _ = writeln!(text, "{name}{{{}}} {}", place(path), seconds(*millis));
+        }
+        let name = "sprag_supervision_circuit_open_seconds";
+        let _ = writeln!(text, "# TYPE {name} gauge");
+        for (supervisor, child, rule, millis) in &self.circuits_open {
+            let place = child_place(supervisor, child);
+            let _ = writeln!(text, "{name}{{{place},rule=\"{}\"}} {}", quoted(rule), seconds(*millis));
+        }
+        text
+    }
 }

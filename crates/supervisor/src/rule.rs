@@ -2,6 +2,8 @@
 //!
 //! A rule names the guilty child, the set that its restart affects, and why. It never decides on a missing value.
 
+mod cause;
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +13,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::expression::logic::{CompileError, Fuel, Logic};
 use sprag_core::expression::scope::{Path, Scope, walk};
+use sprag_core::expression::template::{Limits, Template};
+use sprag_core::supervision::Budget;
 
 /// How long a condition must hold before it is believed, in milliseconds.
 pub const GRACE_DEFAULT_MILLIS: u64 = 5_000;
+/// The longest message of a rule.
+const MESSAGE_BYTES_MAX: usize = 1_024;
 
 /// A rule across the children of one worker.
 #[derive(Clone, Debug)]
@@ -28,7 +34,18 @@ pub struct Rule {
     pub restart: String,
     /// The set that a restart affects, where it is not the child and everything that depends on it.
     pub affects: Option<BTreeSet<String>>,
+    /// How often the child is restarted before the rule gives up, where it is not the child's own budget.
+    pub budget: Option<Budget>,
+    /// What is wrong, in words, where that is not made from the condition.
+    message: Option<Message>,
     condition: Condition,
+}
+
+/// A template over what the rule sees.
+#[derive(Clone, Debug)]
+struct Message {
+    source: String,
+    template: Template,
 }
 
 /// A rule in Rust.
@@ -64,6 +81,9 @@ impl PartialEq for Rule {
             && self.grace_millis == other.grace_millis
             && self.restart == other.restart
             && self.affects == other.affects
+            && self.budget == other.budget
+            && self.message.as_ref().map(|message| &message.source)
+                == other.message.as_ref().map(|message| &message.source)
     }
 }
 
@@ -95,6 +115,14 @@ pub enum RuleError {
     NamesNobody {
         /// The rule.
         rule: String,
+    },
+    /// The message cannot be rendered.
+    #[error("the message of rule `{rule}` cannot be used: {problem}")]
+    Message {
+        /// The rule.
+        rule: String,
+        /// What is wrong.
+        problem: String,
     },
     /// It speaks of a child that is not declared.
     #[error("rule `{rule}` names child `{child}`, which is not declared beside it")]
@@ -133,6 +161,14 @@ impl View {
     }
 }
 
+impl Scope for View {
+    fn lookup(&self, path: &Path) -> Option<Cow<'_, Value>> {
+        let (child, rest) = path.segments().split_first()?;
+        let found = walk(self.children.get(child.as_ref())?, rest)?;
+        (!found.is_null()).then_some(Cow::Borrowed(found))
+    }
+}
+
 /// A view that notes the first value that was asked for and is not there.
 struct Noting<'a> {
     view: &'a View,
@@ -141,17 +177,11 @@ struct Noting<'a> {
 
 impl Scope for Noting<'_> {
     fn lookup(&self, path: &Path) -> Option<Cow<'_, Value>> {
-        let (child, rest) = path.segments().split_first()?;
-        let found = self
-            .view
-            .children
-            .get(child.as_ref())
-            .and_then(|value| walk(value, rest))
-            .filter(|value| !value.is_null());
+        let found = self.view.lookup(path);
         if found.is_none() {
             self.missing.borrow_mut().get_or_insert_with(|| path.to_string());
         }
-        found.map(Cow::Borrowed)
+        found
     }
 }
 
@@ -196,6 +226,8 @@ impl Rule {
             grace_millis: GRACE_DEFAULT_MILLIS,
             restart,
             affects: None,
+            budget: None,
+            message: None,
             condition,
         }
     }
@@ -214,12 +246,57 @@ impl Rule {
         self
     }
 
+    /// The same with a restart budget of its own.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// The same with words of its own for what is wrong: a template over `<child>.state` and `<child>.observed.…` of the
+    /// children that the rule names.
+    pub fn message(mut self, text: impl Into<String>) -> Result<Self, RuleError> {
+        let source = text.into();
+        let refused = |problem: String| RuleError::Message {
+            rule: self.name.clone(),
+            problem,
+        };
+        let template = Template::compile(&Value::String(source.clone())).map_err(|errors| {
+            let problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            refused(problems.join("; "))
+        })?;
+        let is_named = |path: &&Path| path.root().is_some_and(|root| self.children.contains(root));
+        if let Some(stranger) = template.paths().find(|path| !is_named(path)) {
+            let names: Vec<&str> = self.children.iter().map(String::as_str).collect();
+            let known = names.join("`, `");
+            return Err(refused(format!(
+                "`{stranger}` is not of a child that the rule names; it names `{known}`"
+            )));
+        }
+        self.message = Some(Message { source, template });
+        Ok(self)
+    }
+
     /// Judges what is seen.
     pub fn judge(&self, view: &View) -> Check {
-        match &self.condition {
+        let found = match &self.condition {
             Condition::Rust(judge) => judge(view),
             Condition::Logic { source, logic } => test(logic, source, view),
+        };
+        match (found, &self.message) {
+            // A message that lacks a value is no reason to say nothing.
+            (Check::Bad(cause), Some(message)) => Check::Bad(message.render(view).unwrap_or(cause)),
+            (found, _) => found,
         }
+    }
+}
+
+impl Message {
+    fn render(&self, view: &View) -> Option<String> {
+        let limits = Limits {
+            output_bytes: MESSAGE_BYTES_MAX,
+        };
+        self.template.render_text(view, limits, str::to_owned).ok()
     }
 }
 
@@ -233,7 +310,7 @@ fn test(logic: &Logic, source: &Value, view: &View) -> Check {
         return Check::Undecided(format!("`{path}` was not observed"));
     }
     match held {
-        Ok(true) => Check::Bad(format!("`{source}` holds")),
+        Ok(true) => Check::Bad(cause::sentence(source, view)),
         Ok(false) => Check::Good,
         Err(error) => Check::Undecided(format!("the condition cannot be evaluated: {error}")),
     }
@@ -266,6 +343,33 @@ mod tests {
         };
         assert!(matches!(rule.judge(&seen(0)), Check::Bad(_)));
         assert_eq!(rule.judge(&seen(2)), Check::Good);
+    }
+
+    #[test]
+    fn a_broken_rule_says_what_was_observed_or_what_its_message_says() {
+        let view = View::default().with("broker", "running", &json!({})).with(
+            "pipeline",
+            "running",
+            &json!({ "outputConnections": 0 }),
+        );
+        let cause = "pipeline.observed.outputConnections is 0".to_owned();
+        assert_eq!(output_connected().judge(&view), Check::Bad(cause.clone()));
+        let with = |message: &str| output_connected().message(message).unwrap();
+        let told = with("{{ pipeline.observed.outputConnections }} connections while the broker is {{ broker.state }}");
+        assert_eq!(
+            told.judge(&view),
+            Check::Bad("0 connections while the broker is running".to_owned())
+        );
+        let lacking = with("lag is {{ pipeline.observed.lag }}");
+        assert_eq!(lacking.judge(&view), Check::Bad(cause));
+        assert_ne!(output_connected(), told);
+    }
+
+    #[test]
+    fn a_message_that_names_a_stranger_is_refused() {
+        let error = output_connected().message("{{ other.state }}").unwrap_err();
+        assert!(error.to_string().contains("`other.state`"), "{error}");
+        assert!(output_connected().message("{{ pipeline.").is_err());
     }
 
     #[test]

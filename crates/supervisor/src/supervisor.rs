@@ -14,7 +14,7 @@ use crate::child::{ChildSpec, Variables};
 use crate::collector::{Collector, ThresholdsError};
 use crate::executor::Executor;
 use crate::explain::Explain;
-use crate::metrics::Metrics;
+use crate::metrics::{Gauges, Metrics};
 use crate::options::Options;
 use crate::pool::{Pool, Threads, ThreadsOptions};
 use crate::registry::Registry;
@@ -48,6 +48,7 @@ pub struct Setup {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
     pub(crate) keeper: Keeper,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Setup {
@@ -58,7 +59,15 @@ impl Setup {
             clock,
             options: Options::default(),
             keeper: Keeper::default(),
+            metrics: Arc::default(),
         }
+    }
+
+    /// The same, counting into figures that others count into as well.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     /// The same with other options.
@@ -75,18 +84,19 @@ impl Setup {
         self
     }
 
-    pub(crate) fn tree(self, threads: &Arc<Threads>, metrics: &Arc<Metrics>) -> Result<Tree, ThresholdsError> {
+    pub(crate) fn tree(self, threads: &Arc<Threads>) -> Result<Tree, ThresholdsError> {
         let Self {
             registry,
             clock,
             options,
             keeper,
+            metrics,
         } = self;
         let passes = Pool::new(Arc::clone(threads), options.passes_max);
         let attempts = Pool::new(Arc::clone(threads), options.attempts_max);
         let executor = Executor::new(options.executor, attempts, keeper.marks());
         let collector = Collector::new(options.collector, passes)?;
-        let hands = Hands::new(executor, collector, Arc::clone(metrics));
+        let hands = Hands::new(executor, collector, Arc::clone(&metrics));
         let now = clock.now();
         let parts = Parts {
             registry,
@@ -94,7 +104,7 @@ impl Setup {
             hands,
             keeper,
             clock,
-            metrics: Arc::clone(metrics),
+            metrics,
         };
         Ok(Tree::new(parts, now))
     }
@@ -103,6 +113,7 @@ impl Setup {
 enum Command {
     List(oneshot::Sender<Vec<Status>>),
     Counts(oneshot::Sender<Counts>),
+    Gauges(oneshot::Sender<Gauges>),
     Alerts(oneshot::Sender<Vec<Escalation>>),
     Troubles(oneshot::Sender<Vec<Trouble>>),
     Explain(String, oneshot::Sender<Result<Explain, OperateError>>),
@@ -169,10 +180,10 @@ impl Supervisor {
     /// A supervisor and a handle to it. Call it inside the runtime whose timers and sockets the workers use.
     pub fn new(setup: Setup, declaration: Declaration) -> Result<(Self, Handle), ThresholdsError> {
         let clock = Arc::clone(&setup.clock);
-        let metrics = Arc::new(Metrics::default());
+        let metrics = Arc::clone(&setup.metrics);
         let runtime = tokio::runtime::Handle::current();
         let threads = Arc::new(Threads::start(ThreadsOptions::default(), runtime));
-        let mut tree = setup.tree(&threads, &metrics)?;
+        let mut tree = setup.tree(&threads)?;
         tree.declare(declaration);
         let (sender, commands) = mpsc::channel(COMMANDS_MAX);
         let handle = Handle {
@@ -226,6 +237,7 @@ impl Supervisor {
         match command {
             Command::List(reply) => drop(reply.send(self.tree.list(now))),
             Command::Counts(reply) => drop(reply.send(self.tree.counts())),
+            Command::Gauges(reply) => drop(reply.send(self.tree.gauges(now))),
             Command::Alerts(reply) => drop(reply.send(self.tree.alerts())),
             Command::Troubles(reply) => drop(reply.send(self.tree.troubles(now))),
             Command::Explain(path, reply) => drop(reply.send(self.tree.explain(&path, now))),
@@ -234,7 +246,7 @@ impl Supervisor {
                     Operation::Start => self.tree.start(&path, &by, now),
                     Operation::Stop => self.tree.stop(&path, &by, now),
                     Operation::Restart => self.tree.restart(&path, &by, now),
-                    Operation::Cancel => self.tree.cancel(&path, &by, now).map(|_| ()),
+                    Operation::Cancel => self.tree.cancel(&path, &by, now),
                 };
                 drop(reply.send(done));
             }
@@ -261,6 +273,11 @@ impl Handle {
     /// How many are how.
     pub async fn counts(&self) -> Result<Counts, OperateError> {
         self.ask(Command::Counts).await
+    }
+
+    /// What only the tree knows, for whoever watches over it.
+    pub async fn gauges(&self) -> Result<Gauges, OperateError> {
+        self.ask(Command::Gauges).await
     }
 
     /// Rules at the root that gave up.

@@ -88,6 +88,24 @@ pub trait Worker: Send + Sync + Sized + 'static {
         false
     }
 
+    /// Why a restart could not bring it back, as far as is seen. Asked before it is stopped for one: while there is a
+    /// reason, what runs is left alone.
+    fn obstacle(&self, _snapshot: &Snapshot<Self>) -> Option<String> {
+        None
+    }
+
+    /// Whether it leaves its failed state by itself once what failed is over. If so, a manual start of it stops nothing
+    /// that is well.
+    fn recovers(&self) -> bool {
+        false
+    }
+
+    /// Which answer of the world this is, where several looks may bring the same one: a number that changes with each.
+    /// `None`: each look is an answer of its own.
+    fn edition(&self, _observed: &Self::Observed) -> Option<u64> {
+        None
+    }
+
     /// Where its code counts and measures, if it does: taken after each look, added up and kept with what was seen.
     fn recorder(&self) -> Option<&Recorder> {
         None

@@ -5,12 +5,14 @@
 //! two lives moves no window.
 
 pub mod breaker;
+pub mod budget;
 pub mod rest;
 pub mod restart;
 pub mod shutdown;
 pub mod window;
 
 pub use breaker::Breaker;
+pub use budget::Budget;
 pub use rest::Rest;
 pub use restart::{Circuit, Event, Limits, Permit, RestartMachine};
 pub use shutdown::{Cut, Plan};

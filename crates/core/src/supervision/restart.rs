@@ -203,6 +203,12 @@ impl RestartMachine {
         &self.limits
     }
 
+    /// Goes on with other bounds; what was counted stays.
+    pub fn rebound(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.detections.resize(limits.window_millis);
+    }
+
     /// Since when the rule is broken without having been believed yet.
     pub fn grace_since(&self) -> Option<Timestamp> {
         self.grace_since

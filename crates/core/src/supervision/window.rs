@@ -52,6 +52,11 @@ impl Window {
         inside.get(leaver).map(|at| at.plus(self.span_millis))
     }
 
+    /// The same instants in a window of another length.
+    pub fn resize(&mut self, span_millis: u64) {
+        self.span_millis = span_millis;
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.instants.clear();

@@ -14,6 +14,10 @@ pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>)
     let mut text = page(&app, census.as_deref());
     if let Some(workers) = app.workers.get() {
         text.push_str(&workers.handle.metrics().render());
+        // A supervisor that has stopped has no gauges any more.
+        if let Ok(gauges) = workers.handle.gauges().await {
+            text.push_str(&gauges.render());
+        }
     }
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response()
 }

@@ -37,6 +37,8 @@ sprag_engine::codes! {
     MethodNotAllowed = "method-not-allowed", 405;
     /// The engine does not take requests.
     NotReady = "not-ready", 503;
+    /// What was asked of a worker cannot be done as things are.
+    OperationRefused = "operation-refused", 409;
     /// The request comes from a web page of another origin.
     OriginRefused = "origin-refused", 403;
     /// The path cannot be read.

@@ -50,6 +50,7 @@ pages! {
     "migration-impossible"
     "name-invalid"
     "not-ready"
+    "operation-refused"
     "origin-refused"
     "overloaded"
     "path-invalid"

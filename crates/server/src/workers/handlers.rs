@@ -5,9 +5,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use sprag_supervisor::Operation;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
 use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
+use sprag_supervisor::{Operation, Phase, ROOT_PATH, Status};
 
 use super::once::Word;
 use super::views::{WorkerView, explanation, remembered};
@@ -156,6 +156,16 @@ pub(crate) async fn restart(
     operate(shared.workers()?, Operation::Restart, &path, &headers).await
 }
 
+/// `POST /v1/workers/{path}/cancel`
+pub(crate) async fn cancel(
+    State(shared): State<Shared>,
+    Named(path): Named,
+    Query(Nothing): Query<Nothing>,
+    headers: HeaderMap,
+) -> Answer {
+    operate(shared.workers()?, Operation::Cancel, &path, &headers).await
+}
+
 /// `POST /v1/workers/reload`
 pub(crate) async fn reload(State(shared): State<Shared>, Query(Nothing): Query<Nothing>, headers: HeaderMap) -> Answer {
     let workers = shared.workers()?;
@@ -174,9 +184,9 @@ async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &
         return Ok(replayed);
     }
     workers.handle.explain(path).await?;
-    let (services, forgotten) = (workers.services.clone(), path.to_owned());
-    // A record that could not be written is said in the log; the person's word counts all the same.
-    let _ = tokio::task::spawn_blocking(move || services.forget(&forgotten)).await;
+    if operation != Operation::Cancel {
+        forget(workers, operation, path).await?;
+    }
     workers.handle.operate(operation, path, WHO).await?;
     // What is answered happens, whatever becomes of this process. A disk that takes nothing is said by the store.
     let _ = workers.store.settled().wait().await;
@@ -184,6 +194,25 @@ async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &
     Ok(word
         .answer(json!(WorkerView::of(&explain.status, workers.clock.now())))
         .await)
+}
+
+/// Forgets what failed before: of the service itself, and of those below it that failed where they are to start as well.
+async fn forget(workers: &Workers, operation: Operation, path: &str) -> Result<(), Problem> {
+    let mut forgotten = vec![path.to_owned()];
+    if matches!(operation, Operation::Start | Operation::Restart) {
+        let is_below = |status: &&Status| {
+            let rest = status.path.strip_prefix(path);
+            path == ROOT_PATH || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let list = workers.handle.list().await?;
+        let failed = list.iter().filter(|status| status.phase == Phase::Failed);
+        forgotten.extend(failed.filter(is_below).map(|status| status.path.to_string()));
+    }
+    let services = workers.services.clone();
+    let forget = move || forgotten.iter().for_each(|path| services.forget(path));
+    // A record that could not be written is said in the log; the person's word counts all the same.
+    let _ = tokio::task::spawn_blocking(forget).await;
+    Ok(())
 }
 
 /// `GET /readyz`
@@ -194,7 +223,12 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Answer {
 
 /// `GET /metrics`
 pub(super) async fn metrics(State(shared): State<Shared>) -> Answer {
-    let text = shared.workers()?.handle.metrics().render();
+    let handle = &shared.workers()?.handle;
+    let mut text = handle.metrics().render();
+    // A supervisor that has stopped has no gauges any more.
+    if let Ok(gauges) = handle.gauges().await {
+        text.push_str(&gauges.render());
+    }
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 

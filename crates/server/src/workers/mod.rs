@@ -54,6 +54,7 @@ pub trait Reload: Send + Sync {
 
 /// What a reload made different, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Reloaded {
     /// New ones, which start.
     pub added: Vec<String>,
@@ -65,6 +66,17 @@ pub struct Reloaded {
     pub unchanged: usize,
     /// How many rules are new, written otherwise or gone.
     pub rules: usize,
+    /// New or changed ones that cannot be started, and why: a process that runs goes on as configured before.
+    pub not_startable: Vec<NotStartable>,
+}
+
+/// A service that cannot be started on this machine as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotStartable {
+    /// The service.
+    pub path: String,
+    /// What is missing.
+    pub reason: String,
 }
 
 /// Why nothing was reloaded.
@@ -114,6 +126,7 @@ pub(crate) fn alone(shared: Shared) -> Router {
         .route("/v1/workers/{path}/start", post(handlers::start))
         .route("/v1/workers/{path}/stop", post(handlers::stop))
         .route("/v1/workers/{path}/restart", post(handlers::restart))
+        .route("/v1/workers/{path}/cancel", post(handlers::cancel))
         .route("/healthz", get(system::healthy))
         .route("/readyz", get(handlers::ready))
         .route("/metrics", get(handlers::metrics))
@@ -152,6 +165,7 @@ impl From<OperateError> for Problem {
         let code = match error {
             OperateError::Unknown { .. } => Code::WorkerUnknown,
             OperateError::Leaving { .. } => Code::WorkerLeaving,
+            OperateError::Refused { .. } => Code::OperationRefused,
             OperateError::Gone => Code::SupervisorStopped,
         };
         Self::new(code, error.to_string())

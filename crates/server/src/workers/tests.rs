@@ -220,7 +220,17 @@ async fn every_post_of_supervision_acts_once_under_its_key() {
         is_post && path.starts_with("/v1/workers")
     });
     let posts: Vec<String> = posts.map(|(path, _)| path.replace("{path}", "web")).collect();
-    assert_eq!(posts.len(), 4, "{posts:?}");
+    assert_eq!(posts.len(), 5, "{posts:?}");
+    // Nothing is in progress that could be cancelled: that is said, and nothing is kept of it.
+    let (idle, posts): (Vec<String>, Vec<String>) = posts.into_iter().partition(|path| path.ends_with("/cancel"));
+    for path in idle {
+        let (status, _, problem) = scene.once(&path, "key-0").await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (409, &Value::from("operation-refused")),
+            "{problem}"
+        );
+    }
     for path in &posts {
         let first = scene.once(path, "key-1").await;
         assert_eq!((first.0, first.1), (200, false), "{path}: {first:?}");

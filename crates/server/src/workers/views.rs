@@ -6,7 +6,7 @@ use sprag_core::time::Timestamp;
 use sprag_supervisor::collector::Observation;
 use sprag_supervisor::process::counted_down;
 use sprag_supervisor::store::StoredSnapshot;
-use sprag_supervisor::{Document, Explain, Status};
+use sprag_supervisor::{Document, Explain, RuleStatus, Status};
 
 /// What helps when a circuit is not closed.
 pub(crate) const RUNBOOK: &str = "docs/runbooks/circuit-open.md";
@@ -26,6 +26,7 @@ pub(crate) struct WorkerView {
     observation: String,
     waiting: Option<String>,
     since: Timestamp,
+    restarted_by: Vec<RuleStatus>,
 }
 
 impl WorkerView {
@@ -43,6 +44,7 @@ impl WorkerView {
             observation: observation(&status.observation, service),
             waiting: status.waiting.clone(),
             since: status.since,
+            restarted_by: status.restarted_by.clone(),
         }
     }
 }

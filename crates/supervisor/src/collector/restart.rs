@@ -7,7 +7,6 @@ use sprag_core::time::Timestamp;
 use super::calendar::Key;
 use super::event::CollectorEvent;
 use super::service::Collector;
-use crate::pool::say;
 
 /// Restarts after which the trouble is reported: as many as there are spacings.
 const RESTARTS_MAX: u32 = 3;
@@ -95,9 +94,7 @@ impl<O: Send + 'static> Collector<O> {
             worker: Arc::clone(&worker),
             restarts,
         });
-        say(|| tracing::warn!(worker = %worker, restarts, "collection was restarted"));
         if restarts == RESTARTS_MAX + 1 {
-            say(|| tracing::error!(worker = %worker, ?error, "collection brings nothing in spite of its restarts"));
             self.events.push(CollectorEvent::Exhausted { worker, error });
         }
     }

@@ -51,7 +51,6 @@ impl<O: Send + 'static> Collector<O> {
         entry.is_told_stale = false;
         let restarts = std::mem::take(&mut entry.restarts);
         if restarts > 0 {
-            say(|| tracing::info!(worker = %worker, restarts, "collection recovered"));
             self.events.push(CollectorEvent::Recovered {
                 worker: Arc::clone(&worker),
                 restarts,

@@ -5,22 +5,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sprag_core::time::Timestamp;
 
-use crate::action::ActionStatus;
+use crate::action::{ActionError, ActionStatus};
 
 /// What happened since the last scan, each thing once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// An attempt ended, for metrics.
-    Attempted {
+    /// The first attempt of an action began.
+    Started {
         /// Whose.
         worker: Arc<str>,
         /// The action's name.
         action: Arc<str>,
-        /// The type of its error; `None`: it succeeded.
-        error: Option<String>,
-        /// How long it ran, by the ticks.
-        millis: u64,
+        /// Which attempt.
+        attempt: u32,
     },
+    /// An attempt's time is up, and it was told to end. Once for an attempt.
+    TimedOut {
+        /// Whose.
+        worker: Arc<str>,
+        /// The action's name.
+        action: Arc<str>,
+        /// Which attempt.
+        attempt: u32,
+        /// How long it had, in milliseconds.
+        timeout_millis: u64,
+    },
+    /// An attempt ended.
+    Attempted(Attempted),
     /// Another attempt follows.
     Retrying {
         /// Whose.
@@ -44,6 +55,23 @@ pub enum Event {
         /// How it ended.
         status: Arc<ActionStatus>,
     },
+}
+
+/// An attempt that ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempted {
+    /// Whose.
+    pub worker: Arc<str>,
+    /// The action's name.
+    pub action: Arc<str>,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// Its error; `None`: it succeeded.
+    pub error: Option<ActionError>,
+    /// Whether its time was up: that was told when it was.
+    pub is_timed_out: bool,
+    /// How long it ran, by the ticks.
+    pub millis: u64,
 }
 
 /// What the executor counted since it was made.

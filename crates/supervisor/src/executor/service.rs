@@ -243,8 +243,16 @@ impl Executor {
             News::Begun(at) if run.times.began.is_none() && status.attempt + 1 == which.attempt => {
                 let status = Arc::make_mut(status);
                 status.attempt = which.attempt;
+                let is_first = status.started.is_none();
                 status.started.get_or_insert(at);
                 run.times.begin(at, run.timeout_millis);
+                if is_first {
+                    slots.events.push(Event::Started {
+                        worker: Arc::clone(&which.worker),
+                        action: Arc::from(status.name.as_str()),
+                        attempt: which.attempt,
+                    });
+                }
                 slots.reschedule(&which.worker);
             }
             News::Ended(result) if run.attempt == which.attempt => {

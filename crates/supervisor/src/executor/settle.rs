@@ -7,12 +7,11 @@ use sprag_core::action::retry::{Judgement, Trial};
 use sprag_core::action::{ActionError as CoreError, Failure};
 use sprag_core::time::Timestamp;
 
-use super::event::{Event, count};
+use super::event::{Attempted, Event, count};
 use super::options::class;
 use super::service::Executor;
 use super::slot::{Held, Slots, Stage, Times, Told};
 use crate::action::{ActionError, Outcome};
-use crate::pool::say;
 use crate::store::Durable;
 
 impl Executor {
@@ -112,6 +111,12 @@ impl Executor {
                 if times.told.is_none() && times.cancel_at.is_some_and(|at| at <= now) {
                     run.canceller.cancel();
                     times.told = Some(Told::Timeout);
+                    slots.events.push(Event::TimedOut {
+                        worker: Arc::clone(worker),
+                        action: Arc::clone(&held.name),
+                        attempt: run.attempt,
+                        timeout_millis: run.timeout_millis.unwrap_or(0),
+                    });
                 }
                 let is_stuck = times.warn_at.take_if(|at| *at <= now).is_some();
                 let is_given_up = times.abandon_at.is_some_and(|at| at <= now);
@@ -129,10 +134,6 @@ impl Executor {
         let Some(slot) = slots.workers.get(worker) else { return };
         count(&self.counters.stuck);
         let status = Arc::clone(&slot.status);
-        say(|| {
-            tracing::warn!(worker = %worker, action = %status.name, attempt = status.attempt,
-                "an action does not react to its cancellation");
-        });
         slots.events.push(Event::Stuck {
             worker: Arc::clone(worker),
             status,
@@ -152,7 +153,6 @@ impl Executor {
             class::ABANDONED,
             format!("{why}, and it did not react; what it still does is not known"),
         );
-        say(|| tracing::error!(worker = %worker, error = %error.message, "an action was given up"));
         slots.attempted(worker, times, Some(&error), now);
         self.end(slots, worker, Err(error), now);
     }
@@ -192,12 +192,14 @@ impl Slots {
 
     fn attempted(&mut self, worker: &Arc<str>, times: Times, error: Option<&ActionError>, now: Timestamp) {
         let Some(held) = self.held(worker) else { return };
-        let event = Event::Attempted {
+        let attempted = Attempted {
             worker: Arc::clone(worker),
             action: Arc::clone(&held.name),
-            error: error.map(|error| error.kind.clone()),
+            attempt: self.workers.get(worker).map_or(0, |slot| slot.status.attempt),
+            error: error.cloned(),
+            is_timed_out: times.told == Some(Told::Timeout),
             millis: times.began.map_or(0, |began| now.since(began)),
         };
-        self.events.push(event);
+        self.events.push(Event::Attempted(attempted));
     }
 }

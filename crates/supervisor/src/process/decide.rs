@@ -1,7 +1,5 @@
 //! What comes next for a service: pure, from what is wanted and what is seen.
 
-use sprag_core::supervision::restart::DETECTIONS_MAX;
-
 use super::observed::{Observed, Seen, at};
 use super::probe::Verdict;
 use super::runtime::Blame;
@@ -48,11 +46,33 @@ impl At<'_> {
         }
         match &self.seen.process {
             None => self.without_process(),
-            Some(process) if process.digest != self.snapshot.desired.digest => {
-                to(ServiceState::Stopping, "its configuration changed".to_owned())
-            }
+            Some(process) if process.digest != self.snapshot.desired.digest => self.changed(process),
             Some(process) => self.with_process(process),
         }
+    }
+
+    /// Its process was started from another configuration. It is replaced only by one that can be started.
+    fn changed(&self, process: &Seen) -> Step {
+        if self.seen.checked != self.snapshot.desired.digest {
+            return Next::Stay("its configuration changed and is checked before its process is replaced".into());
+        }
+        let Some(obstacle) = self.obstacle() else {
+            return to(ServiceState::Stopping, "its configuration changed".to_owned());
+        };
+        let kept = |reason: Reason| -> Reason {
+            format!("{reason} as configured before, because its new configuration cannot be started: {obstacle}").into()
+        };
+        match self.with_process(process) {
+            Next::Stay(reason) => Next::Stay(kept(reason)),
+            Next::To(state, reason) => Next::To(state, kept(reason)),
+            other => other,
+        }
+    }
+
+    /// Why its process must not be ended: it could not be started again.
+    fn obstacle(&self) -> Option<&str> {
+        let is_checked = self.seen.checked == self.snapshot.desired.digest;
+        self.seen.obstacle.as_deref().filter(|_| is_checked)
     }
 
     /// It has a process that should run.
@@ -65,6 +85,10 @@ impl At<'_> {
         }
         if found.startup.verdict == Verdict::Bad {
             let why = detail(found.startup.error.as_deref());
+            if let Some(obstacle) = self.obstacle() {
+                let kept = format!("its startup probe did not pass{why}; it is not restarted, because {obstacle}");
+                return Next::Stay(kept.into());
+            }
             return self.stop(Blame::Startup, format!("its startup probe did not pass{why}"));
         }
         if found.startup.verdict == Verdict::Unknown {
@@ -73,6 +97,10 @@ impl At<'_> {
         }
         if found.live.verdict == Verdict::Bad {
             let why = detail(found.live.error.as_deref());
+            if let Some(obstacle) = self.obstacle() {
+                let kept = format!("its live probe did not pass{why}; it is not restarted, because {obstacle}");
+                return to(ServiceState::Degraded, kept);
+            }
             return self.stop(Blame::Live, format!("its live probe did not pass{why}"));
         }
         if self.state == ServiceState::Starting {
@@ -113,7 +141,8 @@ impl At<'_> {
         if seen.is_done(desired.digest) {
             return to(ServiceState::Stopped, "completed: it exited with code 0".to_owned());
         }
-        if let Some(gave_up) = seen.gave_up.as_ref().filter(|gave_up| gave_up.digest == desired.digest) {
+        let gave_up = seen.gave_up.as_ref();
+        if let Some(gave_up) = gave_up.filter(|gave_up| gave_up.digest == desired.questions) {
             return to(ServiceState::Failed, gave_up.cause.clone());
         }
         let lasting = seen.problem.as_ref().filter(|problem| problem.lasting);
@@ -128,7 +157,7 @@ impl At<'_> {
         }
         if let Some(due) = seen.due().filter(|due| *due > self.snapshot.now) {
             let (end, number) = (self.last_end(), seen.failures.len());
-            let last = DETECTIONS_MAX - 1;
+            let last = desired.service.budget().restarts();
             return Next::Stay(format!("{end}; restart {number} of {last} {}", at(due)).into());
         }
         Next::Act(ServiceAction::Start(desired.clone()), self.last_end().into())
@@ -185,14 +214,14 @@ impl At<'_> {
             .seen
             .gave_up
             .as_ref()
-            .map(|gave_up| (&gave_up.cause, gave_up.digest));
+            .map(|gave_up| (&gave_up.cause, gave_up.digest == desired.questions));
         let problem = self
             .seen
             .problem
             .as_ref()
-            .map(|problem| (&problem.text, problem.digest));
+            .map(|problem| (&problem.text, problem.digest == desired.digest));
         match gave_up.or(problem) {
-            Some((cause, digest)) if digest == desired.digest => Next::Stay(cause.clone().into()),
+            Some((cause, true)) => Next::Stay(cause.clone().into()),
             Some(_) => Next::Act(ServiceAction::Forget, "its configuration changed".into()),
             None => to(ServiceState::Starting, "to be started".to_owned()),
         }

@@ -9,9 +9,10 @@ use sprag_core::clock::Clock;
 
 use super::place::Place;
 use super::probe::Asker;
-use super::runtime::Runtime;
+use super::runtime::{Around, Runtime};
 use super::worker::{ServiceState, ServiceWorker};
 use crate::child::{ChildSpec, Dependency, Need, RestartPolicy};
+use crate::metrics::Metrics;
 use crate::registry::{BuildError, Registry};
 use crate::rule::{Rule, RuleError};
 use crate::services::{self, Condition, Restart, Service, ServicesFile};
@@ -56,6 +57,7 @@ fn child(service: &Service, file: &ServicesFile) -> Result<ChildSpec, RuleError>
         inner.states = follow_parent();
     }
     child.rules = rules(&service.rules)?;
+    child.budget = service.budget;
     child.stop_grace_millis = u64::try_from(service.stop.grace.as_millis()).ok();
     Ok(child)
 }
@@ -107,13 +109,19 @@ fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
         grace,
         restart,
         affects,
+        budget,
+        message,
     } = rule;
     let built = Rule::when(name, written, restart)?;
-    let built = built.grace(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
-    Ok(match affects {
-        Some(affects) => built.affecting(affects.iter().map(String::as_str)),
-        None => built,
-    })
+    let mut built = built.grace(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
+    built.budget = *budget;
+    if let Some(affects) = affects {
+        built = built.affecting(affects.iter().map(String::as_str));
+    }
+    match message {
+        Some(message) => built.message(message),
+        None => Ok(built),
+    }
 }
 
 /// The services of one supervisor: what is known about each outlives its worker.
@@ -121,9 +129,8 @@ fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
 pub struct Services(Arc<Known>);
 
 struct Known {
-    place: Arc<Place>,
+    around: Around,
     asker: Asker,
-    clock: Arc<dyn Clock>,
     /// Those that had a process when the supervisor began.
     found: BTreeSet<String>,
     runtimes: Mutex<BTreeMap<String, Arc<Runtime>>>,
@@ -135,10 +142,26 @@ impl Services {
         Self(Arc::new(Known {
             asker: Asker::default(),
             found: place.running(),
-            place,
-            clock,
+            around: Around {
+                place,
+                clock,
+                metrics: Arc::default(),
+            },
             runtimes: Mutex::default(),
         }))
+    }
+
+    /// What is counted about the services: for the supervisor to count the rest with.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.0.around.metrics)
+    }
+
+    /// How often something of each service had to be killed because it did not stop in time; those with none are left
+    /// out.
+    pub fn killed(&self) -> BTreeMap<String, u64> {
+        let runtimes = self.runtimes();
+        let counts = runtimes.iter().map(|(path, runtime)| (path.clone(), runtime.killed()));
+        counts.filter(|(_, count)| *count > 0).collect()
     }
 
     /// The types of workers that services are.
@@ -171,7 +194,7 @@ impl Services {
 
     /// The log of a service.
     pub fn log(&self, path: &str) -> PathBuf {
-        self.0.place.log(path)
+        self.0.around.place.log(path)
     }
 
     fn runtimes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Runtime>>> {
@@ -181,17 +204,12 @@ impl Services {
     fn worker(&self, identity: &Identity, initial: ServiceState) -> ServiceWorker {
         let path = identity.path.as_ref();
         let Known {
-            place,
-            asker,
-            clock,
-            found,
-            ..
+            around, asker, found, ..
         } = self.0.as_ref();
         let mut runtimes = self.runtimes();
-        let runtime = runtimes.entry(path.to_owned()).or_insert_with(|| {
-            let (place, clock) = (Arc::clone(place), Arc::clone(clock));
-            Arc::new(Runtime::new(path, place, asker.clone(), clock))
-        });
+        let runtime = runtimes
+            .entry(path.to_owned())
+            .or_insert_with(|| Arc::new(Runtime::new(path, asker.clone(), around)));
         // What is there already is not down, whatever it waits for: it is not stopped to be started in order.
         let is_up = runtime.has_process().unwrap_or_else(|| found.contains(path));
         let initial = if is_up { ServiceState::Starting } else { initial };

@@ -4,7 +4,7 @@
 //! are set right after it was started, before its own code gets to run in practice.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -15,6 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use sprag_process::cgroup;
 
 use super::MARK;
+use super::logfile::{self, Access};
 use super::user::{Account, UserError};
 use super::watch::Watched;
 use crate::services::{Limits, Service};
@@ -97,6 +98,12 @@ impl LaunchError {
                 "/command/0"
             }
         }
+    }
+
+    /// With what the system said.
+    pub(super) fn text(&self) -> String {
+        let source = std::error::Error::source(self);
+        source.map_or_else(|| self.to_string(), |source| format!("{self}: {source}"))
     }
 
     /// Whether the same configuration may work later.
@@ -202,11 +209,22 @@ impl Launch {
 }
 
 fn open_log(path: &Path) -> Result<File, LaunchError> {
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    opened.map_err(|source| LaunchError::Log {
+    logfile::open_log(path, Access::Append).map_err(|source| LaunchError::Log {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Why the service could not be started now, in words; nothing is touched.
+pub(super) fn obstacle(service: &Service, folder: &Path, log: &Path) -> Option<String> {
+    let prepared = Launch::prepare(service, folder).map(drop);
+    let checked = prepared.and_then(|()| {
+        logfile::check_log(log).map_err(|source| LaunchError::Log {
+            path: log.to_owned(),
+            source,
+        })
+    });
+    checked.err().map(|error| error.text())
 }
 
 /// The file to execute. A name with a slash begins at the file's folder, one without is looked for: on the service's

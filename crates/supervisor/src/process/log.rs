@@ -3,10 +3,12 @@
 //! The service holds the file open and appends to it; it is never renamed under its feet. What is written between the
 //! last byte copied and the truncation is lost, so that gap is kept as small as one call.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::logfile::{Access, Folder, open_log};
 use crate::services::LogPolicy;
 
 /// What is copied at once.
@@ -65,7 +67,7 @@ pub fn follow(path: &Path, offset: u64) -> io::Result<Tail> {
 }
 
 fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
-    match File::open(path) {
+    match open_log(path, Access::Read) {
         Ok(file) => {
             let length = file.metadata()?.len();
             Ok(Some((file, length)))
@@ -86,21 +88,27 @@ fn incomplete(bytes: &[u8]) -> usize {
 /// Rotates a log that is larger than it may be. Returns whether it was.
 pub(super) fn rotate(path: &Path, policy: LogPolicy) -> io::Result<bool> {
     let LogPolicy { max_size, keep } = policy;
-    let Some((mut source, length)) = open(path)? else {
+    let Some((_, length)) = open(path)? else {
         return Ok(false);
     };
     if length <= max_size {
         return Ok(false);
     }
+    let (folder, name) = Folder::of(path)?;
+    // Read and truncated through one and the same opening, so that both are the same file.
+    let mut log = folder.open(&name, Access::Rotate)?;
     if keep > 0 {
-        shift(path, keep);
-        let mut copy = File::create(numbered(path, 1))?;
-        copy_all(&mut source, &mut copy)?;
+        for number in 1..=keep {
+            folder.check(&numbered(&name, number))?;
+        }
+        shift(&folder, &name, keep);
+        let mut copy = folder.open(&numbered(&name, 1), Access::Create)?;
+        copy_all(&mut log, &mut copy)?;
         copy.sync_all()?;
         // What came while the copy went to disk.
-        copy_all(&mut source, &mut copy)?;
+        copy_all(&mut log, &mut copy)?;
     }
-    OpenOptions::new().write(true).open(path)?.set_len(0)?;
+    log.set_len(0)?;
     Ok(true)
 }
 
@@ -116,28 +124,52 @@ fn copy_all(source: &mut File, copy: &mut File) -> io::Result<()> {
 }
 
 /// Moves every older file one number up; the oldest goes.
-fn shift(path: &Path, keep: u32) {
+fn shift(folder: &Folder, name: &OsStr, keep: u32) {
     for number in (1..keep).rev() {
         // One that is not there moves nowhere.
-        let _ = fs::rename(numbered(path, number), numbered(path, number + 1));
+        let _ = folder.rename(&numbered(name, number), &numbered(name, number + 1));
     }
 }
 
 /// `broker.log.1`
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+fn numbered(name: &OsStr, number: u32) -> OsString {
+    let mut name = name.to_owned();
     name.push(format!(".{number}"));
-    PathBuf::from(name)
+    name
 }
 
 /// The length of a log now: what a service writes from here on is its own.
 pub(super) fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
+    open(path).ok().flatten().map_or(0, |(_, length)| length)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::path::PathBuf;
+
     use super::*;
+
+    fn older(path: &Path, number: u32) -> PathBuf {
+        path.with_file_name(numbered(path.file_name().unwrap(), number))
+    }
+
+    #[test]
+    fn an_older_log_that_is_a_symlink_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("a.log"), folder.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        for keep in [1, 3] {
+            append(&path, "a line that is too long\n");
+            std::os::unix::fs::symlink(&victim, older(&path, 1)).unwrap();
+            let policy = LogPolicy { max_size: 10, keep };
+            let refused = rotate(&path, policy).unwrap_err().to_string();
+            assert!(refused.contains("a.log.1` is a symlink"), "{refused}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+            assert!(length(&path) > 10, "nothing is lost");
+            fs::remove_file(older(&path, 1)).unwrap();
+        }
+    }
 
     fn append(path: &Path, text: &str) {
         let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -181,11 +213,11 @@ mod tests {
             writer.write_all(format!("round {round} is long\n").as_bytes()).unwrap();
             assert!(rotate(&path, policy).unwrap());
             assert_eq!(length(&path), 0, "the writer goes on at the beginning");
-            seen.push(fs::read_to_string(numbered(&path, 1)).unwrap());
+            seen.push(fs::read_to_string(older(&path, 1)).unwrap());
         }
         assert_eq!(seen[3], "round 3 is long\n");
-        assert_eq!(fs::read_to_string(numbered(&path, 2)).unwrap(), "round 2 is long\n");
-        assert!(!numbered(&path, 3).exists(), "no more than is kept");
+        assert_eq!(fs::read_to_string(older(&path, 2)).unwrap(), "round 2 is long\n");
+        assert!(!older(&path, 3).exists(), "no more than is kept");
         writer.write_all(b"after").unwrap();
         assert_eq!(follow(&path, 500).unwrap().text, "after", "one who follows starts anew");
     }

@@ -9,6 +9,7 @@ mod decide;
 mod file;
 mod launch;
 mod log;
+mod logfile;
 mod observed;
 mod place;
 mod probe;

@@ -2,6 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
+use sprag_core::supervision::Budget;
 use sprag_core::time::Timestamp;
 
 use super::budget::{self, GaveUp};
@@ -27,6 +28,12 @@ pub struct Observed {
     pub(super) restarts: u64,
     /// Why no more starts are tried.
     pub(super) gave_up: Option<GaveUp>,
+    /// How often it is restarted, and after which pauses.
+    pub(super) budget: Budget,
+    /// Why it could not be started now as it is written.
+    pub(super) obstacle: Option<String>,
+    /// Which configuration was checked for that.
+    pub(super) checked: u64,
 }
 
 /// A process that runs.
@@ -65,7 +72,7 @@ impl Observed {
     /// When the next start is due, while one is waited for.
     pub(super) fn due(&self) -> Option<Timestamp> {
         let waits = self.process.is_none() && self.gave_up.is_none();
-        budget::due(&self.failures, self.streak).filter(|_| waits)
+        budget::due(&self.failures, self.streak, &self.budget).filter(|_| waits)
     }
 
     fn document(&self) -> Value {
@@ -81,6 +88,7 @@ impl Observed {
             observe_error,
             healthy,
             document: _,
+            answers: _,
         } = &self.found;
         json!({
             "process": process,
@@ -90,6 +98,7 @@ impl Observed {
             "healthy": healthy,
             "observeError": observe_error,
             "ended": self.ended.as_ref().map(|ended| json!({"how": ended.exit.describe(), "at": ended.at})),
+            "obstacle": self.obstacle,
             "problem": self.problem.as_ref().map(|problem| &problem.text),
             "failures": self.failures.len(),
             "due": self.due(),

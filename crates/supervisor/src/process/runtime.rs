@@ -4,6 +4,7 @@
 //! anything follows from it. Whatever is found running at the first look is adopted.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use sprag_core::clock::Clock;
 use sprag_process::{Stopped, Ticket, Tree, boot_id, cgroup};
 use tokio::time::sleep;
 
-use super::budget;
-use super::launch::{Launch, LaunchError};
+use super::budget::{self, Policy};
+use super::launch::{self, Launch, LaunchError};
 use super::log;
 use super::observed::{Observed, Problem, Seen};
 use super::place::Place;
@@ -21,12 +22,21 @@ use super::record::{Ended, Record, Started};
 use super::tree;
 use super::watch::{Exit, Over, Watched};
 use super::worker::Desired;
-use crate::services::Service;
+use crate::metrics::{Metrics, RestartCause};
+use crate::services::Restart;
 
 /// How long the end of a process that is gone from the table may take to be noted.
 const NOTED_WITHIN: Duration = Duration::from_secs(2);
 /// Between two looks for it.
 const POLL: Duration = Duration::from_millis(5);
+
+/// What all services of one supervisor share.
+#[derive(Clone)]
+pub(super) struct Around {
+    pub(super) place: Arc<Place>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) metrics: Arc<Metrics>,
+}
 
 /// One service at work. It lives as long as the supervisor does, whatever becomes of its worker.
 pub(super) struct Runtime {
@@ -36,6 +46,9 @@ pub(super) struct Runtime {
     place: Arc<Place>,
     asker: Asker,
     clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    /// How often something of it had to be killed.
+    killed: AtomicU64,
     /// What an earlier supervisor left was there already then: services that begin together share a look for it.
     asked: Ticket,
     inner: Mutex<Inner>,
@@ -50,6 +63,15 @@ struct Inner {
     has_looked: bool,
     /// Whether an end now is one that was asked for.
     is_stopping: bool,
+    /// What the file says about an end that nobody asked for.
+    policy: Policy,
+    /// Why it could not be started now, and which configuration was checked for that.
+    obstacle: Option<String>,
+    checked: u64,
+    /// Why the next start is a restart.
+    cause: Option<RestartCause>,
+    /// What was last said about its log.
+    log_problem: Option<String>,
 }
 
 /// A process and what is asked of it.
@@ -73,7 +95,8 @@ pub enum Blame {
 }
 
 impl Runtime {
-    pub(super) fn new(path: &str, place: Arc<Place>, asker: Asker, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(path: &str, asker: Asker, around: &Around) -> Self {
+        let Around { place, clock, metrics } = around.clone();
         Self {
             path: path.to_owned(),
             mark: place.mark(path),
@@ -81,9 +104,21 @@ impl Runtime {
             place,
             asker,
             clock,
+            metrics,
+            killed: AtomicU64::new(0),
             asked: Ticket::draw(),
             inner: Mutex::default(),
         }
+    }
+
+    /// How often something of it had to be killed, because it did not end when it was asked to.
+    pub(super) fn killed(&self) -> u64 {
+        self.killed.load(Ordering::Relaxed)
+    }
+
+    fn note_killed(&self) {
+        self.killed.fetch_add(1, Ordering::Relaxed);
+        self.metrics.forced(&self.path, "killed");
     }
 
     /// Whether it has a process; unknown before the first look.
@@ -108,10 +143,13 @@ impl Runtime {
     }
 
     fn look(self: &Arc<Self>, desired: &Desired) {
-        if let Err(error) = log::rotate(&self.log, desired.service.log) {
-            tracing::warn!(service = %self.path, %error, "a log could not be rotated");
-        }
+        let rotated = log::rotate(&self.log, desired.service.log);
+        let obstacle = launch::obstacle(&desired.service, &desired.folder, &self.log);
         let mut inner = self.inner();
+        self.note_log(&mut inner, rotated.err().map(|error| error.to_string()));
+        inner.policy = Policy::of(&desired.service, desired.questions);
+        inner.obstacle = obstacle;
+        inner.checked = desired.digest;
         if !inner.has_looked {
             inner.record = self.place.records.load(&self.path);
             self.adopt(&mut inner, desired);
@@ -123,6 +161,14 @@ impl Runtime {
             live.probes = self.probes(desired, &live.started);
             live.questions = desired.questions;
         }
+    }
+
+    /// Says once what is wrong with the log; the service goes on.
+    fn note_log(&self, inner: &mut Inner, problem: Option<String>) {
+        if let Some(error) = problem.as_ref().filter(|_| inner.log_problem != problem) {
+            tracing::warn!(service = %self.path, %error, "log not rotated");
+        }
+        inner.log_problem = problem;
     }
 
     /// Takes over the process of an earlier supervisor, or notes that it ended meanwhile.
@@ -139,7 +185,8 @@ impl Runtime {
                     at: self.clock.now(),
                     digest: lost.digest,
                 };
-                budget::note_end(&mut inner.record, ended, desired.service.restart);
+                let policy = inner.policy;
+                budget::note_end(&mut inner.record, ended, &policy);
                 self.save(&inner.record);
             }
             return;
@@ -168,7 +215,7 @@ impl Runtime {
 
     /// Watches a process and begins to ask it.
     fn hold(self: &Arc<Self>, inner: &mut Inner, desired: &Desired, watched: Watched, started: Started, adopted: bool) {
-        let (runtime, service) = (Arc::clone(self), desired.service.clone());
+        let runtime = Arc::clone(self);
         let mut tree = tree::started(&self.mark, &started);
         tokio::spawn(async move {
             let over = watched.ended().await;
@@ -176,7 +223,7 @@ impl Runtime {
             if !runtime.inner().is_stopping {
                 tree.kill().await;
             }
-            let noted = tokio::task::spawn_blocking(move || runtime.note_end(over, &service));
+            let noted = tokio::task::spawn_blocking(move || runtime.note_end(over));
             if noted.await.is_err() {
                 tracing::error!("the end of a process could not be noted");
             }
@@ -201,7 +248,7 @@ impl Runtime {
         Probes::start(&desired.service, &subject, &self.asker)
     }
 
-    fn note_end(&self, over: Over, service: &Service) {
+    fn note_end(&self, over: Over) {
         let mut inner = self.inner();
         let identity = over.identity;
         let exit = over.exit();
@@ -225,7 +272,9 @@ impl Runtime {
             } else {
                 tracing::warn!(service = %self.path, pid, "{how}");
             }
-            budget::note_end(&mut inner.record, Ended { exit, at, digest }, service.restart);
+            let policy = inner.policy;
+            budget::note_end(&mut inner.record, Ended { exit, at, digest }, &policy);
+            inner.cause = inner.record.ended.as_ref().and_then(|ended| again(ended, &policy));
         }
         self.save(&inner.record);
     }
@@ -269,8 +318,16 @@ impl Runtime {
             log_offset,
             cgroup,
         };
+        let earlier = inner
+            .record
+            .ended
+            .as_ref()
+            .and_then(|ended| again(ended, &inner.policy));
+        if let Some(cause) = inner.cause.take().or(earlier) {
+            inner.record.restarts += 1;
+            self.metrics.restarted(&self.path, cause);
+        }
         let record = &mut inner.record;
-        record.restarts += u64::from(record.ended.is_some() || !record.failures.is_empty());
         record.process = Some(started.clone());
         record.ended = None;
         inner.problem = None;
@@ -282,11 +339,12 @@ impl Runtime {
     }
 
     fn note_problem(&self, inner: &mut Inner, desired: &Desired, error: &LaunchError) {
-        let source = std::error::Error::source(error);
-        let text = source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+        let text = error.text();
         let lasting = error.is_configuration();
         if !lasting {
-            budget::note_failure(&mut inner.record, self.clock.now(), 0, desired.digest, &text);
+            let policy = inner.policy;
+            budget::note_failure(&mut inner.record, (self.clock.now(), 0), &policy, &text);
+            inner.cause.get_or_insert(RestartCause::Start);
             self.save(&inner.record);
         }
         inner.problem = Some(Problem {
@@ -301,6 +359,7 @@ impl Runtime {
         let started = {
             let mut inner = self.inner();
             inner.is_stopping = true;
+            inner.cause = None;
             inner.live.as_ref().map(|live| live.started.clone())
         };
         let stop = desired.service.stop;
@@ -315,10 +374,11 @@ impl Runtime {
             None => Stopped::Survived,
         };
         if stopped != Stopped::Gracefully {
-            tracing::warn!(service = %self.path, "it did not end when asked to and was killed");
+            self.note_killed();
+            tracing::warn!(service = %self.path, grace_ms = stop.grace.as_millis(), "did not stop in time, killed");
         }
         let ran = started.map_or(0, |started| self.clock.now().since(started.at));
-        self.settle(desired, blame, ran).await;
+        self.settle(blame, ran).await;
         stopped
     }
 
@@ -329,6 +389,9 @@ impl Runtime {
             inner.is_stopping = true;
             inner.live.as_ref().map(|live| live.started.clone())
         };
+        if started.as_ref().is_some_and(Started::is_alive) {
+            self.note_killed();
+        }
         self.tree(started.as_ref()).kill().await;
     }
 
@@ -340,7 +403,7 @@ impl Runtime {
     }
 
     /// Waits until the end of the process was noted, and remembers whose fault it was.
-    async fn settle(&self, desired: &Desired, blame: Blame, ran_millis: u64) {
+    async fn settle(&self, blame: Blame, ran_millis: u64) {
         let looks = NOTED_WITHIN.as_millis() / POLL.as_millis();
         for _ in 0..looks {
             if self.inner().live.is_none() {
@@ -355,8 +418,9 @@ impl Runtime {
             Blame::Startup => "its startup probe did not pass",
             Blame::Live => "its live probe did not pass",
         };
-        let at = self.clock.now();
-        budget::note_failure(&mut inner.record, at, ran_millis, desired.digest, cause);
+        let (at, policy) = (self.clock.now(), inner.policy);
+        budget::note_failure(&mut inner.record, (at, ran_millis), &policy, cause);
+        inner.cause = Some(RestartCause::Probe);
         self.save(&inner.record);
     }
 
@@ -376,6 +440,7 @@ impl Runtime {
             ..Record::default()
         };
         inner.problem = None;
+        inner.cause = None;
         self.save(&inner.record);
     }
 
@@ -385,6 +450,12 @@ impl Runtime {
             tracing::error!(service = %self.path, %error, "what is to be remembered of a service could not be written");
         }
     }
+}
+
+/// Why a start after this end is a restart. What did its work and ended is simply started another time.
+fn again(ended: &Ended, policy: &Policy) -> Option<RestartCause> {
+    let is_done = ended.exit.is_success() && policy.restart != Restart::Always;
+    (!is_done).then_some(RestartCause::Crash)
 }
 
 impl Inner {
@@ -412,6 +483,9 @@ impl Inner {
             streak,
             restarts,
             gave_up,
+            budget: self.policy.budget,
+            obstacle: self.obstacle.clone(),
+            checked: self.checked,
         }
     }
 }

@@ -11,7 +11,7 @@ use sprag_core::time::Timestamp;
 use tokio::net::TcpListener;
 
 use super::probe::{Asker, Verdict};
-use super::runtime::{Blame, Runtime};
+use super::runtime::{Around, Blame, Runtime};
 use super::worker::Desired;
 use super::*;
 use crate::services::read_service;
@@ -23,6 +23,7 @@ struct Rig {
     folder: tempfile::TempDir,
     place: Arc<Place>,
     clock: Arc<dyn Clock>,
+    metrics: Arc<crate::Metrics>,
 }
 
 impl Rig {
@@ -30,13 +31,21 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let place = Arc::new(Place::open(&folder.path().join("state.db")).unwrap());
         let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::from_millis(0)));
-        Self { folder, place, clock }
+        Self {
+            folder,
+            place,
+            clock,
+            metrics: Arc::default(),
+        }
     }
 
     fn runtime(&self) -> Arc<Runtime> {
-        let asker = Asker::default();
-        let (place, clock) = (Arc::clone(&self.place), Arc::clone(&self.clock));
-        Arc::new(Runtime::new("web", place, asker, clock))
+        let around = Around {
+            place: Arc::clone(&self.place),
+            clock: Arc::clone(&self.clock),
+            metrics: Arc::clone(&self.metrics),
+        };
+        Arc::new(Runtime::new("web", Asker::default(), &around))
     }
 
     fn desired(&self, written: &Value) -> Desired {
@@ -523,4 +532,56 @@ fn what_is_shown_counts_down_and_what_is_kept_stands_still() {
     assert_eq!(shown(8_300), "it exited with code 1; restart 2 of 4 in 1.7 s");
     assert_eq!(shown(9_300), "it exited with code 1; restart 2 of 4 in 0.7 s");
     assert_eq!(counted_down("as it is", &serde_json::Value::Null, due), "as it is");
+}
+
+#[tokio::test]
+async fn a_stop_that_needs_a_kill_and_restarts_after_a_crash_and_a_probe_are_counted() {
+    let rig = Rig::new();
+    let runtime = rig.runtime();
+    let stubborn = rig.shell("trap '' TERM; echo up; while true; do sleep 1; done");
+    runtime.start(&stubborn).await.unwrap();
+    rig.log_says("up").await;
+    assert_eq!(runtime.stop(&stubborn, Blame::Nobody, pending()).await, Stopped::Forced);
+    assert_eq!((rig.metrics.forced_stops(), runtime.killed()), (1, 1));
+    let figures = rig.metrics.render();
+    let killed = "sprag_supervision_forced_stops_total{supervisor=\"/\",child=\"web\",how=\"killed\"} 1";
+    assert!(figures.contains(killed), "{figures}");
+    let weak = rig.shell("exit 1");
+    runtime.start(&weak).await.unwrap();
+    ended(&runtime, &weak).await;
+    let good = rig.shell("exec sleep 1000");
+    runtime.start(&good).await.unwrap();
+    assert_eq!(rig.metrics.restarts("crash"), 1, "the first start was none");
+    runtime.stop(&good, Blame::Live, pending()).await;
+    runtime.start(&good).await.unwrap();
+    assert_eq!((rig.metrics.restarts("crash"), rig.metrics.restarts("probe")), (1, 1));
+    runtime.stop(&good, Blame::Nobody, pending()).await;
+    runtime.start(&good).await.unwrap();
+    assert_eq!(runtime.observe(&good).restarts, 2, "a person's start is none");
+    runtime.stop(&good, Blame::Nobody, pending()).await;
+}
+
+#[tokio::test]
+async fn what_could_not_be_started_again_is_seen_before_anything_is_stopped() {
+    let rig = Rig::new();
+    let runtime = rig.runtime();
+    let program = rig.folder.path().join("program");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let desired = rig.desired(&json!({"command": ["./program", "1000"]}));
+    runtime.start(&desired).await.unwrap();
+    assert_eq!(runtime.observe(&desired).obstacle, None);
+    std::fs::remove_file(&program).unwrap();
+    let seen = runtime.observe(&desired);
+    assert!(
+        seen.obstacle
+            .is_some_and(|why| why.contains("program `./program` was not found"))
+    );
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let log = rig.place.log("web");
+    std::fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(rig.folder.path().join("elsewhere"), &log).unwrap();
+    let seen = runtime.observe(&desired);
+    assert!(seen.obstacle.is_some_and(|why| why.contains("is a symlink")));
+    assert!(seen.process.is_some());
+    runtime.stop(&desired, Blame::Nobody, pending()).await;
 }

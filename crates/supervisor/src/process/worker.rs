@@ -176,6 +176,22 @@ impl Worker for ServiceWorker {
         *state == ServiceState::Stopped && observed.is_some_and(|seen| seen.is_done(snapshot.desired.digest))
     }
 
+    fn obstacle(&self, snapshot: &Snapshot<Self>) -> Option<String> {
+        let seen = snapshot.observed.as_ref()?;
+        let is_checked = seen.checked == snapshot.desired.digest;
+        seen.obstacle.clone().filter(|_| is_checked)
+    }
+
+    /// It fails because of what was counted, of its children or of an escalation, and follows each of them.
+    fn recovers(&self) -> bool {
+        true
+    }
+
+    fn edition(&self, observed: &Observed) -> Option<u64> {
+        let answers = observed.found.answers;
+        (answers > 0).then_some(answers)
+    }
+
     async fn collect(&self, desired: &Desired) -> Result<Observed, CollectError> {
         Ok(self.runtime.observe(desired))
     }

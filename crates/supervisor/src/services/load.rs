@@ -147,6 +147,7 @@ impl Loader<'_> {
             live: probes::probe(&mut self.reader, spot, "live"),
             stop: parts::stop(&mut self.reader, spot),
             restart: parts::restart(&mut self.reader, spot),
+            budget: parts::budget(&mut self.reader, spot),
             depends_on: parts::depends_on(&mut self.reader, spot),
             observe: probes::observe(&mut self.reader, spot),
             limits: parts::limits(&mut self.reader, spot),

@@ -20,4 +20,4 @@ pub use load::{Loaded, load};
 pub use model::{
     Condition, Limits, LogPolicy, Observe, Probe, ProbeKind, Restart, Rule, Service, ServicesFile, Source, Stop,
 };
-pub use plan::{Schedule, plan};
+pub use plan::{Schedule, budget_of, plan};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use sprag_core::expression::logic::Logic;
+use sprag_core::supervision::Budget;
 
 /// A whole file.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Service {
     pub stop: Stop,
     /// Whether it is started again when it ends by itself.
     pub restart: Restart,
+    /// How often it is restarted before that is given up, where it is written.
+    pub budget: Option<Budget>,
     /// Siblings that come first.
     pub depends_on: Vec<(String, Condition)>,
     /// Where it tells about itself.
@@ -182,6 +185,10 @@ pub struct Rule {
     pub restart: String,
     /// Which services are held back meanwhile; the restarted one and its dependents unless written.
     pub affects: Option<Vec<String>>,
+    /// How often the service is restarted before the rule gives up; as the service says unless written.
+    pub budget: Option<Budget>,
+    /// What is wrong, in words: a template over what the rule sees.
+    pub message: Option<String>,
 }
 
 impl Default for Stop {
@@ -203,6 +210,11 @@ impl Default for LogPolicy {
 }
 
 impl Service {
+    /// How often it is restarted before that is given up.
+    pub fn budget(&self) -> Budget {
+        self.budget.unwrap_or_default()
+    }
+
     /// Whether it has a process of its own.
     pub fn has_process(&self) -> bool {
         !self.command.is_empty()

@@ -18,6 +18,7 @@ pub(super) const SERVICE: &[&str] = &[
     "live",
     "stop",
     "restart",
+    "restartBudget",
     "dependsOn",
     "observe",
     "limits",
@@ -45,8 +46,10 @@ pub(super) const STOP: &[&str] = &["signal", "grace"];
 pub(super) const LIMITS: &[&str] = &["openFiles", "processes", "addressSpace", "fileSize", "coreSize"];
 /// What may stand in `log`.
 pub(super) const LOG: &[&str] = &["maxSize", "keep"];
+/// What may stand in `restartBudget`.
+pub(super) const BUDGET: &[&str] = &["failures", "window", "base", "cap"];
 /// What may stand in a rule.
-pub(super) const RULE: &[&str] = &["name", "when", "for", "restart", "affects"];
+pub(super) const RULE: &[&str] = &["name", "when", "for", "restart", "restartBudget", "affects", "message"];
 
 /// Restart policies.
 pub(super) const RESTARTS: [(&str, Restart); 3] = [

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sprag_core::source::Content;
+use sprag_core::supervision::Budget;
 
 use super::model::{Condition, Limits, LogPolicy, Restart, Stop};
 use super::names;
@@ -17,6 +18,12 @@ const GRACE_MAX: Duration = Duration::from_hours(1);
 const LOG_BYTES_MIN: u64 = 4 * 1024;
 /// Older log files that may be kept.
 const LOG_FILES_MAX: u64 = 100;
+/// The most failures of a restart budget.
+const BUDGET_FAILURES_MAX: u64 = 1_000;
+/// The shortest window of a restart budget.
+const BUDGET_WINDOW_MIN: Duration = Duration::from_secs(1);
+/// The shortest pause of a restart budget: a shorter one would only burn the processor.
+const BUDGET_PAUSE_MIN: Duration = Duration::from_millis(10);
 
 /// `env`
 pub(super) fn variables(reader: &mut Reader, service: &Spot<'_>) -> Vec<(String, String)> {
@@ -91,6 +98,46 @@ pub(super) fn restart(reader: &mut Reader, service: &Spot<'_>) -> Restart {
         .get("restart")
         .and_then(|spot| reader.word(&spot, "restart", &names::RESTARTS))
         .unwrap_or_default()
+}
+
+/// `restartBudget` of a service or a rule.
+pub(super) fn budget(reader: &mut Reader, around: &Spot<'_>) -> Option<Budget> {
+    let spot = around.get("restartBudget")?;
+    if !reader.map(&spot, "restartBudget", names::BUDGET) {
+        return None;
+    }
+    let mut budget = Budget::default();
+    if let Some(failures) = reader.whole(&spot, "failures", 1, BUDGET_FAILURES_MAX) {
+        budget.failures = usize::try_from(failures).unwrap_or(budget.failures);
+    }
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if let Some(window) = reader.duration(&spot, "window", BUDGET_WINDOW_MIN) {
+        budget.window_millis = millis(window);
+    }
+    if let Some(base) = reader.duration(&spot, "base", BUDGET_PAUSE_MIN) {
+        budget.base_millis = millis(base);
+    }
+    match reader.duration(&spot, "cap", BUDGET_PAUSE_MIN) {
+        Some(cap) => budget.cap_millis = millis(cap),
+        // A first pause beyond the usual cap is meant as written.
+        None => budget.cap_millis = budget.cap_millis.max(budget.base_millis),
+    }
+    if budget.cap_millis < budget.base_millis {
+        let detail = format!(
+            "`cap` is `{}` ms, less than `base` with `{}` ms",
+            budget.cap_millis, budget.base_millis
+        );
+        let remedy = "write a `cap` that is not less than `base`";
+        reader.findings.error(&spot.place(), "bad-duration", detail, remedy);
+    } else if !budget.ends() {
+        let detail = format!(
+            "{} failures never fall into one window: the pauses between them are longer",
+            budget.failures
+        );
+        let remedy = "write a longer `window` or a lower `cap`, unless restarts should never end";
+        reader.findings.warning(&spot.place(), "never-gives-up", detail, remedy);
+    }
+    Some(budget)
 }
 
 /// `dependsOn`

@@ -4,66 +4,98 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use sprag_core::duration::Millis;
-use sprag_core::supervision::rest::Schedule as Rests;
-use sprag_core::supervision::restart::{DETECTION_WINDOW_MILLIS, DETECTIONS_MAX};
+use sprag_core::supervision::Budget;
 
 use super::model::{Probe, Rule, Service, ServicesFile, Source};
 use super::names::signal_name;
+
+/// Restarts of a schedule that are listed.
+const TIMES_SHOWN_MAX: usize = 12;
 
 /// When restarts come, and when they end, if nothing helps and no time were lost by restarting itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Milliseconds from the beginning of the trouble to each restart.
     pub restarts: Vec<u64>,
-    /// Milliseconds from the beginning of the trouble until it is given up.
-    pub gives_up: u64,
+    /// Milliseconds from the beginning of the trouble until it is given up; `None`: never.
+    pub gives_up: Option<u64>,
+    budget: Budget,
 }
 
 impl Schedule {
     /// For a rule whose condition must hold for `grace` first. After a restart the rule rests before it looks again.
-    pub fn of_rule(grace: Duration) -> Self {
+    pub fn of_rule(grace: Duration, budget: Budget) -> Self {
         let mut at = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         let mut restarts = Vec::new();
-        for number in 1..detections() {
+        for number in 1..=budget.restarts() {
             restarts.push(at);
-            at = at.saturating_add(Rests::default().rest(number));
+            at = at.saturating_add(budget.schedule().rest(number));
         }
-        Self { restarts, gives_up: at }
+        Self::until(at, restarts, budget)
     }
 
     /// For a process that ends as soon as it is started.
-    pub fn of_failures() -> Self {
+    pub fn of_failures(budget: Budget) -> Self {
         let mut at = 0_u64;
-        let restarts = (1..detections())
+        let restarts = (1..=budget.restarts())
             .map(|number| {
-                at = at.saturating_add(Rests::default().rest(number));
+                at = at.saturating_add(budget.schedule().rest(number));
                 at
             })
             .collect();
-        Self { restarts, gives_up: at }
+        Self::until(at, restarts, budget)
+    }
+
+    fn until(at: u64, restarts: Vec<u64>, budget: Budget) -> Self {
+        Self {
+            restarts,
+            gives_up: budget.ends().then_some(at),
+            budget,
+        }
     }
 
     fn describe(&self) -> String {
-        let times: Vec<String> = self.restarts.iter().map(|millis| shown(*millis)).collect();
-        format!(
-            "restarts at {}; gives up at {} (the {}th time within {})",
-            times.join(", "),
-            shown(self.gives_up),
-            DETECTIONS_MAX,
-            shown(DETECTION_WINDOW_MILLIS),
-        )
+        let Budget {
+            failures,
+            window_millis,
+            ..
+        } = self.budget;
+        let mut times: Vec<String> = self.restarts.iter().map(|millis| shown(*millis)).collect();
+        if times.len() > TIMES_SHOWN_MAX {
+            times.truncate(TIMES_SHOWN_MAX);
+            times.push("…".to_owned());
+        }
+        let restarts = match times.as_slice() {
+            [] => "never restarts".to_owned(),
+            times => format!("restarts at {}", times.join(", ")),
+        };
+        let window = shown(window_millis);
+        match self.gives_up {
+            Some(at) => {
+                let nth = ordinal(failures);
+                format!("{restarts}; gives up at {} (the {nth} time within {window})", shown(at))
+            }
+            None => format!("{restarts}; never gives up: {failures} times do not fall within {window}"),
+        }
     }
 }
 
-fn detections() -> u32 {
-    u32::try_from(DETECTIONS_MAX).unwrap_or(u32::MAX)
+/// `1st`, `2nd`, `5th`
+fn ordinal(number: usize) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, rest) if rest != 11 => "st",
+        (2, rest) if rest != 12 => "nd",
+        (3, rest) if rest != 13 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
 }
 
 /// What the file would do, for a person.
 pub fn plan(file: &ServicesFile) -> String {
     let mut text = String::new();
     level(&mut text, &file.services, &file.rules, 0);
-    let failing = Schedule::of_failures().describe();
+    let failing = Schedule::of_failures(Budget::default()).describe();
     line(&mut text, 0, &format!("a process that keeps ending at once: {failing}"));
     text
 }
@@ -85,8 +117,19 @@ fn level(text: &mut String, services: &[Service], rules: &[Rule], depth: usize) 
         if let Some(affects) = &rule.affects {
             line(text, depth + 1, &format!("holds back: {}", affects.join(", ")));
         }
-        line(text, depth + 1, &Schedule::of_rule(rule.grace).describe());
+        if let Some(message) = &rule.message {
+            line(text, depth + 1, &format!("says: {message}"));
+        }
+        let schedule = Schedule::of_rule(rule.grace, budget_of(rule, services));
+        line(text, depth + 1, &schedule.describe());
     }
+}
+
+/// The budget of a rule: its own, or that of the service it restarts.
+pub fn budget_of(rule: &Rule, services: &[Service]) -> Budget {
+    let child = services.iter().find(|service| service.name == rule.restart);
+    rule.budget
+        .unwrap_or_else(|| child.map(Service::budget).unwrap_or_default())
 }
 
 fn one(text: &mut String, service: &Service, depth: usize) {
@@ -139,6 +182,10 @@ fn one(text: &mut String, service: &Service, depth: usize) {
                 service.restart.word()
             ),
         );
+    }
+    if let Some(budget) = service.budget.filter(|_| service.has_process()) {
+        let failing = Schedule::of_failures(budget).describe();
+        line(text, depth, &format!("if it keeps ending at once: {failing}"));
     }
 }
 

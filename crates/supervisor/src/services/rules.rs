@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde_json::Value;
 use sprag_core::expression::logic::Logic;
+use sprag_core::expression::scope::Path;
+use sprag_core::expression::template::Template;
 use sprag_core::machine::Place;
 use sprag_core::source::Content;
 
 use super::load::Loader;
 use super::model::{Restart, Rule, Service};
-use super::names;
 use super::probes::condition;
 use super::reader::{Spot, is_misspelt, listed, shown};
+use super::{names, parts};
 
 /// Rules over one level.
 const RULES_MAX: usize = 200;
@@ -67,6 +70,8 @@ fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Optio
     let grace = loader.reader.duration(spot, "for", Duration::ZERO).unwrap_or(GRACE);
     let restart = restart(loader, spot, services);
     let affects = affects(loader, spot, services);
+    let budget = parts::budget(&mut loader.reader, spot);
+    let message = message(loader, spot, when.as_ref(), restart.as_deref());
     Some(Rule {
         name: name?,
         when: when?,
@@ -74,6 +79,8 @@ fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Optio
         grace,
         restart: restart?,
         affects,
+        budget,
+        message,
     })
 }
 
@@ -85,6 +92,35 @@ fn restart(loader: &mut Loader<'_>, rule: &Spot<'_>, services: &[Service]) -> Op
         check_target(loader, &spot, &name, services);
     }
     Some(name)
+}
+
+/// `message`: a template over the services that the rule names.
+fn message(loader: &mut Loader<'_>, rule: &Spot<'_>, when: Option<&Logic>, restart: Option<&str>) -> Option<String> {
+    let text = loader.reader.text(rule, "message")?.to_owned();
+    let place = rule.get("message")?.place();
+    let template = match Template::compile(&Value::String(text.clone())) {
+        Ok(template) => template,
+        Err(errors) => {
+            for error in errors {
+                let remedy = "write values as in `{{ broker.observed.peers }}`";
+                loader.error(&place, "bad-template", &error.detail, remedy);
+            }
+            return None;
+        }
+    };
+    let mut named: BTreeSet<&str> = when.into_iter().flat_map(Logic::paths).filter_map(Path::root).collect();
+    named.extend(restart);
+    for path in template.paths() {
+        if path.root().is_some_and(|root| named.contains(root)) {
+            check_seen(loader, &place, path);
+        } else {
+            let known: Vec<&str> = named.iter().copied().collect();
+            let detail = format!("`{}` is not of a service that the rule names", shown(&path.to_string()));
+            let remedy = format!("the rule names {}", listed(&known));
+            loader.error(&place, "unknown-service", &detail, &remedy);
+        }
+    }
+    Some(text)
 }
 
 /// Names a sibling, or says which one was meant.
@@ -142,24 +178,29 @@ fn check_paths(loader: &mut Loader<'_>, rule: &Spot<'_>, when: &Logic, services:
     let Some(spot) = rule.get("when") else { return };
     let mut names_one = false;
     for path in when.paths() {
-        let segments = path.segments();
-        let Some(name) = segments.first() else { continue };
+        let Some(name) = path.root() else { continue };
         names_one = true;
         let written = path.to_string();
         let place = spot.find_text(&|text| text == written).unwrap_or_else(|| spot.place());
-        if !is_sibling(loader, &place, name, services) {
-            continue;
-        }
-        let seen = segments.get(1).map(AsRef::as_ref);
-        if seen.is_some_and(|seen| !SEEN.contains(&seen)) {
-            let detail = format!("`{}` is nothing that rules see", shown(&written));
-            let remedy = format!("write `{name}.state` or `{name}.observed.…`");
-            loader.error(&place, "unknown-path", &detail, &remedy);
+        if is_sibling(loader, &place, name, services) {
+            check_seen(loader, &place, path);
         }
     }
     if !names_one {
         let detail = "the condition names no service";
         let remedy = "name one, as in `{ var: broker.state }`";
         loader.error(&spot.place(), "bad-condition", detail, remedy);
+    }
+}
+
+/// Rules see the state of a service and what was observed of it.
+fn check_seen(loader: &mut Loader<'_>, place: &Place, path: &Path) {
+    let (Some(name), Some(seen)) = (path.root(), path.segments().get(1)) else {
+        return;
+    };
+    if !SEEN.contains(&seen.as_ref()) {
+        let detail = format!("`{}` is nothing that rules see", shown(&path.to_string()));
+        let remedy = format!("write `{name}.state` or `{name}.observed.…`");
+        loader.error(place, "unknown-path", &detail, &remedy);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use sprag_core::machine::Severity;
 use sprag_core::source::Format;
+use sprag_core::supervision::Budget;
 
 use super::*;
 
@@ -234,10 +235,76 @@ fn a_name_that_would_leave_its_folder_is_refused() {
 
 #[test]
 fn the_schedule_says_when_it_would_give_up() {
-    let schedule = Schedule::of_rule(Duration::from_secs(5));
+    let schedule = Schedule::of_rule(Duration::from_secs(5), Budget::default());
     assert_eq!(schedule.restarts, [5_000, 6_000, 8_000, 12_000]);
-    assert_eq!(schedule.gives_up, 20_000);
-    assert_eq!(Schedule::of_failures().restarts, [1_000, 3_000, 7_000, 15_000]);
+    assert_eq!(schedule.gives_up, Some(20_000));
+    assert_eq!(
+        Schedule::of_failures(Budget::default()).restarts,
+        [1_000, 3_000, 7_000, 15_000]
+    );
+}
+
+#[test]
+fn a_budget_is_read_for_a_service_and_for_a_rule() {
+    let text = "services:\n  a: { command: [a], restartBudget: { failures: 3, window: 1m, base: 2s, cap: 10s } }\n  \
+                b: { command: [b] }\nrules:\n  - { name: r, when: { '==': [ { var: a.state }, failed ] }, restart: a }\n  \
+                - { name: s, when: { '==': [ { var: a.state }, failed ] }, restart: a, restartBudget: { failures: 2 },\n      \
+                message: '{{ a.observed.n }} of {{ a.state }}' }\n";
+    let file = file(text);
+    let own = Budget {
+        failures: 3,
+        window_millis: 60_000,
+        base_millis: 2_000,
+        cap_millis: 10_000,
+    };
+    assert_eq!(file.services[0].budget(), own);
+    assert_eq!(file.services[1].budget(), Budget::default());
+    assert_eq!(budget_of(&file.rules[0], &file.services), own);
+    assert_eq!(budget_of(&file.rules[1], &file.services).failures, 2);
+    assert_eq!(
+        file.rules[1].message.as_deref(),
+        Some("{{ a.observed.n }} of {{ a.state }}")
+    );
+    let plan = plan(&file);
+    assert!(
+        plan.contains("if it keeps ending at once: restarts at 2s, 6s; gives up at 6s (the 3rd time within 1m)"),
+        "{plan}"
+    );
+    assert!(
+        plan.contains("restarts at 5s; gives up at 6s (the 2nd time within 5m)"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn a_budget_or_a_message_that_makes_no_sense_is_refused_where_it_stands() {
+    let budget = |budget: &str| format!("services:\n  a: {{ command: [a], restartBudget: {budget} }}\n");
+    for (written, code) in [
+        ("{ failures: 0 }", "bad-value"),
+        ("{ window: 1ms }", "bad-duration"),
+        ("{ base: 10s, cap: 1s }", "bad-duration"),
+        ("{ failure: 3 }", "unknown-key"),
+        ("5", "wrong-type"),
+    ] {
+        let found = errors(&budget(written));
+        assert!(found.len() == 1 && found[0].ends_with(code), "{written}: {found:?}");
+    }
+    let slow = read(&budget("{ base: 1m, cap: 10m }")).findings;
+    assert!(slow.iter().any(|finding| finding.code == "never-gives-up"), "{slow:?}");
+    let message = |message: &str| {
+        format!(
+            "services: {{ a: {{ command: [a] }}, b: {{ command: [b] }} }}\nrules:\n  - {{ name: r, \
+             when: {{ '==': [ {{ var: a.state }}, failed ] }}, restart: a, message: '{message}' }}\n"
+        )
+    };
+    for (written, code) in [
+        ("{{ b.state }}", "unknown-service"),
+        ("{{ a.pid }}", "unknown-path"),
+        ("{{ a. }}", "bad-template"),
+    ] {
+        let found = errors(&message(written));
+        assert!(found.len() == 1 && found[0].ends_with(code), "{written}: {found:?}");
+    }
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct Script {
     pub never_stops: bool,
     /// Its start never ends, whatever it is told.
     pub never_starts: bool,
+    /// So many of its next attempts fail.
+    pub fails: u64,
     /// Looks at it hang.
     pub hangs: bool,
     /// Looks at it fail.
@@ -353,6 +355,14 @@ impl Worker for Puppet {
     }
 
     async fn perform(&self, action: &PuppetAction, cx: ActionContext) -> Result<(), ActionError> {
+        let fails = self.script(|script| {
+            let fails = script.fails > 0;
+            script.fails = script.fails.saturating_sub(1);
+            fails
+        });
+        if fails {
+            return Err(ActionError::temporary("the script says no"));
+        }
         let (millis, never) = self.script(|script| {
             script.acted += 1;
             let (times, never) = match action {

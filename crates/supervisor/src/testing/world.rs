@@ -7,7 +7,7 @@ use sprag_core::time::Timestamp;
 use super::clockwork::Clockwork;
 use crate::collector::ThresholdsError;
 use crate::explain::Explain;
-use crate::metrics::Metrics;
+use crate::metrics::{Gauges, Metrics};
 use crate::options::Options;
 use crate::pool::Threads;
 use crate::registry::Registry;
@@ -38,9 +38,9 @@ impl World {
     /// A tree as it is set up.
     pub fn with(setup: Setup, clockwork: &Clockwork) -> Result<Self, ThresholdsError> {
         let threads = Arc::new(Threads::none());
-        let metrics = Arc::new(Metrics::default());
+        let metrics = Arc::clone(&setup.metrics);
         let tick_millis = setup.options.tick_millis;
-        let tree = setup.tree(&threads, &metrics)?;
+        let tree = setup.tree(&threads)?;
         Ok(Self {
             tree,
             clockwork: clockwork.clone(),
@@ -164,6 +164,16 @@ impl World {
     /// Restarts a worker by hand.
     pub fn restart(&mut self, path: &str) -> Result<(), OperateError> {
         self.tree.restart(path, "test", self.clockwork.now())
+    }
+
+    /// Cancels a worker's action by hand.
+    pub fn cancel(&mut self, path: &str) -> Result<(), OperateError> {
+        self.tree.cancel(path, "test", self.clockwork.now())
+    }
+
+    /// What only the tree knows.
+    pub fn gauges(&self) -> Gauges {
+        self.tree.gauges(self.now())
     }
 
     /// Has everybody leave.

@@ -9,10 +9,11 @@ use futures_util::future::BoxFuture;
 use sprag_core::time::Timestamp;
 
 use super::arena::Index;
-use crate::action::ActionStatus;
+use crate::action::{ActionError, ActionStatus};
 use crate::collector::{Collector, CollectorEvent, Source};
 use crate::erased::{Collected, Opaque, Order, Outer};
-use crate::executor::{CancelReason, Event, Executor, Request};
+use crate::executor::class::{ABANDONED, CANCELLED};
+use crate::executor::{Attempted, CancelReason, Event, Executor, Request};
 use crate::metrics::Metrics;
 use crate::pool::lock;
 use crate::worker::CollectError;
@@ -161,16 +162,33 @@ impl Hands {
 
     fn acted(&mut self, event: Event, now: Timestamp, news: &mut Vec<News>) {
         match event {
-            Event::Attempted {
-                action, error, millis, ..
-            } => self.metrics.attempted(&action, error.as_deref(), millis),
-            Event::Retrying { worker, status, .. } => news.push(News::Action {
-                path: worker,
-                status,
-                ended: false,
-            }),
+            Event::Started {
+                worker,
+                action,
+                attempt,
+            } => tracing::info!(worker = %worker, %action, attempt, "action started"),
+            Event::TimedOut {
+                worker,
+                action,
+                attempt,
+                timeout_millis,
+            } => {
+                tracing::warn!(worker = %worker, %action, attempt, timeout_ms = timeout_millis, "attempt timed out");
+            }
+            Event::Attempted(attempted) => self.attempted(&attempted),
+            Event::Retrying { worker, status, due } => {
+                let (action, attempt, retry_in_ms) = (&status.name, status.attempt + 1, due.since(now));
+                tracing::info!(worker = %worker, %action, attempt, retry_in_ms, "retrying");
+                self.metrics.retrying(&status.name);
+                news.push(News::Action {
+                    path: worker,
+                    status,
+                    ended: false,
+                });
+            }
             Event::Stuck { worker, status } => {
-                tracing::warn!(worker = %worker, action = status.name, "an action does not react to its cancellation");
+                let (action, attempt) = (&status.name, status.attempt);
+                tracing::warn!(worker = %worker, %action, attempt, "attempt ignores its cancellation");
             }
             Event::Ended { worker, status } => {
                 self.collector.trigger(&worker, now);
@@ -183,20 +201,47 @@ impl Hands {
         }
     }
 
+    /// One line for each attempt that failed, unless its timeout was told already or somebody wanted its end.
+    fn attempted(&self, attempted: &Attempted) {
+        let Attempted {
+            worker,
+            action,
+            attempt,
+            error,
+            is_timed_out,
+            millis,
+        } = attempted;
+        let class = error.as_ref().map(|error| error.kind.as_str());
+        self.metrics.attempted(action, class, *millis);
+        let Some(ActionError { kind, message, .. }) = error else {
+            return;
+        };
+        match kind.as_str() {
+            CANCELLED => {
+                tracing::info!(worker = %worker, %action, attempt, reason = %message, "action cancelled");
+            }
+            ABANDONED => {
+                tracing::error!(worker = %worker, %action, attempt, error = %message, "action abandoned");
+            }
+            _ if *is_timed_out => {}
+            _ => tracing::warn!(worker = %worker, %action, attempt, class = kind, error = %message, "attempt failed"),
+        }
+    }
+
     fn looked(&mut self, event: CollectorEvent<Collected>, news: &mut Vec<News>) {
         match event {
             CollectorEvent::Observed { at, value, .. } => news.push(News::Seen { collected: value, at }),
             CollectorEvent::Failed { worker, error } => news.push(News::NotSeen { path: worker, error }),
             CollectorEvent::Stale { worker } => {
                 self.metrics.stale();
-                tracing::warn!(worker = %worker, "what was seen is too old to decide on");
+                tracing::warn!(worker = %worker, "observation stale");
                 news.push(News::Stale { path: worker });
             }
             CollectorEvent::Restarted { worker, restarts } => {
-                tracing::warn!(worker = %worker, restarts, "collection starts anew");
+                tracing::warn!(worker = %worker, restarts, "collection restarted");
             }
             CollectorEvent::Exhausted { worker, error } => {
-                tracing::error!(worker = %worker, ?error, "collection goes on, and nothing is seen");
+                tracing::error!(worker = %worker, ?error, "collection restarted in vain");
             }
             CollectorEvent::Recovered { worker, restarts } => {
                 tracing::info!(worker = %worker, restarts, "collection recovered");

@@ -25,12 +25,13 @@ pub(crate) use arena::Index;
 pub(crate) use hands::Hands;
 pub(crate) use keep::Keeper;
 pub(crate) use node::{Derived, Node};
+pub(crate) use operate::shown_path;
 pub(crate) use restart::Stage;
 pub(crate) use rules::Watch;
 pub(crate) use tick::{Parts, Tree};
 
 pub use children::ChildError;
 pub use leave::{CutAt, ShutdownOutcome};
-pub use operate::{Counts, OperateError, Status};
+pub use operate::{Counts, OperateError, ROOT_PATH, Status};
 pub use step::Gate;
 pub use tick::Ticked;

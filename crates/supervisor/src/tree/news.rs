@@ -34,13 +34,23 @@ impl Tree {
     }
 
     fn seen(&mut self, collected: Collected, at: Timestamp, now: Timestamp) {
-        let Collected { of, observed, document } = collected;
+        let Collected {
+            of,
+            observed,
+            document,
+            edition,
+        } = collected;
         self.mark(of);
         let Some(node) = self.nodes.get_mut(of) else {
             return;
         };
         node.failing = None;
-        let before = node.seen.replace(Seen { observed, document, at });
+        let before = node.seen.replace(Seen {
+            observed,
+            document,
+            at,
+            edition,
+        });
         self.keeper
             .observed(node, before.as_ref().map(|seen| &seen.document), now);
         let parent = node.parent.filter(|_| node.watched);

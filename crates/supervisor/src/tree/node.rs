@@ -25,6 +25,8 @@ pub(crate) struct Seen {
     pub(crate) observed: Opaque,
     pub(crate) document: Document,
     pub(crate) at: Timestamp,
+    /// Which answer of the world it is, where several looks may bring the same one.
+    pub(crate) edition: Option<u64>,
 }
 
 /// What follows from the spec.
@@ -222,6 +224,21 @@ impl Node {
             escalations: &self.escalations,
         };
         Some((self.inner.as_mut()?.as_mut(), facts))
+    }
+
+    /// Why a restart could not bring the worker back, as far as is seen.
+    pub(crate) fn obstacle(&self, now: Timestamp) -> Option<String> {
+        self.inner.as_ref()?.obstacle(Facts {
+            identity: &self.identity,
+            now,
+            goal: self.goal,
+            desired: self.desired.as_ref()?,
+            observed: self.seen.as_ref().map(|seen| &seen.observed),
+            observed_at: self.seen.as_ref().map(|seen| seen.at),
+            action: &self.action,
+            children: &self.view,
+            escalations: &self.escalations,
+        })
     }
 
     /// Whether something is counted about it that grows old.

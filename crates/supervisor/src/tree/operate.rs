@@ -10,11 +10,21 @@ use sprag_core::time::Timestamp;
 
 use super::arena::Index;
 use super::node::Node;
+use super::rules::{Again, Watch};
 use super::tick::Tree;
 use crate::collector::Observation;
 use crate::document::Document;
-use crate::explain::Explain;
+use crate::explain::{Explain, RuleStatus};
+use crate::metrics::{Gauges, RestartCause};
 use crate::worker::{Goal, Phase};
+
+/// The path of the supervisor itself: it owns the workers at the top, and the rules over them.
+pub const ROOT_PATH: &str = "/";
+
+/// A path as people write it: that of the root is empty inside the tree.
+pub(crate) fn shown_path(path: &str) -> &str {
+    if path.is_empty() { ROOT_PATH } else { path }
+}
 
 /// The most names that a misspelt one is compared with.
 const NEAR_MAX: usize = 2_000;
@@ -50,6 +60,8 @@ pub struct Status {
     pub observation: Observation,
     /// What it waits for.
     pub waiting: Option<String>,
+    /// The rules that restart it.
+    pub restarted_by: Vec<RuleStatus>,
     /// What was seen last.
     #[serde(skip)]
     pub observed: Option<Document>,
@@ -82,6 +94,12 @@ pub enum OperateError {
     Leaving {
         /// The path that was given.
         path: String,
+    },
+    /// It cannot be done as things are.
+    #[error("{why}")]
+    Refused {
+        /// Why, and what to do.
+        why: String,
     },
     /// The supervisor is gone.
     #[error("the supervisor has stopped")]
@@ -124,7 +142,7 @@ impl Tree {
 
     pub(crate) fn status(&self, node: &Node, now: Timestamp) -> Status {
         Status {
-            path: Arc::clone(&node.identity.path),
+            path: Arc::from(shown_path(node.path())),
             kind: Arc::clone(&node.identity.kind),
             state: node.shown.state,
             phase: node.shown.phase,
@@ -135,10 +153,48 @@ impl Tree {
             starts: node.starts,
             transitions: node.transitions,
             circuit: self.circuit(node, now),
-            observation: node.observation(now, self.options.collector.stale_millis),
+            // There is nothing to observe of the supervisor itself.
+            observation: if node.is_root() {
+                Observation::Fresh
+            } else {
+                node.observation(now, self.options.collector.stale_millis)
+            },
             waiting: waits_for(node),
+            restarted_by: self.restarted_by(node, now),
             observed: node.seen.as_ref().map(|seen| seen.document.clone()),
         }
+    }
+
+    /// How the rules stand that restart the worker.
+    fn restarted_by(&self, node: &Node, now: Timestamp) -> Vec<RuleStatus> {
+        let Some(owner) = node.parent.and_then(|parent| self.nodes.get(parent)) else {
+            return Vec::new();
+        };
+        let restarts = |watch: &&Watch| *watch.rule.restart == *node.identity.name;
+        let watches = owner.watches.iter().filter(restarts);
+        watches.map(|watch| RuleStatus::of(owner, watch, now)).collect()
+    }
+
+    /// What only the tree knows, for whoever watches over it.
+    pub(crate) fn gauges(&self, now: Timestamp) -> Gauges {
+        let mut gauges = Gauges::default();
+        for node in self.nodes.indices().filter_map(|index| self.nodes.get(index)) {
+            if let Some(seen) = &node.seen {
+                gauges
+                    .observation_ages
+                    .push((Arc::clone(node.path()), now.since(seen.at)));
+            }
+            let open = node
+                .watches
+                .iter()
+                .filter_map(|watch| Some((watch, watch.open_since()?)));
+            gauges.circuits_open.extend(open.map(|(watch, since)| {
+                let (child, rule) = (watch.rule.restart.clone(), watch.rule.name.clone());
+                (Arc::clone(node.path()), child, rule, now.since(since))
+            }));
+        }
+        gauges.observation_ages.sort();
+        gauges
     }
 
     /// The circuit that speaks of the worker: its own breaker, or a rule that would restart it.
@@ -151,7 +207,7 @@ impl Tree {
         let stands = watches
             .iter()
             .filter(|watch| *watch.rule.restart == *node.identity.name)
-            .map(super::rules::Watch::stands)
+            .map(Watch::stands)
             .find(|stands| *stands != "closed");
         stands.unwrap_or("closed")
     }
@@ -185,6 +241,9 @@ impl Tree {
     }
 
     fn find(&self, path: &str) -> Option<Index> {
+        if path == ROOT_PATH {
+            return Some(self.root);
+        }
         self.by_path.get(path).copied()
     }
 
@@ -205,21 +264,35 @@ impl Tree {
     /// A person wants it to run.
     pub(crate) fn start(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
         let (index, node) = self.operable(path)?;
-        node.operator = Some(Goal::Running);
-        let has_failed = node.shown.phase == Phase::Failed;
+        if !node.is_root() {
+            node.operator = Some(Goal::Running);
+        }
         tracing::info!(worker = path, by, "started by hand");
+        self.bring_back(index, by, Again::Start, now);
+        self.wished(index, now);
+        Ok(())
+    }
+
+    /// Ends what was given up and has what failed start, at the worker and below it. What is well is not touched.
+    fn bring_back(&mut self, index: Index, by: &str, asked: Again, now: Timestamp) {
         self.forgive(index, by, now);
-        if has_failed {
+        self.recover(index, by, asked, now);
+        let Some(node) = self.nodes.get(index) else {
+            return;
+        };
+        let recovers = node.inner.as_ref().is_some_and(|inner| inner.recovers());
+        if node.shown.phase == Phase::Failed && !recovers {
             // It may have something left to stop, and will not come back by itself.
             self.begin_restart(index, now);
         }
-        self.wished(index, now);
-        Ok(())
     }
 
     /// A person wants it to stop and stay.
     pub(crate) fn stop(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
         let (index, node) = self.operable(path)?;
+        if node.is_root() {
+            return Err(not_the_root("stopped"));
+        }
         node.operator = Some(Goal::Stopped);
         Self::call_off_restart(node);
         tracing::info!(worker = path, by, "stopped by hand");
@@ -229,21 +302,60 @@ impl Tree {
 
     /// A person wants it to stop and start. What rules hold against it is forgotten.
     pub(crate) fn restart(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
-        let (index, node) = self.operable(path)?;
-        node.operator = Some(Goal::Running);
+        let (index, _) = self.operable(path)?;
+        self.check_restart(index, path, now)?;
+        let Some(node) = self.nodes.get_mut(index) else {
+            return Err(OperateError::Gone);
+        };
         tracing::info!(worker = path, by, "restarted by hand");
-        self.forgive(index, by, now);
-        self.begin_restart(index, now);
+        let has_given_up = !node.escalations.is_empty();
+        if !node.is_root() {
+            node.operator = Some(Goal::Running);
+        }
+        if has_given_up {
+            self.bring_back(index, by, Again::Restart, now);
+        } else {
+            self.forgive(index, by, now);
+            self.metrics.restarted(path, RestartCause::Manual);
+            self.begin_restart(index, now);
+        }
         self.wished(index, now);
         Ok(())
     }
 
-    /// A person has its action end. Whether there was one.
-    pub(crate) fn cancel(&mut self, path: &str, by: &str, now: Timestamp) -> Result<bool, OperateError> {
-        let index = self.find(path);
-        index.ok_or_else(|| self.unknown(path))?;
-        tracing::info!(worker = path, by, "its action is cancelled by hand");
-        Ok(self.hands.cancel(path, now))
+    /// What runs is not stopped for a restart that could not bring it back.
+    fn check_restart(&self, index: Index, path: &str, now: Timestamp) -> Result<(), OperateError> {
+        let Some(node) = self.nodes.get(index) else {
+            return Err(self.unknown(path));
+        };
+        if node.is_root() && node.escalations.is_empty() {
+            return Err(not_the_root("restarted"));
+        }
+        let is_up = !node.is_root() && !node.shown.phase.is_down();
+        let obstacle = is_up.then(|| self.obstacle(node, now)).flatten();
+        match obstacle {
+            Some(why) => Err(OperateError::Refused {
+                why: format!(
+                    "`{path}` cannot be restarted, and is left running: {why}; fix that, or stop it with `sprag service \
+                     stop {path}`"
+                ),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// A person has its action end.
+    pub(crate) fn cancel(&mut self, path: &str, by: &str, now: Timestamp) -> Result<(), OperateError> {
+        let index = self.find(path).ok_or_else(|| self.unknown(path))?;
+        let action = self.nodes.get(index).map(|node| Arc::clone(&node.action));
+        if !self.hands.cancel(path, now) {
+            let why = format!("no action of `{path}` is in progress: there is nothing to cancel");
+            return Err(OperateError::Refused { why });
+        }
+        let action = action.as_ref().map_or("", |action| action.name.as_str());
+        tracing::info!(worker = path, action, by, "action cancelled by hand");
+        self.mark(index);
+        Ok(())
     }
 
     fn wished(&mut self, index: Index, now: Timestamp) {
@@ -255,8 +367,17 @@ impl Tree {
     }
 }
 
+fn not_the_root(done: &str) -> OperateError {
+    OperateError::Refused {
+        why: format!("`{ROOT_PATH}` is the supervisor itself, which is not {done} here: name a service"),
+    }
+}
+
 /// Why it is in its state. That somebody stopped it is not the worker's to know.
 fn why(node: &Node) -> String {
+    if let Some(escalation) = node.escalations.first().filter(|_| node.is_root()) {
+        return format!("it gave up on `{}`: {}", escalation.child, escalation.cause);
+    }
     let is_by_wish = node.shown.phase == Phase::Stopped && !node.completed && node.leaving.is_none();
     match node.operator {
         Some(Goal::Stopped) if is_by_wish => "stopped by hand".to_owned(),

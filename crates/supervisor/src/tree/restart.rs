@@ -258,7 +258,7 @@ impl Tree {
             if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
                 let left = if is_down { Left::Nothing } else { Left::Something };
                 if left == Left::Something {
-                    self.metrics.forced();
+                    self.metrics.forced(&node.identity.path, "replaced");
                 }
                 tracing::info!(worker = %node.identity.path, forced = !is_down, "built anew, as it asked");
                 self.replace(index, left, now);
@@ -286,8 +286,8 @@ impl Tree {
                 let transitions = transitions + u64::from(is_replaced);
                 procedure.stage = Stage::Starting { transitions };
                 if !is_down {
-                    tracing::warn!(worker = %node.identity.path, "it did not stop in time and is forced");
-                    self.metrics.forced();
+                    tracing::warn!(worker = %node.identity.path, "did not stop in time, replaced");
+                    self.metrics.forced(&node.identity.path, "replaced");
                 }
                 if is_replaced {
                     let left = if is_down { Left::Nothing } else { Left::Something };

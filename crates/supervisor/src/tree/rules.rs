@@ -3,19 +3,21 @@
 //! A rule is judged on news (an observation, a transition, a due time) and only while everybody it names is declared,
 //! running and freshly seen, its owner neither starts nor stops, and no other circuit covers them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::supervision::restart::{Check as Checked, Stage as CircuitStage};
-use sprag_core::supervision::{Circuit, Event, Limits, Permit, RestartMachine};
+use sprag_core::supervision::{Budget, Circuit, Event, Permit, RestartMachine};
 use sprag_core::time::Timestamp;
 
 use super::arena::Index;
 use super::node::{Derived, Node};
+use super::operate::shown_path;
 use super::restart::progress;
 use super::step::caught;
 use super::tick::Tree;
 use crate::child::RestartPolicy;
+use crate::metrics::RestartCause;
 use crate::rule::{Check, Rule, View};
 use crate::snapshot::Escalation;
 use crate::worker::{Goal, Phase};
@@ -33,8 +35,38 @@ pub(crate) struct Watch {
     pub(crate) last: Option<(Check, Timestamp)>,
     /// Why it is not judged at present.
     pub(crate) idle: Option<String>,
+    /// Which observation of the suspect the last check of a half-open circuit rested on.
+    trial: Option<Evidence>,
     /// An earlier process was restarting the child: it is begun anew.
     pub(crate) is_resumed: bool,
+}
+
+/// An observation of the suspect. Two good checks of a half-open circuit never rest on the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Evidence {
+    at: Timestamp,
+    edition: Option<u64>,
+}
+
+impl Evidence {
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let is_same_answer = self.edition.is_some() && self.edition == other.edition;
+        self.at > other.at && !is_same_answer
+    }
+}
+
+/// What a rule is judged on.
+struct Sight {
+    view: View,
+    newest: Timestamp,
+    suspect: Option<Evidence>,
+}
+
+/// What a person asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    Start,
+    Restart,
 }
 
 /// Why a rule is not judged.
@@ -56,6 +88,14 @@ impl Tree {
         if rules.is_empty() && node.watches.is_empty() {
             return;
         }
+        let children: Vec<Index> = node.children.values().copied().collect();
+        let budgets: BTreeMap<Index, Option<Budget>> = children
+            .into_iter()
+            .filter_map(|child| Some((child, self.nodes.get(child)?.spec.budget)))
+            .collect();
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
         let mut old = std::mem::take(&mut node.watches);
         let mut watches = Vec::with_capacity(rules.len());
         for rule in rules {
@@ -65,6 +105,9 @@ impl Tree {
                 None => self.keeper.watch(node, rule, self.options.restart_jitter, now),
             };
             watch.affected = affected(node, &watch.rule);
+            let child = node.children.get(watch.rule.restart.as_str());
+            let own = child.and_then(|child| budgets.get(child).copied().flatten());
+            watch.rebound(own);
             watches.push(watch);
         }
         node.watches = watches;
@@ -130,7 +173,11 @@ impl Tree {
             .children
             .get(watch.rule.restart.as_str())
             .and_then(|child| self.nodes.get(*child));
-        let permit = || permit(node, child, &watch.rule);
+        let permit = || permit(node, child, &watch.rule, || self.obstacle(child?, now));
+        let is_trial = matches!(watch.machine.circuit(), Circuit::HalfOpen { .. });
+        if !is_trial {
+            watch.trial = None;
+        }
         if let Some(child) = child {
             events.extend(watch.machine.advance(now, progress(child), permit));
         }
@@ -138,8 +185,9 @@ impl Tree {
             return events;
         }
         let check = match self.view(node, watch, others, now) {
-            Ok((view, newest)) => {
+            Ok(Sight { view, newest, suspect }) => {
                 watch.judged = Some(newest);
+                watch.trial = suspect.filter(|_| is_trial);
                 caught(|| watch.rule.judge(&view))
                     .unwrap_or_else(|panic| Check::Undecided(format!("the rule panicked: {panic}")))
             }
@@ -188,13 +236,7 @@ impl Tree {
     }
 
     /// What the rule sees, when it can and should be judged.
-    fn view(
-        &self,
-        node: &Node,
-        watch: &Watch,
-        others: &[&Watch],
-        now: Timestamp,
-    ) -> Result<(View, Timestamp), Unready> {
+    fn view(&self, node: &Node, watch: &Watch, others: &[&Watch], now: Timestamp) -> Result<Sight, Unready> {
         let not = |why: String| Err(Unready::For(why));
         if node.leaving.is_some() || matches!(node.shown.phase, Phase::Starting | Phase::Stopping | Phase::Stopped) {
             return not(format!("its owner is {}", node.shown.phase));
@@ -203,7 +245,7 @@ impl Tree {
         if let Some(other) = others.iter().find(covers) {
             return not(format!("rule `{}` is at work on the same children", other.rule.name));
         }
-        let (mut view, mut newest) = (View::default(), Timestamp::from_millis(0));
+        let (mut view, mut newest, mut suspect) = (View::default(), Timestamp::from_millis(0), None);
         for name in &watch.rule.children {
             let child = node
                 .children
@@ -222,10 +264,18 @@ impl Tree {
             let Some(seen) = seen else {
                 return not(format!("child `{name}` was not seen recently"));
             };
-            let is_trial = matches!(watch.machine.circuit(), Circuit::HalfOpen { .. });
-            if is_trial && *name == watch.rule.restart && seen.at < child.since {
-                // What was seen before it ran again says nothing about the restart.
-                return Err(Unready::Nothing);
+            if *name == watch.rule.restart {
+                let evidence = Evidence {
+                    at: seen.at,
+                    edition: seen.edition,
+                };
+                // What was seen before it ran again says nothing about the restart, and each check needs news of it.
+                let is_trial = matches!(watch.machine.circuit(), Circuit::HalfOpen { .. });
+                let is_news = watch.trial.is_none_or(|last| evidence.is_newer_than(&last));
+                if is_trial && (seen.at < child.since || !is_news) {
+                    return Err(Unready::Nothing);
+                }
+                suspect = Some(evidence);
             }
             newest = newest.max(seen.at).max(child.since);
             view = view.with(name, child.shown.state, &seen.document.read());
@@ -235,7 +285,7 @@ impl Tree {
         if watch.judged.is_some_and(|judged| newest <= judged) && !is_due {
             return Err(Unready::Nothing);
         }
-        Ok((view, newest))
+        Ok(Sight { view, newest, suspect })
     }
 
     /// Carries out what a restart machine decided, and says so.
@@ -243,10 +293,11 @@ impl Tree {
         let Some(node) = self.nodes.get(index) else {
             return;
         };
-        let supervisor = Arc::clone(node.path());
+        let path = Arc::clone(node.path());
+        let supervisor = shown_path(&path);
         let child = node.children.get(rule.restart.as_str()).copied();
         let name = rule.restart.as_str();
-        self.metrics.circuit(&supervisor, rule, event);
+        self.metrics.circuit(&path, rule, event);
         match event {
             Event::Detected {
                 number,
@@ -282,7 +333,8 @@ impl Tree {
         let Some(node) = self.nodes.get_mut(index) else {
             return;
         };
-        let supervisor = Arc::clone(node.path());
+        let path = Arc::clone(node.path());
+        let supervisor = shown_path(&path);
         tracing::error!(%supervisor, child = rule.restart, rule = rule.name, %cause, "escalated");
         let escalation = Escalation {
             child: rule.restart.clone(),
@@ -296,6 +348,79 @@ impl Tree {
             .cloned();
         node.escalations = others.chain([escalation]).collect();
         self.mark(index);
+    }
+
+    /// Why a restart could not bring the worker back, or one of those below it that would stop with it.
+    pub(super) fn obstacle(&self, node: &Node, now: Timestamp) -> Option<String> {
+        if let Some(why) = node.obstacle(now) {
+            return Some(why);
+        }
+        let children = node.children.values().filter_map(|child| self.nodes.get(*child));
+        let stops_too = |child: &&Node| child.spec.states.values().any(|goal| *goal != Goal::Running);
+        let running = |child: &&Node| self.wants_lastingly(child) == Goal::Running;
+        children.filter(stops_too).filter(running).find_map(|child| {
+            let why = self.obstacle(child, now)?;
+            Some(format!("child `{}`: {why}", child.identity.name))
+        })
+    }
+
+    /// Ends every escalation below a worker and has what failed there start. What is well is not touched; a child that
+    /// was given up is restarted at once if that is `asked` for, and judged anew if not.
+    pub(super) fn recover(&mut self, index: Index, by: &str, asked: Again, now: Timestamp) {
+        let Some(node) = self.nodes.get(index) else {
+            return;
+        };
+        let given_up: BTreeSet<String> = node
+            .watches
+            .iter()
+            .filter(|watch| matches!(watch.machine.circuit(), Circuit::Escalated { .. }))
+            .map(|watch| watch.rule.restart.clone())
+            .collect();
+        let children: Vec<(Arc<str>, Index)> = node
+            .children
+            .iter()
+            .map(|(name, child)| (Arc::clone(name), *child))
+            .collect();
+        for (name, child) in children {
+            let Some(node) = self.nodes.get(child).filter(|node| node.leaving.is_none()) else {
+                continue;
+            };
+            let has_failed = node.shown.phase == Phase::Failed;
+            let recovers = node.inner.as_ref().is_some_and(|inner| inner.recovers());
+            let is_given_up = given_up.contains(name.as_ref());
+            let is_wanted = self.wants_lastingly(node) == Goal::Running;
+            if has_failed || is_given_up {
+                self.forgive(child, by, now);
+                self.mark(child);
+            }
+            let is_restarted = (has_failed && !recovers) || (is_given_up && asked == Again::Restart);
+            if is_wanted && is_restarted {
+                self.metrics.restarted(&self.path_of(child), RestartCause::Manual);
+                self.begin_restart(child, now);
+            }
+            self.recover(child, by, asked, now);
+        }
+        self.forgive_strangers(index, by);
+    }
+
+    /// Ends escalations over children that are not there.
+    fn forgive_strangers(&mut self, index: Index, by: &str) {
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        for watch in &mut node.watches {
+            if matches!(watch.machine.circuit(), Circuit::Escalated { .. }) && watch.machine.reset() {
+                tracing::warn!(supervisor = %shown_path(&node.identity.path), child = watch.rule.restart, by,
+                    "the escalation ended");
+            }
+        }
+        node.escalations = Arc::default();
+        self.mark(index);
+    }
+
+    fn path_of(&self, index: Index) -> Arc<str> {
+        let node = self.nodes.get(index);
+        node.map_or_else(|| Arc::from(""), |node| Arc::clone(node.path()))
     }
 
     /// A person restarted the child or its spec changed: what its rules hold against it is forgotten.
@@ -316,7 +441,7 @@ impl Tree {
             ended |= watch.machine.reset();
         }
         if ended {
-            tracing::warn!(supervisor = %owner.identity.path, child = %name, by = why, "the escalation ended");
+            tracing::warn!(supervisor = %shown_path(&owner.identity.path), child = %name, by = why, "the escalation ended");
             owner.escalations = owner
                 .escalations
                 .iter()
@@ -351,7 +476,7 @@ fn restore_escalations(node: &mut Node) {
 }
 
 /// Whether the child may be restarted.
-fn permit(owner: &Node, child: Option<&Node>, rule: &Rule) -> Permit {
+fn permit(owner: &Node, child: Option<&Node>, rule: &Rule, obstacle: impl FnOnce() -> Option<String>) -> Permit {
     let Some(child) = child else {
         return Permit::Refuse(format!("child `{}` is not declared", rule.restart));
     };
@@ -364,8 +489,13 @@ fn permit(owner: &Node, child: Option<&Node>, rule: &Rule) -> Permit {
         Derived::Failed { error, .. } => Some(error.as_ref().to_owned()),
         Derived::Due | Derived::Done => None,
     };
-    match declared.or(derived) {
-        Some(error) => Permit::Refuse(format!("invalid child configuration: {error}")),
+    if let Some(error) = declared.or(derived) {
+        return Permit::Refuse(format!("invalid child configuration: {error}"));
+    }
+    match obstacle() {
+        Some(why) => Permit::Refuse(format!(
+            "child cannot be restarted, so what runs of it is left alone: {why}"
+        )),
         None => Permit::Restart,
     }
 }
@@ -390,10 +520,8 @@ fn affected(node: &Node, rule: &Rule) -> BTreeSet<String> {
 impl Watch {
     /// A rule that was never judged.
     pub(crate) fn new(rule: Rule, jitter: Option<u64>) -> Self {
-        let mut limits = Limits {
-            grace_millis: rule.grace_millis,
-            ..Limits::default()
-        };
+        let mut limits = rule.budget.unwrap_or_default().limits();
+        limits.grace_millis = rule.grace_millis;
         limits.schedule.jitter = jitter;
         Self {
             machine: RestartMachine::new(limits),
@@ -401,8 +529,29 @@ impl Watch {
             judged: None,
             last: None,
             idle: None,
+            trial: None,
             is_resumed: false,
             rule,
+        }
+    }
+
+    /// Follows the rule's own budget, or that of the child it restarts.
+    fn rebound(&mut self, child: Option<Budget>) {
+        let budget = self.rule.budget.or(child).unwrap_or_default();
+        let before = *self.machine.limits();
+        let mut limits = budget.limits();
+        limits.grace_millis = before.grace_millis;
+        limits.schedule.jitter = before.schedule.jitter;
+        if limits != before {
+            self.machine.rebound(limits);
+        }
+    }
+
+    /// Since when the circuit is open.
+    pub(crate) fn open_since(&self) -> Option<Timestamp> {
+        match self.machine.circuit() {
+            Circuit::Open { since, .. } | Circuit::HalfOpen { since, .. } => Some(*since),
+            Circuit::Closed | Circuit::Escalated { .. } => None,
         }
     }
 

@@ -19,7 +19,7 @@ use crate::registry::Registry;
 use crate::seldom::Seldom;
 use crate::snapshot::Identity;
 use crate::supervisor::Declaration;
-use crate::worker::{Goal, Phase};
+use crate::worker::{Goal, Phase, Reason};
 
 /// What a tree is made of.
 pub(crate) struct Parts {
@@ -84,6 +84,7 @@ impl Tree {
         root.goal = Goal::Running;
         root.shown.state = Phase::Running.name();
         root.shown.phase = Phase::Running;
+        root.reason = Reason::from("it supervises the workers below it");
         let mut nodes = Arena::default();
         let root = nodes.insert(root);
         Self {

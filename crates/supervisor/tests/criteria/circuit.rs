@@ -1,6 +1,8 @@
 //! Circuits: grace, the restart, who is held and who is not, escalation and its end.
 
 use serde_json::json;
+use sprag_core::supervision::Budget;
+use sprag_supervisor::testing::World;
 use sprag_supervisor::{Check, Declaration, RestartPolicy, Rule};
 
 use crate::shared::{depending, over, puppet, rule, theatre};
@@ -107,6 +109,66 @@ fn the_fifth_detection_releases_the_parent_which_reacts() {
         "no more restarts"
     );
     assert_eq!(theatre.world.metrics().recoveries("escalated"), 1);
+}
+
+#[test]
+fn a_budget_of_the_rule_wins_over_that_of_the_child_which_wins_over_the_usual_one() {
+    let budget = |failures, base_millis| Budget {
+        failures,
+        base_millis,
+        ..Budget::default()
+    };
+    let escalated = |of_rule: Option<Budget>, of_child: Option<Budget>| {
+        let mut theatre = theatre();
+        theatre.stage.shows("service/pipeline", "broken", false);
+        let mut service = over("service", vec![puppet("pipeline")]);
+        service.children[0].budget = of_child;
+        let rule = rule("pipeline");
+        service.rules = vec![match of_rule {
+            Some(budget) => rule.budget(budget),
+            None => rule,
+        }];
+        theatre.declare(vec![service]);
+        theatre.up();
+        theatre.breaks("service/pipeline");
+        theatre.until_circuit("service/pipeline", "resting");
+        let rested = |world: &World| world.status("service/pipeline").unwrap().circuit != "resting";
+        let rest = theatre.world.run_until(60_000, rested).unwrap();
+        theatre.until_circuit("service/pipeline", "escalated");
+        (theatre.world.status("service/pipeline").unwrap().restarts, rest)
+    };
+    let near = |(restarts, rest): (u64, u64), wanted: (u64, u64)| {
+        assert_eq!(restarts, wanted.0);
+        assert!((wanted.1..=wanted.1 + 1_200).contains(&rest), "{rest}");
+    };
+    near(escalated(None, None), (4, 1_000));
+    near(escalated(None, Some(budget(3, 4_000))), (2, 4_000));
+    near(escalated(Some(budget(2, 7_000)), Some(budget(3, 4_000))), (1, 7_000));
+}
+
+#[test]
+fn two_good_checks_of_a_half_open_circuit_rest_on_two_observations_of_the_suspect() {
+    let mut theatre = theatre();
+    theatre.stage.shows("service/pipeline", "broken", false);
+    theatre.stage.shows("service/broker", "n", 1);
+    let mut service = over("service", vec![puppet("broker"), puppet("pipeline")]);
+    let when = json!({ "and": [
+        { "==": [ { "var": "pipeline.observed.broken" }, true ] },
+        { ">": [ { "var": "broker.observed.n" }, 0 ] },
+    ] });
+    service.rules = vec![Rule::when("pair", &when, "pipeline").unwrap()];
+    theatre.declare(vec![service]);
+    theatre.up();
+    theatre.breaks("service/pipeline");
+    theatre.until_circuit("service/pipeline", "resting");
+    theatre.mends("service/pipeline");
+    // From here on the suspect is seen every four seconds, and its sibling every second.
+    theatre
+        .stage
+        .script("service/pipeline", |script| script.look_millis = 4_000);
+    theatre.until_circuit("service/pipeline", "half-open");
+    let trial = theatre.until_circuit("service/pipeline", "closed");
+    assert!(trial >= 2_500, "closed after {trial} ms");
 }
 
 // 53, 86, D16.
@@ -266,6 +328,36 @@ fn a_manual_restart_ends_an_escalation_and_restarts_work_again() {
     theatre.up();
     theatre.breaks("service/pipeline");
     theatre.until_circuit("service/pipeline", "restarting");
+}
+
+#[test]
+fn starting_the_parent_ends_the_escalation_and_leaves_what_is_well_alone() {
+    for restarts in [false, true] {
+        let mut theatre = theatre();
+        theatre.service();
+        theatre.breaks("service/pipeline");
+        theatre.until_circuit("service/pipeline", "escalated");
+        theatre.world.run_for(500);
+        assert_eq!(theatre.world.state("service"), "failed");
+        theatre.mends("service/pipeline");
+        if restarts {
+            theatre.world.restart("service").unwrap();
+        } else {
+            theatre.world.start("service").unwrap();
+        }
+        theatre.up();
+        theatre.world.run_for(10_000);
+        assert_eq!(theatre.world.state("service"), "running");
+        assert!(theatre.world.explain("service").unwrap().escalations.is_empty());
+        assert_eq!(theatre.circuit("service/pipeline"), "closed");
+        assert_eq!(theatre.world.status("service/broker").unwrap().restarts, 0);
+        let pipeline = theatre.world.status("service/pipeline").unwrap().restarts;
+        assert_eq!(
+            pipeline,
+            4 + u64::from(restarts),
+            "only who asks for a restart gets one"
+        );
+    }
 }
 
 // 85.

@@ -13,7 +13,7 @@ use crate::shared::{puppet, theatre};
 
 /// Keeps the words of all events of the thread it is set for.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+struct Heard(Arc<Mutex<Vec<(String, String)>>>);
 
 struct Words<'a>(&'a mut String);
 
@@ -25,6 +25,15 @@ impl Visit for Words<'_> {
             "by" => write!(self.0, " by {value:?}"),
             _ => Ok(()),
         };
+    }
+}
+
+/// Every field with its value.
+struct Fields<'a>(&'a mut String);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, " {}={value:?}", field.name());
     }
 }
 
@@ -44,7 +53,10 @@ impl Subscriber for Heard {
     fn event(&self, event: &Event<'_>) {
         let mut words = String::new();
         event.record(&mut Words(&mut words));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+        let mut fields = String::new();
+        event.record(&mut Fields(&mut fields));
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.push((words, fields));
     }
 
     fn enter(&self, _span: &Id) {}
@@ -55,7 +67,14 @@ impl Subscriber for Heard {
 impl Heard {
     fn count(&self, words: &str) -> usize {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.iter().filter(|line| line.as_str() == words).count()
+        heard.iter().filter(|(line, _)| line.as_str() == words).count()
+    }
+
+    /// The fields of the events with these words.
+    fn fields(&self, words: &str) -> Vec<String> {
+        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let alike = heard.iter().filter(|(line, _)| line.as_str() == words);
+        alike.map(|(_, fields)| fields.clone()).collect()
     }
 }
 
@@ -158,4 +177,53 @@ fn a_circuit_that_closes_says_so_once() {
     ] {
         assert_eq!(heard.count(words), 1, "{words}");
     }
+}
+
+#[test]
+fn the_start_of_an_action_a_failed_attempt_a_retry_and_a_timeout_are_said_once_each() {
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.stage.script("a", |script| {
+            script.fails = 1;
+            // The second attempt takes longer than the 60 s it has.
+            script.starts = [70_000, 0].into();
+        });
+        theatre.declare(vec![puppet("a")]);
+        theatre.world.run_for(200_000);
+        assert_eq!(theatre.world.state("a"), "running");
+    });
+    let worker = "worker=a action=start";
+    for (words, wanted) in [
+        ("action started", vec![1]),
+        ("attempt failed", vec![1]),
+        ("retrying", vec![2, 3]),
+        ("attempt timed out", vec![2]),
+    ] {
+        let said = heard.fields(words);
+        assert_eq!(said.len(), wanted.len(), "{words}: {said:?}");
+        for (line, attempt) in said.iter().zip(wanted) {
+            assert!(
+                line.contains(worker) && line.contains(&format!("attempt={attempt}")),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_collection_that_is_restarted_says_so_once() {
+    let heard = listening(|| {
+        let mut theatre = theatre();
+        theatre.declare(vec![puppet("a")]);
+        theatre.up();
+        theatre.stage.script("a", |script| script.hangs = true);
+        theatre.world.run_for(21_500);
+    });
+    let said = heard.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let about: Vec<&String> = said
+        .iter()
+        .map(|(line, _)| line)
+        .filter(|line| line.contains("collect"))
+        .collect();
+    assert_eq!(about, ["collection restarted"], "{about:?}");
 }

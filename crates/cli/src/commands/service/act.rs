@@ -1,4 +1,4 @@
-//! `sprag service start`, `stop` and `restart`.
+//! `sprag service start`, `stop`, `restart` and `cancel`.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The service: its name, or `parent/child`
+    /// The service: its name, `parent/child`, or `/` for the supervisor
     path: String,
     #[command(flatten)]
     supervisor: Supervisor,
@@ -30,6 +30,7 @@ pub(super) enum Verb {
     Start,
     Stop,
     Restart,
+    Cancel,
 }
 
 impl Verb {
@@ -38,6 +39,7 @@ impl Verb {
             Self::Start => "start",
             Self::Stop => "stop",
             Self::Restart => "restart",
+            Self::Cancel => "cancel",
         }
     }
 
@@ -47,6 +49,7 @@ impl Verb {
             Self::Start => matches!(state, "starting" | "running" | "degraded"),
             Self::Stop => matches!(state, "stopping" | "stopped"),
             Self::Restart => matches!(state, "stopping" | "starting"),
+            Self::Cancel => true,
         }
     }
 }

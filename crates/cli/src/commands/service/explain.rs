@@ -13,7 +13,7 @@ use crate::output::{Output, When, now, plain};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The service: its name, or `parent/child`
+    /// The service: its name, `parent/child`, or `/` for the supervisor and its rules
     path: String,
     #[command(flatten)]
     supervisor: Supervisor,
@@ -58,7 +58,7 @@ fn text(worker: &Value, now: Timestamp) -> String {
             plain(&field(escalation, "cause"))
         );
     }
-    for known in list(worker, "rules") {
+    for known in list(worker, "rules").chain(list(worker, "restartedBy")) {
         let _ = writeln!(text, "{}", rule(known, now));
     }
     for sentence in next(worker, now) {

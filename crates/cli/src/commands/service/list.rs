@@ -1,8 +1,10 @@
 //! `sprag service list`.
 
 use serde_json::Value;
+use sprag_core::time::Timestamp;
 
 use super::Supervisor;
+use super::sentences::rule;
 use crate::failure::Exit;
 use crate::output::{self, Output, Table};
 
@@ -18,12 +20,12 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let document = client.get(&["workers"]).send().await?;
     match output {
         Output::Json => output::data(&format!("{:#}", document["data"]))?,
-        Output::Text => output::data(&text(&document))?,
+        Output::Text => output::data(&text(&document, output::now()))?,
     }
     Ok(Exit::Done)
 }
 
-fn text(document: &Value) -> String {
+fn text(document: &Value, now: Timestamp) -> String {
     let headings = [
         "PATH",
         "STATE",
@@ -47,7 +49,17 @@ fn text(document: &Value) -> String {
             why(worker),
         ]);
     }
-    if table.is_empty() { String::new() } else { table.text() }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!("{}{}", table.text(), rules(document, now))
+}
+
+/// The rules that restart services, a sentence each.
+fn rules(document: &Value, now: Timestamp) -> String {
+    let workers = document["data"].as_array().into_iter().flatten();
+    let rules = workers.flat_map(|worker| worker["restartedBy"].as_array().into_iter().flatten());
+    rules.flat_map(|known| [rule(known, now), "\n".to_owned()]).collect()
 }
 
 /// A field as text; nothing where there is none.
@@ -56,6 +68,14 @@ pub(super) fn field(worker: &Value, name: &str) -> String {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
+    }
+}
+
+/// The path of a child of the supervisor or of a service.
+pub(super) fn below(path: &str, child: &str) -> String {
+    match path {
+        "/" => child.to_owned(),
+        path => format!("{path}/{child}"),
     }
 }
 

@@ -25,12 +25,14 @@ const CONNECT: Duration = Duration::from_millis(300);
 pub(crate) enum Command {
     /// List services with their states
     List(list::Arguments),
-    /// Start a service; what failed before is forgotten
+    /// Start a service; end escalations and start what failed below it
     Start(act::Arguments),
     /// Stop a service, and keep it stopped
     Stop(act::Arguments),
     /// Stop a service and start it again; what failed before is forgotten
     Restart(act::Arguments),
+    /// Cancel the action of a service that is in progress
+    Cancel(act::Arguments),
     /// Have the file of services read again: what is new starts, what changed restarts, what is gone stops
     Reload(reload::Arguments),
     /// Show what a service wrote
@@ -46,6 +48,7 @@ impl Command {
             Self::Start(arguments) => act::run(&arguments, act::Verb::Start, output).await,
             Self::Stop(arguments) => act::run(&arguments, act::Verb::Stop, output).await,
             Self::Restart(arguments) => act::run(&arguments, act::Verb::Restart, output).await,
+            Self::Cancel(arguments) => act::run(&arguments, act::Verb::Cancel, output).await,
             Self::Reload(arguments) => reload::run(&arguments, output).await,
             Self::Logs(arguments) => logs::run(&arguments, output).await,
             Self::Explain(arguments) => explain::run(&arguments, output).await,

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::Supervisor;
+use super::list::field;
 use crate::failure::Exit;
-use crate::output::Output;
+use crate::output::{Output, plain};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -29,6 +30,13 @@ fn text(reloaded: &Value) -> String {
             // Writing to a text cannot fail.
             let _ = writeln!(text, "{word} {}", path.as_str().unwrap_or_default());
         }
+    }
+    for service in reloaded["notStartable"].as_array().into_iter().flatten() {
+        let (path, reason) = (field(service, "path"), plain(&field(service, "reason")));
+        let _ = writeln!(
+            text,
+            "not startable: {path}: {reason}; what runs of it goes on as configured before"
+        );
     }
     let _ = writeln!(text, "unchanged: {}", reloaded["unchanged"]);
     if reloaded["rules"].as_u64().is_some_and(|rules| rules > 0) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sprag_core::time::Timestamp;
 
 use super::explain::{list, when};
-use super::list::field;
+use super::list::{below, field};
 use crate::output::plain;
 
 /// What happens next: what holds it, or what its state leads to.
@@ -14,6 +14,17 @@ pub(super) fn next(worker: &Value, now: Timestamp) -> Vec<String> {
     let holds: Vec<String> = list(worker, "holds").map(|held| hold(held, now)).collect();
     if !holds.is_empty() {
         return holds;
+    }
+    if let Some(rule) = list(worker, "restartedBy").find(|rule| rule["circuit"] != "closed") {
+        let at = if rule["nextAt"].is_string() {
+            format!(", at {}", when(rule, "nextAt", now))
+        } else {
+            String::new()
+        };
+        return vec![format!("{}{at} (rule `{}`)", field(rule, "next"), field(rule, "name"))];
+    }
+    if worker["path"] == "/" {
+        return vec!["it goes on; its rules are judged with each new observation".to_owned()];
     }
     let due = worker["observed"]["service"]["due"].as_str();
     let one = match worker["state"].as_str().unwrap_or_default() {
@@ -52,19 +63,29 @@ fn hold(hold: &Value, now: Timestamp) -> String {
 /// How a rule over its children stands.
 pub(super) fn rule(rule: &Value, now: Timestamp) -> String {
     let mut text = format!(
-        "Rule `{}`, which restarts `{}`: circuit {}, {} of {} detections, last check {}",
+        "Rule `{}` of {}, which restarts `{}`: circuit {}, {} of {} detections, last check {}",
         field(rule, "name"),
+        field(rule, "supervisor"),
         field(rule, "restart"),
         field(rule, "circuit"),
         field(rule, "detections"),
         field(rule, "detectionsMax"),
         rule["lastCheck"].as_str().unwrap_or("none yet"),
     );
-    if let Some(reason) = rule["reason"].as_str() {
+    // Writing to a text cannot fail.
+    if let Some(why) = rule["gaveUp"].as_str() {
+        let _ = write!(
+            text,
+            "; gave up at {}, because {}",
+            when(rule, "gaveUpAt", now),
+            plain(why)
+        );
+    } else if let Some(reason) = rule["reason"].as_str() {
         let _ = write!(text, " ({})", plain(reason));
     }
+    let _ = write!(text, "; next: {}", plain(&field(rule, "next")));
     if rule["nextAt"].is_string() {
-        let _ = write!(text, "; next at {}", when(rule, "nextAt", now));
+        let _ = write!(text, ", at {}", when(rule, "nextAt", now));
     }
     text.push('.');
     text
@@ -82,8 +103,24 @@ pub(super) fn can(worker: &Value) -> Vec<(String, &'static str)> {
         ));
     }
     for escalation in list(worker, "escalations") {
-        let child = format!("sprag service restart {path}/{}", field(escalation, "child"));
+        let child = format!("sprag service restart {}", below(&path, &field(escalation, "child")));
         commands.push((child, "ends the escalation, and what was counted is forgotten"));
+    }
+    if worker["action"]["outcome"] == "inProgress" {
+        commands.push((
+            on("cancel"),
+            "cancels its action; cancelling a stop kills what is left at once",
+        ));
+    }
+    if path == "/" {
+        commands.push((
+            on("start"),
+            "ends escalations and starts what failed; what is well is not touched",
+        ));
+        return commands;
+    }
+    if worker["circuit"] == "escalated" {
+        commands.push((on("restart"), "ends the escalation, and what was counted is forgotten"));
     }
     match worker["state"].as_str().unwrap_or_default() {
         "failed" => commands.extend([
@@ -99,6 +136,12 @@ pub(super) fn can(worker: &Value) -> Vec<(String, &'static str)> {
             (on("stop"), "stops it and keeps it stopped"),
         ]),
     }
+    let mut known: Vec<String> = Vec::new();
+    commands.retain(|(command, _)| {
+        let is_new = !known.contains(command);
+        known.push(command.clone());
+        is_new
+    });
     commands
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sprag_core::machine::{Finding, Findings, Severity};
 use sprag_core::source::{Format, Limits, Spot, parse};
+use sprag_core::supervision::Budget;
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;
 use sprag_supervisor::services::{self, Loaded, Schedule, ServicesFile};
@@ -112,23 +113,30 @@ fn format(path: &Path, text: &str) -> Format {
 fn document(file: &ServicesFile, missing: &[Finding]) -> Value {
     let schedule = |schedule: &Schedule| json!({"restarts": schedule.restarts, "givesUp": schedule.gives_up});
     let all = file.walk();
-    let above = std::iter::once(("", file.rules.as_slice()));
+    let above = std::iter::once(("", &file.rules, file.services.as_slice()));
+    let owned = all
+        .iter()
+        .map(|(path, service)| (path.as_str(), &service.rules, service.children.as_slice()));
     let rules: Vec<Value> = above
-        .chain(
-            all.iter()
-                .map(|(path, service)| (path.as_str(), service.rules.as_slice())),
-        )
-        .flat_map(|(path, rules)| rules.iter().map(move |rule| (path, rule)))
-        .map(|(path, rule)| {
+        .chain(owned)
+        .flat_map(|(path, rules, services)| rules.iter().map(move |rule| (path, rule, services)))
+        .map(|(path, rule, siblings)| {
+            let budget = services::budget_of(rule, siblings);
             json!({"parent": path, "name": rule.name, "restart": rule.restart,
-                "schedule": schedule(&Schedule::of_rule(rule.grace))})
+                "schedule": schedule(&Schedule::of_rule(rule.grace, budget))})
         })
         .collect();
-    let services: Vec<&str> = all.iter().map(|(path, _)| path.as_str()).collect();
+    let paths: Vec<&str> = all.iter().map(|(path, _)| path.as_str()).collect();
+    let budgets: serde_json::Map<String, Value> = all
+        .iter()
+        .filter(|(_, service)| service.budget.is_some())
+        .map(|(path, service)| (path.clone(), schedule(&Schedule::of_failures(service.budget()))))
+        .collect();
     json!({
-        "services": services,
+        "services": paths,
         "rules": rules,
-        "failing": schedule(&Schedule::of_failures()),
+        "failing": schedule(&Schedule::of_failures(Budget::default())),
+        "failingWithBudget": budgets,
         "missing": missing,
     })
 }

@@ -23,6 +23,7 @@ pub(super) use self::alarms::Alarms;
 pub(super) use self::check::load;
 use self::deliver::Delivery;
 pub(super) use self::hangup::hangups;
+use self::services::Stopped;
 pub(super) use self::services::{Running, STATE, Source};
 use crate::commands::up::{Signals, not_listening};
 use crate::failure::{Exit, Failure};
@@ -139,7 +140,7 @@ async fn serve(
         std::process::exit(Exit::Failed.code().into());
     });
     hangups.abort();
-    let outcome = running.stop().await;
+    let stopped = running.stop().await;
     if let Some((_, engine)) = delivering {
         engine.shutdown(DELIVER).await;
     }
@@ -150,18 +151,22 @@ async fn serve(
         Some(_) => Err(Failure::new("the server stopped by itself").into()),
         None => {
             let _ = serving.await;
-            Ok(finish(&outcome))
+            Ok(finish(&stopped))
         }
     }
 }
 
 /// How the process ends.
-fn finish(outcome: &ShutdownOutcome) -> Exit {
-    match outcome {
-        ShutdownOutcome::Clean => {
+fn finish(stopped: &Stopped) -> Exit {
+    for path in &stopped.killed {
+        output::note(&format!("{path} did not end when it was asked to, and was killed"));
+    }
+    match &stopped.outcome {
+        ShutdownOutcome::Clean if stopped.killed.is_empty() => {
             tracing::info!("stopped");
             Exit::Done
         }
+        ShutdownOutcome::Clean => Exit::Unclean,
         ShutdownOutcome::Unclean { cuts } => {
             for cut in cuts {
                 let name = if cut.path.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sprag_core::action::BoxFuture;
 use sprag_core::clock::Clock;
-use sprag_server::{NotReloaded, Reload, Reloaded, Workers};
+use sprag_server::{NotReloaded, NotStartable, Reload, Reloaded, Workers};
 use sprag_supervisor::process::{self, Place, PlaceError, Services};
 use sprag_supervisor::services::{Rule, ServicesFile};
 use sprag_supervisor::store::{Store, StoreOptions};
@@ -66,6 +66,7 @@ impl Running {
         }
         let setup = Setup::new(services.registry(), Arc::clone(clock))
             .options(options)
+            .metrics(services.metrics())
             .store(Arc::clone(&store));
         let (supervisor, handle) = Supervisor::new(setup, declaration)?;
         let file = Reloading {
@@ -95,7 +96,7 @@ impl Running {
     }
 
     /// Stops everything, children before parents. What would not stop in its time is killed.
-    pub(crate) async fn stop(self) -> ShutdownOutcome {
+    pub(crate) async fn stop(self) -> Stopped {
         let Self {
             workers,
             ticking,
@@ -106,14 +107,28 @@ impl Running {
         if let Some(telling) = telling {
             telling.abort();
         }
+        let before = workers.services.killed();
         workers.handle.shut_down().await;
         let outcome = ticking.await.unwrap_or(ShutdownOutcome::Unclean { cuts: Vec::new() });
         if outcome != ShutdownOutcome::Clean {
             workers.services.kill().await;
         }
         reaping.abort();
-        outcome
+        let counts = workers.services.killed().into_iter();
+        let killed = counts.filter(|(path, count)| before.get(path) != Some(count));
+        Stopped {
+            outcome,
+            killed: killed.map(|(path, _)| path).collect(),
+        }
     }
+}
+
+/// How everything stopped.
+pub(crate) struct Stopped {
+    /// Who was cut off.
+    pub(crate) outcome: ShutdownOutcome,
+    /// Services of which something did not end when it was asked to, and was killed.
+    pub(crate) killed: Vec<String>,
 }
 
 /// Follows the file when it is asked to.
@@ -139,12 +154,16 @@ impl Reloading {
             findings: Vec::new(),
         };
         let declaration = declaration(&file).map_err(|error| not(error.as_ref()))?;
-        let reloaded = difference(&source.file, &file);
+        let mut reloaded = difference(&source.file, &file);
+        reloaded.not_startable = not_startable(&file, &reloaded);
         for path in &reloaded.added {
             // One of that name that was there before is another one.
             self.services.forget(path);
         }
         self.handle.declare(declaration).await.map_err(|error| not(&error))?;
+        for NotStartable { path, reason } in &reloaded.not_startable {
+            tracing::warn!(service = path, reason, "not startable as configured");
+        }
         tracing::info!(
             added = ?reloaded.added,
             changed = ?reloaded.changed,
@@ -214,6 +233,23 @@ fn difference(old: &ServicesFile, new: &ServicesFile) -> Reloaded {
     reloaded
 }
 
+/// Which of the new and changed services could not be started on this machine, and why.
+fn not_startable(file: &ServicesFile, reloaded: &Reloaded) -> Vec<NotStartable> {
+    let services = file.walk();
+    let is_new = |path: &String| reloaded.added.contains(path) || reloaded.changed.contains(path);
+    let new = services
+        .iter()
+        .filter(|(path, service)| service.enabled && is_new(path));
+    new.flat_map(|(path, service)| {
+        let missing = process::missing(service, &file.folder);
+        missing.into_iter().map(|error| NotStartable {
+            path: path.clone(),
+            reason: error.to_string(),
+        })
+    })
+    .collect()
+}
+
 /// Every rule as it is written, by its owner and its name.
 fn rules(file: &ServicesFile) -> BTreeMap<(String, &str), String> {
     let of_root = file.rules.iter().map(|rule| (String::new(), rule));
@@ -231,8 +267,10 @@ fn rules(file: &ServicesFile) -> BTreeMap<(String, &str), String> {
                 grace,
                 restart,
                 affects,
+                budget,
+                message,
             } = rule;
-            let written = format!("{written} {grace:?} {restart} {affects:?}");
+            let written = format!("{written} {grace:?} {restart} {affects:?} {budget:?} {message:?}");
             ((owner, name.as_str()), written)
         })
         .collect()

@@ -16,7 +16,8 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
         .path(
             "path",
             text(),
-            "The worker: `parent/child` as one segment, `parent%2Fchild`.",
+            "The worker: `parent/child` as one segment, `parent%2Fchild`; `%2F` is the supervisor itself, which owns the \
+             rules at the top.",
         )
         .refuses([Code::WorkerUnknown])
 }
@@ -26,7 +27,7 @@ fn word(id: &'static str, summary: &'static str) -> Operation {
     one(id, summary)
         .answers(Answer::json(200, "The worker as it is now.", reference("Worker")))
         .once()
-        .refuses([Code::WorkerLeaving])
+        .refuses([Code::WorkerLeaving, Code::OperationRefused])
 }
 
 pub(crate) fn list() -> Operation {
@@ -59,7 +60,10 @@ pub(crate) fn logs() -> Operation {
 }
 
 pub(crate) fn start() -> Operation {
-    word("startWorker", "Have a worker run; what failed before is forgotten")
+    word(
+        "startWorker",
+        "Start a worker; escalations end and what failed below it starts, the rest is not touched",
+    )
 }
 
 pub(crate) fn stop() -> Operation {
@@ -70,6 +74,13 @@ pub(crate) fn restart() -> Operation {
     word(
         "restartWorker",
         "Stop a worker and start it again; what failed before is forgotten",
+    )
+}
+
+pub(crate) fn cancel() -> Operation {
+    word(
+        "cancelWorkerAction",
+        "Cancel the action of a worker that is in progress",
     )
 }
 

@@ -34,6 +34,7 @@ fn worker() -> Value {
         "observation": text(),
         "waiting": nullable(text()),
         "since": time(),
+        "restartedBy": list_of(reference("WorkerRule")),
     })
 }
 
@@ -86,14 +87,20 @@ fn rule() -> Value {
     object(
         &json!({
             "name": text(),
+            "supervisor": text(),
             "restart": text(),
             "affects": list_of(text()),
             "circuit": text(),
             "detections": whole(0),
             "detectionsMax": whole(0),
+            "windowMillis": whole(0),
             "lastCheck": nullable(text()),
             "checkedAt": nullable(time()),
             "reason": nullable(text()),
+            "cause": nullable(text()),
+            "gaveUp": nullable(text()),
+            "gaveUpAt": nullable(time()),
+            "next": text(),
             "nextAt": nullable(time()),
         }),
         &json!({}),
@@ -165,6 +172,7 @@ fn reloaded() -> Value {
             "removed": list_of(text()),
             "unchanged": whole(0),
             "rules": whole(0),
+            "notStartable": list_of(object(&json!({ "path": text(), "reason": text() }), &json!({}))),
         }),
         &json!({}),
     )

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use super::world::*;
 use crate::action::{ActionError, Outcome};
-use crate::executor::{CancelReason, Event, Refused, class};
+use crate::executor::{Attempted, CancelReason, Event, Refused, class};
 
 // 14.
 #[test]
@@ -171,10 +171,13 @@ fn every_attempt_is_told_for_the_metrics() {
     world.start(failing("open", "timeout"), 0).unwrap();
     let seen: Vec<Event> = (0..100).flat_map(|tick| world.tick(tick * 100)).collect();
     let told = seen.iter().filter(
-        |event| matches!(event, Event::Attempted { action, error: Some(error), .. } if &**action == "open" && error == "timeout"),
+        |event| matches!(event, Event::Attempted(Attempted { action, error: Some(error), .. }) if &**action == "open" && error.kind == "timeout"),
     );
     assert_eq!(told.count(), 4);
     let world: Arc<str> = worker();
+    let started = seen.iter().filter(|event| matches!(event, Event::Started { .. }));
+    assert_eq!(started.count(), 1, "once for the action");
     assert!(seen.iter().all(|event| matches!(event,
-        Event::Attempted { worker, .. } | Event::Retrying { worker, .. } | Event::Ended { worker, .. } if *worker == world)));
+        Event::Started { worker, .. } | Event::Attempted(Attempted { worker, .. }) | Event::Retrying { worker, .. }
+            | Event::Ended { worker, .. } if *worker == world)));
 }

@@ -228,7 +228,12 @@ fn one_that_is_given_up_waits_for_a_person_or_another_configuration() {
 
 #[test]
 fn a_process_of_another_configuration_is_replaced() {
-    let other = || with(|seen| seen.process.as_mut().unwrap().digest = 8);
+    let other = || {
+        with(|seen| {
+            seen.process.as_mut().unwrap().digest = 8;
+            seen.checked = 7;
+        })
+    };
     Case::new(Running, other()).gives("to stopping");
     Case::new(Stopping, other()).gives("act stop Nobody");
     Case::new(Stopping, Observed::default()).gives("to stopped");
@@ -315,4 +320,32 @@ fn a_child_that_was_given_up_fails_its_parent_until_that_ends() {
     case.gives("stay");
     case.snapshot.escalations = Arc::from([]);
     case.gives("to running");
+}
+
+#[test]
+fn a_process_is_not_ended_for_one_that_cannot_be_started() {
+    let kept = |change: fn(&mut Observed)| {
+        with(|seen| {
+            seen.checked = 7;
+            seen.obstacle = Some("program `x` was not found".to_owned());
+            change(seen);
+        })
+    };
+    let other = kept(|seen| seen.process.as_mut().unwrap().digest = 8);
+    let case = Case::new(Running, other);
+    case.gives("to running");
+    assert!(
+        reason(case.step()).contains("as configured before"),
+        "{}",
+        reason(case.step())
+    );
+    let unchecked = kept(|seen| {
+        seen.process.as_mut().unwrap().digest = 8;
+        seen.checked = 8;
+    });
+    Case::new(Running, unchecked).gives("stay");
+    let dead = kept(|seen| seen.found.live.verdict = Verdict::Bad);
+    Case::new(Running, dead).gives("to degraded");
+    let unready = kept(|seen| seen.found.startup.verdict = Verdict::Bad);
+    Case::new(Starting, unready).gives("stay");
 }

@@ -24,6 +24,8 @@ pub(crate) struct Found {
     pub(crate) observe_error: Option<String>,
     /// What its own condition says.
     pub(crate) healthy: Option<bool>,
+    /// How often it was asked about itself: what it tells is only as new as the last answer.
+    pub(crate) answers: u64,
 }
 
 /// Which of the three.
@@ -145,6 +147,7 @@ impl Asking {
                     Err(error) => (Map::new(), Some(error)),
                 };
                 found.healthy = judge(&observe, found);
+                found.answers += 1;
             });
             pace.wait().await;
         }
