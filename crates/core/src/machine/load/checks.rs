@@ -17,6 +17,7 @@ impl Loader<'_> {
         self.check_action_ids();
         self.check_kinds();
         self.check_triggers();
+        self.check_durations();
         self.check_hooks();
         self.check_cycles();
     }
