@@ -222,7 +222,8 @@ fn only_absolute_paths_and_bare_names_are_programs() {
     for entry in ["./sh", "bin/sh", "../sh", "", ".", "..", "a\0b"] {
         assert!(
             Exec::new(&Options {
-                allow: vec![entry.to_owned()]
+                allow: vec![entry.to_owned()],
+                ..Options::default()
             })
             .is_err(),
             "{entry:?}"

@@ -70,11 +70,13 @@ impl Pattern {
         let is_plain = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-        match is_beginning {
-            _ if !is_plain => None,
-            true => Some(Self::Beginning(name.to_owned())),
-            false => (!name.is_empty()).then(|| Self::Exactly(name.to_owned())),
+        if !is_plain {
+            return None;
         }
+        if is_beginning {
+            return Some(Self::Beginning(name.to_owned()));
+        }
+        (!name.is_empty()).then(|| Self::Exactly(name.to_owned()))
     }
 
     fn covers(&self, name: &str) -> bool {

@@ -11,10 +11,7 @@ use crate::redact::Redactor;
 /// Two values of one secret. They have nothing in common but the length modulo three, which base64 shows as padding. What
 /// could begin an escape stands far from their ends: there masking takes it for one that was cut in two, and masks a
 /// little more.
-const CANARIES: [&str; 2] = [
-    "Ze%bra/42 \"x\"+\u{fc}K9!aB",
-    "mOOn\\stone&7=T0p;<wq\u{e9}>#L^-",
-];
+const CANARIES: [&str; 2] = ["Ze%bra/42 \"x\"+\u{fc}K9!aB", "mOOn\\stone&7=T0p;<wq\u{e9}>#L^-"];
 
 /// What expressions are made of, secrets above all.
 const OPERANDS: [&str; 12] = [

@@ -58,6 +58,25 @@ bad-duration /actions/0/delay | `-5` is negative
     triggerState: a
     delay: «-5
 ---
+bad-limit /actions/0/limits/0 | neither `concurrency` nor `rate` | add one
+    triggerState: a
+    limits: [«{key: k}]
+---
+not-supported /actions/0/requiresApproval | cannot be honoured yet | remove it
+    triggerState: a
+    «requiresApproval: true
+---
+not-supported /actions/0/compensate | `compensate` | remove it
+    triggerState: a
+    «compensate: undo
+"#;
+    check(start, cases, Error);
+}
+
+#[test]
+fn durations_of_an_action_do_not_contradict_each_other() {
+    let start = "id: m\ninitial: a\nstates: {a: {type: final}}\nactions:\n  - actionId: x\n    type: email\n    config: {to: y}\n";
+    let cases = "
 contradiction /actions/0/retryPolicy/baseDelay | `1m` is longer than `maxDelay: 5s` | at least `1m`
     triggerState: a
     retryPolicy: {baseDelay: «1m, maxDelay: 5s}
@@ -74,19 +93,7 @@ contradiction /actions/0/deadline | `deadline: 5s` is over before the first atte
     triggerState: a
     delay: 5s
     deadline: «5000
----
-bad-limit /actions/0/limits/0 | neither `concurrency` nor `rate` | add one
-    triggerState: a
-    limits: [«{key: k}]
----
-not-supported /actions/0/requiresApproval | cannot be honoured yet | remove it
-    triggerState: a
-    «requiresApproval: true
----
-not-supported /actions/0/compensate | `compensate` | remove it
-    triggerState: a
-    «compensate: undo
-"#;
+";
     check(start, cases, Error);
 }
 
