@@ -173,7 +173,7 @@ impl Rig {
         let flaky = |status: u16| self.echo.url(&format!("/flaky/{status}"));
         format!(
             "[outbound]\nallow = [\"127.0.0.0/8\"]\n[exec]\nallow = [\"/usr/bin/env\", \"/bin/cat\", \"/usr/bin/base64\"]\n\
-             [secrets]\nproviders = [\"env\", \"file\", \"vault\"]\ndir = \"{}\"\n\
+             env = [\"SECRET\"]\n[secrets]\nproviders = [\"env\", \"file\", \"vault\"]\ndir = \"{}\"\n\
              [secrets.vault]\naddress = \"{}\"\npath = \"sprag\"\n\
              [services.echo]\nbaseUrl = \"{}\"\nauthentication = {{ type = \"bearer\", token = \"{{{{secrets.from_file}}}}\" }}\n\
              [providers.twilio]\naccount = \"AC00000000000000000000000000000000\"\ntoken = \"{{{{secrets.from_env}}}}\"\n\
@@ -245,12 +245,9 @@ impl Rig {
             ("exec-base64", exec(&["/usr/bin/base64", "-w0"])),
             ("exec-failed", exec(&["/bin/cat", "-", "/nowhere/{{secrets.from_env}}"])),
             (
-                "fail",
-                json!({ "type": "fail", "config": { "message": both, "type": "conflict" } }),
-            ),
-            (
                 "http-check",
-                json!({ "type": "http_check", "config": { "url": format!("{}/{{{{secrets.from_env}}}}", self.echo.url("/404")) } }),
+                json!({ "type": "http_check", "config": {
+                    "url": self.echo.url("/404"), "headers": { "Authorization": "Bearer {{secrets.from_env}}" } } }),
             ),
         ]
     }

@@ -11,6 +11,7 @@ mod input;
 mod logging;
 mod output;
 mod panics;
+mod privacy;
 mod telemetry;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What Sprag asks of JSON values beyond holding them: one canonical form, a digest, sizes, depth, and a reader for
+//! What Sprag asks of JSON values beyond holding them: one canonical form, a digest, sizes, depth, its texts, and a reader for
 //! bytes from outside that takes nothing on trust.
 
 use std::io;
@@ -128,6 +128,40 @@ pub fn parse_bounded(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
         Err(error) if error.cause == Cause::TooDeep => Err(Problem::TooDeep { limit: limits.depth }),
         Err(error) => Err(Problem::Invalid(error)),
     }
+}
+
+/// Visits every text of a value with its JSON pointer, and stops at the first error.
+pub fn each_text<E>(value: &Value, visit: &mut impl FnMut(&str, &str) -> Result<(), E>) -> Result<(), E> {
+    texts_at(value, &mut String::new(), visit)
+}
+
+fn texts_at<E>(
+    value: &Value,
+    pointer: &mut String,
+    visit: &mut impl FnMut(&str, &str) -> Result<(), E>,
+) -> Result<(), E> {
+    let length = pointer.len();
+    match value {
+        Value::String(text) => visit(pointer, text)?,
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                pointer.push('/');
+                pointer.push_str(&position.to_string());
+                texts_at(item, pointer, visit)?;
+                pointer.truncate(length);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                pointer.push('/');
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                texts_at(member, pointer, visit)?;
+                pointer.truncate(length);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Masking of secret values in whatever leaves a runner.
 //!
-//! A secret is found as it is, percent-encoded, JSON-escaped (both up to twice over, JSON inside JSON four times,
+//! A secret is found as it is in any letter case (host names and the like change it), percent-encoded, JSON-escaped (both up to twice over, JSON inside JSON four times,
 //! whatever was chosen to be escaped), and inside base64 of either alphabet at any alignment, as it is or as JSON
 //! escapes it; also the part of it that is left where a text was cut. What comes out holds none of these forms, and
 //! masking it again changes nothing. Values under [`VALUE_BYTES_MIN`] bytes are left alone: masking them would mask
@@ -39,10 +39,19 @@ pub struct Redactor {
 /// One form in which a secret may appear.
 #[derive(Clone)]
 struct Pattern {
+    /// In lower case where the letter case does not count.
     bytes: Vec<u8>,
+    case: Case,
     /// Characters before and after that also hold bits of the secret.
     margin: (usize, usize),
     secret: usize,
+}
+
+/// Whether the case of ASCII letters counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Counts,
+    Ignored,
 }
 
 /// A stretch of text that holds a secret.
@@ -70,7 +79,8 @@ impl Redactor {
         let secret = self.masks.len();
         self.masks.push(format!("[secret {name}]"));
         self.push(Pattern {
-            bytes: value.as_bytes().to_vec(),
+            bytes: value.to_ascii_lowercase().into_bytes(),
+            case: Case::Ignored,
             margin: (0, 0),
             secret,
         });
@@ -85,6 +95,7 @@ impl Redactor {
         {
             self.push(Pattern {
                 bytes: form.characters,
+                case: Case::Counts,
                 margin: form.margin,
                 secret,
             });
@@ -92,11 +103,17 @@ impl Redactor {
     }
 
     fn push(&mut self, pattern: Pattern) {
-        let first = pattern.bytes.first().copied();
-        if let Some(beginning) = first.and_then(|first| self.beginnings.get_mut(usize::from(first))) {
-            beginning.push(self.patterns.len());
-            self.patterns.push(pattern);
+        let Some(&first) = pattern.bytes.first() else { return };
+        let mut firsts = vec![first];
+        if pattern.case == Case::Ignored && first.is_ascii_lowercase() {
+            firsts.push(first.to_ascii_uppercase());
         }
+        for first in firsts {
+            if let Some(beginning) = self.beginnings.get_mut(usize::from(first)) {
+                beginning.push(self.patterns.len());
+            }
+        }
+        self.patterns.push(pattern);
     }
 
     /// The text without the secrets.
@@ -177,7 +194,7 @@ impl Redactor {
                 let Some(pattern) = self.patterns.get(*pattern) else {
                     continue;
                 };
-                if rest.starts_with(&pattern.bytes) {
+                if pattern.begins(rest) {
                     found.push(pattern.found(view, position..position + pattern.bytes.len()));
                 }
             }
@@ -188,7 +205,7 @@ impl Redactor {
     fn find_cut(&self, view: &View<'_>, found: &mut Vec<Found>) {
         for cut in cut::places(view.bytes()) {
             let parts = self.patterns.iter().filter_map(|pattern| {
-                let part = cut::part(view.bytes(), &pattern.bytes, cut)?;
+                let part = cut::part(view.bytes(), pattern, cut)?;
                 Some(pattern.found(view, part))
             });
             found.extend(parts);
@@ -197,6 +214,23 @@ impl Redactor {
 }
 
 impl Pattern {
+    /// Whether the bytes begin with it.
+    fn begins(&self, bytes: &[u8]) -> bool {
+        let beginning = bytes.get(..self.bytes.len());
+        beginning.is_some_and(|beginning| match self.case {
+            Case::Counts => beginning == self.bytes,
+            Case::Ignored => beginning.eq_ignore_ascii_case(&self.bytes),
+        })
+    }
+
+    /// A byte of a text, as it is compared with those of the pattern.
+    fn compared(&self, byte: u8) -> u8 {
+        match self.case {
+            Case::Counts => byte,
+            Case::Ignored => byte.to_ascii_lowercase(),
+        }
+    }
+
     /// The stretch of the text itself, with the edges that hold bits of the secret too.
     fn found(&self, view: &View<'_>, at: Range<usize>) -> Found {
         let (before, after) = self.margin;

@@ -14,6 +14,7 @@ use crate::command::{Answer, AttemptRef, Internal, Request};
 use crate::hands::{Grant, Job};
 use crate::inbox::Inbox;
 use crate::leasing::Leased;
+use crate::secret_rules::Rules;
 use crate::tasks::{SecretSource, bind, redactor, resolve};
 
 /// How many masks are kept; the oldest goes first, and is made anew when it is needed.
@@ -76,6 +77,11 @@ pub(crate) async fn give(grant: Grant, secrets: &dyn SecretSource, masks: &Masks
 }
 
 async fn rendered(job: &Job, secrets: &dyn SecretSource, masks: &Masks) -> Result<Leased, Box<Outcome>> {
+    let rules = Rules {
+        runner: None,
+        source: secrets,
+    };
+    rules.check(job)?;
     let secrets = resolve(secrets, &job.config).await?;
     let mask = redactor(&secrets);
     let config = bind(job, &secrets).map_err(|outcome| Box::new(outcome.masked(&mask)))?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use sprag_core::action::{ConfigProblem, Permission, Status};
+use sprag_core::action::{ConfigProblem, Permission, SecretRules, Status};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
@@ -501,6 +501,17 @@ impl Handle {
         }
         machines.insert(key, Arc::clone(&compiled));
         Ok(compiled)
+    }
+}
+
+impl SecretRules for Handle {
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        let runner = self.runners.get(kind);
+        runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
+    }
+
+    fn allows_secret(&self, machine: &str, name: &str) -> bool {
+        self.secrets().allows(machine, name)
     }
 }
 

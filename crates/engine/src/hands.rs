@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sprag_core::action::Lease;
+use sprag_core::action::secret::Owner;
+use sprag_core::action::{ConfigProblem, Lease};
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::AttemptId;
 use tokio::sync::oneshot;
@@ -30,6 +31,9 @@ pub trait Hands: Send {
     /// The destination of an action with this configuration, where it can be known.
     fn destination(&self, kind: &str, config: &Value) -> Option<String>;
 
+    /// Everything wrong with an edited configuration that can be known before an attempt.
+    fn problems(&self, edited: Edited<'_>) -> Vec<ConfigProblem>;
+
     /// Says to the home of a limit, on another node, what this one has and wants. The answer comes back as a command; it
     /// may be lost.
     fn state(&mut self, statement: Statement);
@@ -42,6 +46,17 @@ pub trait Hands: Send {
     fn can_settle(&self, kind: &str) -> bool;
 }
 
+/// A configuration that a person gave a dead letter.
+#[derive(Clone, Copy, Debug)]
+pub struct Edited<'a> {
+    /// Whose it is.
+    pub owner: Owner<'a>,
+    /// The program outside this process that performs the action, if one does.
+    pub runner: Option<&'a str>,
+    /// The configuration, secrets still to be bound.
+    pub config: &'a Frozen,
+}
+
 /// One attempt to carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -49,6 +64,8 @@ pub struct Job {
     pub attempt: AttemptRef,
     /// Run it, or find out what became of it.
     pub task: Task,
+    /// The machine it belongs to.
+    pub machine: String,
     /// What the machine calls the action.
     pub action_id: String,
     /// Its type.

@@ -24,7 +24,7 @@ impl Handle {
         let newest = self.newest(machine).await?;
         let found = newest.hooks.iter().find(|hook| hook.name == name);
         let hook = found.cloned().ok_or_else(|| unknown(&newest, &name))?;
-        let secrets = resolve(self.secrets(), &hook).await?;
+        let secrets = resolve(self.secrets(), &newest.id, &hook).await?;
         Ok(InboundHook { hook, secrets })
     }
 }
@@ -34,11 +34,11 @@ fn unknown(machine: &Arc<Machine>, name: &str) -> Refusal {
     Refusal::new(Code::HookUnknown, detail)
 }
 
-async fn resolve(source: &dyn SecretSource, hook: &Hook) -> Result<Vec<String>, Refusal> {
+async fn resolve(source: &dyn SecretSource, machine: &str, hook: &Hook) -> Result<Vec<String>, Refusal> {
     let mut secrets = Vec::with_capacity(hook.secrets.len());
     let mut last = None;
     for template in &hook.secrets {
-        match secret(source, template).await {
+        match secret(source, machine, template).await {
             Ok(value) => secrets.push(value),
             // During a change one of several secrets may be gone already, or not there yet.
             Err(refusal) => last = Some(refusal),
@@ -50,8 +50,17 @@ async fn resolve(source: &dyn SecretSource, hook: &Hook) -> Result<Vec<String>, 
     }
 }
 
-async fn secret(source: &dyn SecretSource, template: &Template) -> Result<String, Refusal> {
+async fn secret(source: &dyn SecretSource, machine: &str, template: &Template) -> Result<String, Refusal> {
     let mut values = Map::new();
+    for used in template.secrets() {
+        if let Some(detail) = used.problem() {
+            return Err(unavailable(&used.name, &format!("{detail}; {}", used.remedy())));
+        }
+        if !source.allows(machine, &used.name) {
+            let why = format!("`[secrets] allow` does not let machine `{machine}` name it");
+            return Err(unavailable(&used.name, &why));
+        }
+    }
     for path in template.paths() {
         let name = path.segments().get(1).map(AsRef::as_ref).unwrap_or_default();
         let value = source.get(name).await.map_err(|error| unavailable(name, &error))?;

@@ -169,7 +169,7 @@ impl Handle {
         }
         let idempotency = ends_once(attempt, &outcome);
         let outcome = match self.mask(attempt).await? {
-            Some(mask) => masked(outcome, &mask),
+            Some(mask) => outcome.masked(&mask),
             None => outcome,
         };
         let request = Request::Finish(attempt, outcome);
@@ -232,15 +232,6 @@ fn finished(reply: Reply) -> Result<Finished, Refusal> {
         Answer::Finished(finished) => Ok(finished),
         other => Err(unexpected(&other)),
     }
-}
-
-/// What a program says, without the secrets it was given: not even as the type of its error.
-fn masked(outcome: Outcome, mask: &Redactor) -> Outcome {
-    let mut outcome = outcome.masked(mask);
-    if let Outcome::NotDone(failure) | Outcome::Unknown(failure) = &mut outcome {
-        failure.error.kind = mask.text(&failure.error.kind).into_owned();
-    }
-    outcome
 }
 
 /// An attempt ends once: its own id is what makes a repetition known, as an idempotency key would.

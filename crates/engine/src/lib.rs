@@ -103,6 +103,7 @@ mod operate;
 pub mod options;
 pub mod rehearsal;
 mod replay;
+mod secret_rules;
 mod tasks;
 mod timers;
 pub mod traces;

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
-use sprag_core::action::cost::without;
+use sprag_core::action::cost::{self, COST_ESTIMATE, without};
 use sprag_core::action::error::kind;
-use sprag_core::action::{ActionError, Attempt, BoxFuture, Control, Failure, Outcome, Probe, Runner, Superseded};
+use sprag_core::action::{
+    ActionError, Attempt, BoxFuture, ConfigProblem, Control, Failure, Outcome, Probe, Runner, Superseded,
+};
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
 use sprag_core::redact::Redactor;
@@ -22,11 +24,12 @@ use tokio::task::AbortHandle;
 
 use crate::command::{AttemptRef, Command, Internal, Request};
 use crate::grants::{self, Masks};
-use crate::hands::{Grant, Hands, Job, Task};
+use crate::hands::{Edited, Grant, Hands, Job, Task};
 use crate::homes::{Allowed, Heard, Peers, Statement, home_of};
 use crate::inbox::Inbox;
 use crate::letters::{Letters, deal_anywhere};
 use crate::member::{Place, Whereabouts};
+use crate::secret_rules::Rules;
 use crate::traces::Traces;
 
 /// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
@@ -40,6 +43,12 @@ const SWEEP_MIN: usize = 64;
 pub trait SecretSource: Send + Sync {
     /// The secret of that name; `None` when nobody has it.
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>>;
+
+    /// Whether the operator lets this machine name this secret.
+    fn allows(&self, machine: &str, name: &str) -> bool {
+        let _ = (machine, name);
+        true
+    }
 }
 
 /// Nobody who has any.
@@ -205,6 +214,28 @@ impl Hands for TaskHands {
         self.runners.get(kind)?.destination(kind, config)
     }
 
+    fn problems(&self, edited: Edited<'_>) -> Vec<ConfigProblem> {
+        let Edited { owner, runner, config } = edited;
+        // What a program elsewhere accepts is not known here.
+        let runner = self.runners.get(owner.kind).filter(|_| runner.is_none());
+        let rules = Rules {
+            runner: runner.map(AsRef::as_ref),
+            source: self.secrets.as_ref(),
+        };
+        let mut problems = rules.problems(config, owner);
+        if let Some(detail) = cost::problem(&config.config) {
+            problems.push(ConfigProblem {
+                pointer: format!("/{COST_ESTIMATE}"),
+                detail,
+                remedy: "write it as in `costEstimate: 0.01`".to_owned(),
+            });
+        }
+        if let Some(runner) = runner {
+            problems.extend(runner.validate(owner.kind, &without(config.config.clone())));
+        }
+        problems
+    }
+
     fn can_settle(&self, kind: &str) -> bool {
         self.runners.contains_key(kind)
     }
@@ -295,13 +326,8 @@ pub(crate) async fn perform(work: Work<'_>, job: &Job) -> Outcome {
         let message = format!("no runner serves the type `{}`", job.kind);
         return Outcome::not_done(kind::INVALID_CONFIGURATION, message);
     };
-    let secrets = match resolve(work.secrets, &job.config).await {
-        Ok(secrets) => secrets,
-        Err(outcome) => return lost_or(job, *outcome),
-    };
-    let redactor = redactor(&secrets);
-    let config = match bind(job, &secrets) {
-        Ok(config) => without(config),
+    let (config, redactor) = match prepare(work, job, runner).await {
+        Ok(ready) => ready,
         Err(outcome) => return lost_or(job, *outcome),
     };
     let attempt = Attempt {
@@ -329,6 +355,21 @@ pub(crate) async fn perform(work: Work<'_>, job: &Job) -> Outcome {
         Task::Settle => settle(runner, attempt).await,
     };
     outcome.masked(&redactor)
+}
+
+/// The configuration with its secrets, and what masks them.
+async fn prepare(work: Work<'_>, job: &Job, runner: &dyn Runner) -> Result<(Value, Redactor), Box<Outcome>> {
+    let rules = Rules {
+        runner: Some(runner),
+        source: work.secrets,
+    };
+    rules.check(job)?;
+    let secrets = resolve(work.secrets, &job.config).await?;
+    let redactor = redactor(&secrets);
+    let config = bind(job, &secrets).map_err(|outcome| Box::new(outcome.masked(&redactor)))?;
+    let config = without(config);
+    rules.check_rendered(job, &config, &redactor)?;
+    Ok((config, redactor))
 }
 
 /// An attempt that was already under way is never "not done" because we could not look.

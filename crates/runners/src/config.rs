@@ -345,6 +345,14 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARACTERS_MAX).chain(['…']).collect()
 }
 
+/// Whether `pointer` is one of these places of a configuration, or inside one.
+pub(crate) fn is_within(pointer: &str, places: &[&str]) -> bool {
+    places.iter().any(|place| {
+        let rest = pointer.strip_prefix(place);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
 /// The names in backticks, separated by commas.
 pub(crate) fn list(names: &[&str]) -> String {
     names

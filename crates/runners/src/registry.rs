@@ -65,6 +65,7 @@ pub enum Error {
 #[derive(Clone, Default)]
 pub struct Registry {
     runners: BTreeMap<String, Arc<dyn Runner>>,
+    secrets: Arc<Secrets>,
 }
 
 impl Registry {
@@ -90,7 +91,10 @@ impl Registry {
             sendgrid: providers.sendgrid.as_ref(),
         };
         let guards = (guard.clone(), Guard::unguarded()?);
-        let mut registry = Self::default();
+        let mut registry = Self {
+            secrets: Arc::clone(&secrets),
+            ..Self::default()
+        };
         registry.insert(Email::new(mail, Arc::clone(&secrets), guards, trusted.clone())?);
         registry.insert(Sms::new(
             providers.twilio.as_ref(),
@@ -126,6 +130,11 @@ impl Registry {
         for kind in runner.types() {
             self.runners.insert((*kind).to_owned(), Arc::clone(&runner));
         }
+    }
+
+    /// Whether `[secrets] allow` lets the machine name the secret.
+    pub fn allows_secret(&self, machine: &str, name: &str) -> bool {
+        self.secrets.allows(machine, name)
     }
 
     /// Who serves `kind`.

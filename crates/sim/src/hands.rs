@@ -1,11 +1,11 @@
 //! Simulated hands: they check that the attempt is stored, then leave the rest to the world.
 
 use serde_json::Value;
-use sprag_core::action::Status;
+use sprag_core::action::{ConfigProblem, Status};
 use sprag_core::ids::AttemptId;
 use sprag_engine::command::AttemptRef;
 use sprag_engine::convert::action_from;
-use sprag_engine::hands::{Grant, Hands, Job};
+use sprag_engine::hands::{Edited, Grant, Hands, Job};
 use sprag_engine::homes::Statement;
 use sprag_engine::letters::Letters;
 use sprag_store::traits::Reader;
@@ -98,6 +98,10 @@ impl Hands for SimulatedHands {
     fn abandon(&mut self, attempt: AttemptId) {
         self.trace.line(format_args!("  abandon {attempt}"));
         self.world.lock().abandon(self.life, attempt);
+    }
+
+    fn problems(&self, _edited: Edited<'_>) -> Vec<ConfigProblem> {
+        Vec::new()
     }
 
     fn destination(&self, kind: &str, config: &Value) -> Option<String> {

@@ -18,9 +18,9 @@ const OTHERS: [&str; 6] = [
 ];
 const SECRETS: &str = "SPRAG_SECRET_";
 
-/// The variables of a process whose names begin with `SPRAG_`.
+/// The variables of a process whose names begin with `SPRAG_`; a value that is not UTF-8 is none.
 #[derive(Debug, Default)]
-pub(crate) struct Environment(Vec<(String, String)>);
+pub(crate) struct Environment(Vec<(String, Option<String>)>);
 
 impl Environment {
     /// Those of this process.
@@ -29,8 +29,8 @@ impl Environment {
     }
 
     fn from_pairs(pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        let mut pairs: Vec<(String, String)> = pairs
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()));
+        let mut pairs: Vec<(String, Option<String>)> = pairs
             .into_iter()
             .filter_map(text)
             .filter(|(name, _)| name.starts_with("SPRAG_"))
@@ -52,7 +52,10 @@ impl Environment {
                 continue;
             };
             let place = Place::Variable(name.clone());
-            let checked = parse(key, text).and_then(|value| check(key.kind, &value).map(|()| value));
+            let unreadable = || ("its value is not UTF-8".to_owned(), "write it in UTF-8".to_owned());
+            let text = text.as_deref().ok_or_else(unreadable);
+            let parsed = text.and_then(|text| parse(key, text));
+            let checked = parsed.and_then(|value| check(key.kind, &value).map(|()| value));
             match checked {
                 Ok(value) => layers.set(key, value, place),
                 Err((detail, remedy)) => problems.push(Problem {

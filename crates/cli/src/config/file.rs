@@ -9,7 +9,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::alerts;
 use super::keys::{self, Kind};
-use super::layers::{Layers, Place, Problem, Value, check, quoted};
+use super::layers::{Layers, Place, Problem, Value, check, check_text, quoted};
 use super::named::{self, Entry, Need, Section};
 
 /// Reads the text of a file into `layers`; says everything that is wrong with it.
@@ -17,7 +17,12 @@ pub(super) fn read(name: &str, text: &str, layers: &mut Layers) -> Vec<Problem> 
     let file = File { name, text };
     let mut problems = Vec::new();
     match DeTable::parse(text) {
-        Ok(table) => file.sections(table.get_ref(), layers, &mut problems),
+        Ok(table) => {
+            file.nuls(table.get_ref(), &mut problems);
+            if problems.is_empty() {
+                file.sections(table.get_ref(), layers, &mut problems);
+            }
+        }
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
             let detail = error.message().trim().replace('\n', "; ");
@@ -34,6 +39,29 @@ pub(super) struct File<'a> {
 }
 
 impl File<'_> {
+    /// Names every text that holds a NUL character, wherever it stands.
+    fn nuls(&self, table: &DeTable<'_>, problems: &mut Vec<Problem>) {
+        for (name, value) in table {
+            self.nul(name.get_ref(), name.span().start, problems);
+            self.nuls_in(value, problems);
+        }
+    }
+
+    fn nuls_in(&self, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) {
+        match value.get_ref() {
+            DeValue::String(text) => self.nul(text, value.span().start, problems),
+            DeValue::Array(items) => items.iter().for_each(|item| self.nuls_in(item, problems)),
+            DeValue::Table(table) => self.nuls(table, problems),
+            _ => {}
+        }
+    }
+
+    fn nul(&self, text: &str, at: usize, problems: &mut Vec<Problem>) {
+        if let Err((detail, remedy)) = check_text(text) {
+            problems.push(self.problem(at, "wrong-value", detail, remedy));
+        }
+    }
+
     fn sections(&self, table: &DeTable<'_>, layers: &mut Layers, problems: &mut Vec<Problem>) {
         for (name, value) in table {
             if name.get_ref() == alerts::SECTION {

@@ -110,6 +110,28 @@ pub(super) static KEYS: &[Key] = &[
         about: &["Programs that `exec` actions may start: `[\"/usr/bin/rsync\"]`. None unless listed."],
     },
     Key {
+        section: "exec",
+        name: "env",
+        variable: "SPRAG_EXEC_ENV",
+        kind: Kind::Texts,
+        default: Some("[]"),
+        about: &[
+            "Environment variables that `exec` actions may set: `[\"LANG\", \"REPORT_DAY\"]`. None unless listed;",
+            "those that make programs run other code (PATH, LD_PRELOAD, BASH_ENV, ...) cannot be listed.",
+        ],
+    },
+    Key {
+        section: "exec",
+        name: "user",
+        variable: "SPRAG_EXEC_USER",
+        kind: Kind::Text,
+        default: None,
+        about: &[
+            "The user of this machine that these programs run as, in its own group only.",
+            "Needs a server that runs as root. The server's own user if not set.",
+        ],
+    },
+    Key {
         section: "secrets",
         name: "providers",
         variable: "SPRAG_SECRETS_PROVIDERS",
@@ -127,6 +149,17 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Text,
         default: None,
         about: &["The directory of the provider `file`."],
+    },
+    Key {
+        section: "secrets",
+        name: "allow",
+        variable: "SPRAG_SECRETS_ALLOW",
+        kind: Kind::Texts,
+        default: None,
+        about: &[
+            "Which machines may name which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`, where `*` at",
+            "the end stands for any rest. Not set: every machine may name every secret.",
+        ],
     },
     provider(
         ("secrets.vault", "address"),

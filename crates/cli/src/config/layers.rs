@@ -126,6 +126,8 @@ impl Layers {
 /// Whether the value is what the key holds; if not, what is wrong and what would mend it.
 pub(super) fn check(kind: Kind, value: &Value) -> Result<(), (String, String)> {
     match (kind, value) {
+        (_, Value::Text(text)) => check_text(text),
+        (Kind::Text | Kind::Texts, Value::Texts(texts)) => texts.iter().try_for_each(|text| check_text(text)),
         (Kind::Words(words), Value::Texts(texts)) => texts.iter().try_for_each(|text| check_word(words, text)),
         (Kind::Whole { least, most }, Value::Whole(number)) if !(least..=most).contains(number) => Err((
             format!("`{number}` is out of bounds"),
@@ -133,6 +135,15 @@ pub(super) fn check(kind: Kind, value: &Value) -> Result<(), (String, String)> {
         )),
         _ => Ok(()),
     }
+}
+
+/// No path, address or name holds a NUL: the system would cut it off there, or refuse it much later.
+pub(super) fn check_text(text: &str) -> Result<(), (String, String)> {
+    if text.contains('\0') {
+        let shown = text.escape_debug();
+        return Err((format!("`{shown}` holds a NUL character"), "leave it out".to_owned()));
+    }
+    Ok(())
 }
 
 fn check_word(words: &[&str], text: &str) -> Result<(), (String, String)> {

@@ -21,7 +21,7 @@ use super::alerts;
 use super::environment::Environment;
 use super::file;
 use super::keys::KEYS;
-use super::layers::{Invalid, Layers, Place, Problem, Value};
+use super::layers::{self, Invalid, Layers, Place, Problem, Value};
 use super::providers;
 use crate::commands::Known;
 use crate::input;
@@ -136,8 +136,16 @@ impl Settings {
             ("listen", "advertise", "--advertise", given.advertise),
         ] {
             let key = KEYS.iter().find(|key| key.section == section && key.name == name);
-            if let Some((key, text)) = key.zip(text) {
-                layers.set(key, Value::Text(text.to_owned()), Place::Flag(flag));
+            let Some((key, text)) = key.zip(text) else { continue };
+            let value = Value::Text(text.to_owned());
+            match layers::check(key.kind, &value) {
+                Ok(()) => layers.set(key, value, Place::Flag(flag)),
+                Err((detail, remedy)) => problems.push(Problem {
+                    place: Place::Flag(flag),
+                    code: "wrong-value",
+                    detail,
+                    remedy,
+                }),
             }
         }
         Ok(Self::of(&layers, problems)?)
@@ -161,6 +169,8 @@ impl Settings {
                 },
                 exec: exec::Options {
                     allow: check.texts("exec", "allow"),
+                    env: check.texts("exec", "env"),
+                    user: layers.text("exec", "user").map(str::to_owned),
                 },
                 mint: layers.named.mint(),
                 api_call: layers.named.api_call(),
@@ -172,7 +182,7 @@ impl Settings {
             telemetry: check.telemetry(),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
-        check.verdict("exec", "allow", Exec::new(&settings.runners.exec));
+        check.exec(&settings.runners.exec);
         check.mint(&settings.runners.mint);
         check.services(&settings.runners.api_call);
         check.providers(&settings.runners.providers);
@@ -247,6 +257,19 @@ impl Check<'_> {
         }
     }
 
+    /// Notes what is wrong with the programs of `exec`, their variables or their user, where that was written.
+    fn exec(&mut self, options: &exec::Options) {
+        let Err(error) = Exec::new(options) else { return };
+        let name = match &error {
+            exec::OptionsError::Entry { .. } | exec::OptionsError::TooMany => "allow",
+            exec::OptionsError::VariableName { .. }
+            | exec::OptionsError::Variable { .. }
+            | exec::OptionsError::TooManyVariables { .. } => "env",
+            exec::OptionsError::User => "user",
+        };
+        self.verdict("exec", name, Err::<(), _>(error));
+    }
+
     /// Notes what is wrong with chains, signers and contracts, each where it was written.
     fn mint(&mut self, options: &mint::Options) {
         for error in BlockchainMint::check(options) {
@@ -305,6 +328,9 @@ impl Check<'_> {
                     });
                 }
             }
+            Err(error @ (secrets::OptionsError::Allowed { .. } | secrets::OptionsError::TooManyAllowed { .. })) => {
+                self.verdict("secrets", "allow", Err::<(), _>(error));
+            }
             other => self.verdict("secrets", "providers", other),
         }
     }
@@ -340,6 +366,11 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
 }
 
 fn file_of(text: &str) -> Result<StoreAddress, Wrong> {
+    if text.starts_with(":memory:") || text.starts_with("file:") {
+        let detail = format!("`sqlite:{text}` is no path of a file: what Sprag keeps must outlive the process");
+        let remedy = "write `sqlite:PATH`, as in `sqlite:./sprag.db`; `sprag up --demo` uses a temporary file";
+        return Err((detail, remedy.to_owned()));
+    }
     match text.split_once('?') {
         None => Ok(StoreAddress::Sqlite(PathBuf::from(text))),
         Some((path, MOVED)) => Ok(StoreAddress::MovedSqlite(PathBuf::from(path))),
@@ -396,6 +427,7 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
     secrets::Options {
         providers: providers.unwrap_or(default.providers),
         dir: layers.text("secrets", "dir").map(PathBuf::from),
+        allow: layers.texts("secrets", "allow").map(<[String]>::to_vec),
         vault: VaultOptions {
             address: vault("address"),
             mount: vault("mount"),

@@ -313,3 +313,78 @@ fn an_account_for_envelopes_is_a_provider_like_the_others() {
     );
     assert!(said("[providers.docusign]\nurl = \"https://x\"\n").contains("privateKey`: it is missing"));
 }
+
+#[test]
+fn a_nul_is_refused_wherever_it_stands() {
+    for (text, line) in [
+        ("[store]\nurl = \"sqlite:a\\u0000b\"\n", 2),
+        ("[secrets]\nproviders = [\"file\"]\ndir = \"/run\\u0000\"\n", 3),
+        ("[exec]\nallow = [\"/bin/cat\", \"/bin/\\u0000sh\"]\n", 2),
+        ("[services.crm]\nbaseUrl = \"https://x/\\u0000\"\n", 2),
+        ("[[alerts]]\nname = \"a\\u0000\"\n", 2),
+    ] {
+        let problems = problems_of(text);
+        let [problem] = problems.as_slice() else {
+            panic!("{problems:?}")
+        };
+        assert!(problem.starts_with(&format!("sprag.toml:{line}:")), "{problem}");
+        assert!(
+            problem.contains("holds a NUL character (leave it out)") && problem.contains("\\0"),
+            "{problem}"
+        );
+    }
+    let given = Given {
+        store: Some("sqlite:a\0b"),
+        ..Given::default()
+    };
+    let problems = refused("", &[], given);
+    assert_eq!(problems[0].place.to_string(), "--store");
+    assert!(problems[0].detail.contains("NUL"), "{problems:?}");
+    let problems = refused(
+        "[store]\nurl = \"postgres://u@localhost/d%00\"\n",
+        &[],
+        Given::default(),
+    );
+    assert!(problems[0].detail.contains("NUL"), "{problems:?}");
+}
+
+#[test]
+fn a_store_in_memory_is_refused_with_what_to_use_instead() {
+    for url in ["sqlite::memory:", "sqlite://:memory:", "sqlite:file:x?mode=memory"] {
+        let given = Given {
+            store: Some(url),
+            ..Given::default()
+        };
+        let problems = refused("", &[], given);
+        assert_eq!(problems[0].place.to_string(), "--store");
+        assert!(problems[0].detail.contains("must outlive the process"), "{problems:?}");
+        assert!(problems[0].remedy.contains("sprag up --demo"), "{problems:?}");
+    }
+}
+
+#[test]
+fn what_programs_and_machines_may_have_is_checked_where_it_is_written() {
+    for (text, word) in [
+        (
+            "[exec]\nenv = [\"BASH_ENV\"]\n",
+            "can make an allowed program run other code",
+        ),
+        ("[exec]\nenv = [\"A B\"]\n", "is not the name of a variable"),
+        ("[exec]\nuser = \"\"\n", "`[exec] user`"),
+        ("[secrets]\nallow = [\"billing\"]\n", "MACHINE=SECRET"),
+    ] {
+        let problems = refused(text, &[], Given::default());
+        assert!(problems[0].detail.contains(word), "{problems:?}");
+        assert!(problems[0].place.to_string().contains("sprag.toml:2:"), "{problems:?}");
+    }
+    let made = settings(
+        "[exec]\nenv = [\"LANG\"]\nuser = \"runner\"\n",
+        &[("SPRAG_SECRETS_ALLOW", "billing=stripe, *=shared")],
+        Given::default(),
+    )
+    .unwrap();
+    assert_eq!(made.runners.exec.env, ["LANG"]);
+    assert_eq!(made.runners.exec.user.as_deref(), Some("runner"));
+    assert_eq!(made.secrets.allow.unwrap(), ["billing=stripe", "*=shared"]);
+    assert_eq!(settings("", &[], Given::default()).unwrap().secrets.allow, None);
+}

@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod progress;
 pub mod retry;
 pub mod runner;
+pub mod secret;
 pub mod triage;
 pub mod typed;
 
@@ -22,4 +23,5 @@ pub use lifecycle::{IllegalMove, Status};
 pub use outcome::{Done, Failure, Outcome, Probe, ResultEvent, Verdict};
 pub use progress::{Action, AttemptRecord, Body, CancelledBy, LINE_DIGEST, LimitUse, Next, Origin, Remark};
 pub use runner::{Attempt, BoxFuture, ConfigProblem, Control, Permission, Runner, Superseded};
+pub use secret::SecretRules;
 pub use typed::TypedRunner;

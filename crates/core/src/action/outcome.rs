@@ -95,6 +95,7 @@ impl Done {
 impl Failure {
     fn masked(mut self, redactor: &Redactor) -> Self {
         let error = &mut self.error;
+        error.kind = redactor.text(&error.kind).into_owned();
         error.message = redactor.text(&error.message).into_owned();
         error.code = error.code.take().map(|code| redactor.text(&code).into_owned());
         if let Some(details) = error.details.as_mut() {

@@ -24,6 +24,13 @@ pub trait Runner: Send + Sync {
     /// anything.
     fn validate(&self, kind: &str, config: &Value) -> Vec<ConfigProblem>;
 
+    /// Whether a secret may stand at `pointer` of the configuration. A runner that repeats what it is given, as text or
+    /// in any other form, takes none there: an outcome is masked, but only in the encodings that masking recognises.
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        let _ = (kind, pointer);
+        true
+    }
+
     /// What the action will be allowed to reach, for people who lint or approve it.
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
         let _ = (kind, config);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::VALUE_BYTES_MIN;
+use super::{Pattern, VALUE_BYTES_MIN};
 
 /// What stands where something was left out.
 const MARK: &[u8] = "…".as_bytes();
@@ -77,20 +77,22 @@ fn starts(bytes: &[u8], mut from: usize, cuts: &mut Vec<Cut>) {
     cuts.push(Cut::Before(from));
 }
 
-/// The part of `secret` that stands at the cut, if it is long enough to matter.
-pub(super) fn part(bytes: &[u8], secret: &[u8], cut: Cut) -> Option<Range<usize>> {
+/// The part of the secret that stands at the cut, if it is long enough to matter.
+pub(super) fn part(bytes: &[u8], pattern: &Pattern, cut: Cut) -> Option<Range<usize>> {
+    let secret = pattern.bytes.as_slice();
+    let compared = |byte: &u8| pattern.compared(*byte);
     match cut {
         Cut::After(end) => {
             let from = end.saturating_sub(secret.len() + ESCAPE_BYTES_MAX);
             let kept = bytes.get(from..end)?;
-            let (length, dropped) = beginning(kept.iter().copied(), secret)?;
+            let (length, dropped) = beginning(kept.iter().map(compared), secret)?;
             Some(end - dropped - length..end)
         }
         Cut::Before(start) => {
             let to = bytes.len().min(start + secret.len());
             let kept = bytes.get(start..to)?;
             let backwards: Vec<u8> = secret.iter().rev().copied().collect();
-            let (length, _) = beginning(kept.iter().rev().copied(), &backwards)?;
+            let (length, _) = beginning(kept.iter().rev().map(compared), &backwards)?;
             Some(start..start + length)
         }
     }

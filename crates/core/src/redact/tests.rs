@@ -310,3 +310,16 @@ fn collect(value: &Value, leaves: &mut Vec<String>) {
         other => leaves.push(other.as_str().map_or_else(|| other.to_string(), str::to_owned)),
     }
 }
+
+#[test]
+fn the_letter_case_does_not_matter() {
+    for text in [
+        "no address for `HUNTER2-AND-MORE.example`",
+        "Hunter2-And-More",
+        "%48UNTER2-and-mor%45",
+    ] {
+        assert!(masked(text).contains("[secret crm_token]"), "{text}");
+    }
+    assert_eq!(masked("cut: HUNTER2-AND-M…"), "cut: [secret crm_token]…");
+    assert_eq!(masked("…2-AND-MORE: cut"), "…[secret crm_token]: cut");
+}

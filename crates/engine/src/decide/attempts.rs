@@ -333,6 +333,7 @@ pub(crate) fn job_of(action: &Action, machine: &Machine, attempt: AttemptId, tas
             execution: action.origin.execution,
         },
         task,
+        machine: action.origin.machine.clone(),
         action_id: action.action_id.clone(),
         kind: action.kind.clone(),
         number: action.attempts_made(),

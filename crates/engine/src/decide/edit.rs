@@ -2,16 +2,20 @@
 //!
 //! A string of an edited configuration that stands where it stood before is what it was: a fact, or a template of
 //! something late-bound. A new one may name secrets and the attempt, which are bound when it is tried; facts of the
-//! execution are not known any more, so naming them is refused.
+//! execution are not known any more, so naming them is refused. The runner of the action's type judges the result as it
+//! judges a definition that is applied.
 
 use serde_json::{Map, Value};
 use sprag_core::action::edit::{EditError, Editable, RetryLists};
+use sprag_core::action::secret::Owner;
 use sprag_core::action::{Action, Definition};
 use sprag_core::expression::template::{Frozen, Template};
+use sprag_core::json;
 use sprag_store::Error;
 
 use super::{Decision, policy_of, timeout_of};
 use crate::command::{Code, Refusal, RetryDead};
+use crate::hands::Edited;
 use crate::lane::Lane;
 
 /// What can be named in a configuration that somebody edits.
@@ -22,9 +26,9 @@ impl Lane {
     pub(super) fn edit(&mut self, action: &mut Action, retry: &RetryDead) -> Decision<()> {
         if let Some(config) = &retry.config {
             let sent = self.config_sent(action)?;
-            match refrozen(sent.as_ref(), config) {
+            match self.edited(action, sent.as_ref(), config) {
                 Ok(frozen) => action.body.frozen = Some(frozen),
-                Err(error) => return Ok(Err(refused("/config", &error))),
+                Err(errors) => return Ok(Err(refused("/config", &errors))),
             }
         }
         if retry.patch.is_empty() {
@@ -38,12 +42,12 @@ impl Lane {
         let before = self.editable(action, sent.as_ref())?;
         let after = match before.patched(&retry.patch) {
             Ok(after) => after,
-            Err(error) => return Ok(Err(refused("/patch", &error))),
+            Err(error) => return Ok(Err(refused("/patch", &[error]))),
         };
         if after.config != before.config {
-            match refrozen(sent.as_ref(), &after.config) {
+            match self.edited(action, sent.as_ref(), &after.config) {
                 Ok(frozen) => action.body.frozen = Some(frozen),
-                Err(error) => return Ok(Err(refused("/patch", &error))),
+                Err(errors) => return Ok(Err(refused("/patch", &errors))),
             }
         }
         let overrides = &mut action.body.overrides;
@@ -54,6 +58,33 @@ impl Lane {
             overrides.retry_policy = Some(after.retry_policy);
         }
         Ok(Ok(()))
+    }
+
+    /// An edited configuration in the form that is stored, if the action's runner can use it.
+    fn edited(&self, action: &Action, sent: Option<&Frozen>, config: &Value) -> Result<Frozen, Vec<EditError>> {
+        let wrong = |pointer: &str, detail: String| EditError {
+            pointer: format!("/config{pointer}"),
+            detail,
+        };
+        if !config.is_object() {
+            return Err(vec![wrong("", "a configuration is an object".to_owned())]);
+        }
+        let frozen = refrozen(sent, config).map_err(|error| vec![error])?;
+        let problems = self.hands().problems(Edited {
+            owner: Owner {
+                machine: &action.origin.machine,
+                kind: &action.kind,
+            },
+            runner: action.body.runner.as_deref(),
+            config: &frozen,
+        });
+        if problems.is_empty() {
+            return Ok(frozen);
+        }
+        let errors = problems
+            .iter()
+            .map(|problem| wrong(&problem.pointer, format!("{}; {}", problem.detail, problem.remedy)));
+        Err(errors.collect())
     }
 
     fn editable(&mut self, action: &Action, sent: Option<&Frozen>) -> Result<Editable, Error> {
@@ -75,7 +106,7 @@ pub(crate) fn editable(action: &Action, definition: Option<&Definition>, sent: O
 /// An edited configuration in the form that is stored.
 fn refrozen(before: Option<&Frozen>, config: &Value) -> Result<Frozen, EditError> {
     let mut late = Vec::new();
-    walk(config, &mut String::new(), &mut |pointer, text| {
+    json::each_text(config, &mut |pointer, text| {
         let known = before.filter(|before| before.config.pointer(pointer).and_then(Value::as_str) == Some(text));
         let is_late = match known {
             Some(before) => before.late.iter().any(|place| place == pointer),
@@ -117,45 +148,15 @@ fn names_late(pointer: &str, text: &str) -> Result<bool, EditError> {
     Ok(template.paths().next().is_some())
 }
 
-/// Visits every string of a value, with its pointer.
-fn walk(
-    value: &Value,
-    pointer: &mut String,
-    visit: &mut impl FnMut(&str, &str) -> Result<(), EditError>,
-) -> Result<(), EditError> {
-    let length = pointer.len();
-    match value {
-        Value::String(text) => visit(pointer, text)?,
-        Value::Array(items) => {
-            for (position, item) in items.iter().enumerate() {
-                pointer.push('/');
-                pointer.push_str(&position.to_string());
-                walk(item, pointer, visit)?;
-                pointer.truncate(length);
-            }
-        }
-        Value::Object(members) => {
-            for (name, member) in members {
-                pointer.push('/');
-                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                walk(member, pointer, visit)?;
-                pointer.truncate(length);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-    Ok(())
-}
-
-fn refused(field: &str, error: &EditError) -> Refusal {
-    let place = if field == "/config" {
-        error.pointer.clone()
-    } else {
-        format!("{field}{}", error.pointer)
+fn refused(field: &str, errors: &[EditError]) -> Refusal {
+    let at = |error: &EditError| match field {
+        "/config" => error.pointer.clone(),
+        _ => format!("{field}{}", error.pointer),
     };
+    let first = errors.first().map(ToString::to_string).unwrap_or_default();
     Refusal {
-        errors: vec![(place, error.detail.clone())],
-        ..Refusal::new(Code::EditInvalid, format!("the action cannot be changed so: {error}"))
+        errors: errors.iter().map(|error| (at(error), error.detail.clone())).collect(),
+        ..Refusal::new(Code::EditInvalid, format!("the action cannot be changed so: {first}"))
     }
 }
 

@@ -41,6 +41,10 @@ impl Runner for Scripted<'_> {
             .map_or_else(Vec::new, |runner| runner.validate(kind, config))
     }
 
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        self.runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
+    }
+
     fn run<'r>(&'r self, attempt: Attempt<'r>) -> BoxFuture<'r, Outcome> {
         let ending = self.script().ending();
         match (ending, self.harmless()) {

@@ -87,7 +87,7 @@ fn the_delays_in_the_store_are_those_of_the_formula() {
             &[5, 70, 600, 600, 600],
         ),
         (
-            "jitter: false, backoffStrategy: custom, delays: [5, 900], maxDelay: 500",
+            "jitter: false, backoffStrategy: custom, delays: [5, 500], maxDelay: 500",
             &[5, 500, 500],
         ),
     ];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use sprag_core::action::{Action, Outcome, Status};
+use sprag_core::action::{Action, ConfigProblem, Outcome, Status};
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, scatter};
 use sprag_core::machine::{LoadOptions, Machine, StateIndex, StateSet, load_text};
@@ -15,7 +15,7 @@ use sprag_engine::command::{
     Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Sent, Start, Target,
 };
 use sprag_engine::convert::{Entry, action_from, entry_from};
-use sprag_engine::hands::{Grant, Hands, Job, Task};
+use sprag_engine::hands::{Edited, Grant, Hands, Job, Task};
 use sprag_engine::homes::Statement;
 use sprag_engine::lane::{Lane, Parts, Tenure};
 use sprag_engine::letters::Letters;
@@ -66,6 +66,10 @@ impl Hands for ScriptedHands {
 
     fn abandon(&mut self, attempt: AttemptId) {
         self.0.lock().unwrap().abandoned.push(attempt);
+    }
+
+    fn problems(&self, _edited: Edited<'_>) -> Vec<ConfigProblem> {
+        Vec::new()
     }
 
     fn destination(&self, _: &str, config: &Value) -> Option<String> {

@@ -21,7 +21,7 @@ use serde_json::Value;
 use sprag_core::action::outcome::{Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use crate::http::Client;
 use crate::oauth::Tokens;
 use crate::secrets::Secrets;
@@ -30,6 +30,18 @@ use services::Services;
 use session::Session;
 
 pub use services::{Options, OptionsError, ServiceOptions};
+
+/// Where a secret may stand: in what is sent. The rest is compared and shown.
+const SECRETS: [&str; 8] = [
+    "/endpoint",
+    "/headers",
+    "/query",
+    "/payload",
+    "/body",
+    "/authentication",
+    "/lookup/endpoint",
+    "/lookup/headers",
+];
 
 const TYPE: &str = "api_call";
 
@@ -114,6 +126,10 @@ impl Runner for ApiCall {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         config::check(config, &self.services)
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        is_within(pointer, &SECRETS)
     }
 
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {

@@ -23,7 +23,7 @@ use sprag_core::action::outcome::{Failure, Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use crate::http::Client;
 use crate::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
 use crate::providers::{Asked, OptionsError, below};
@@ -34,6 +34,9 @@ use options::{DOCUSIGN, Docusign};
 use session::Session;
 
 pub use options::DocusignOptions;
+
+/// Where no secret may stand.
+const NO_SECRETS: [&str; 1] = ["/status"];
 
 const TYPE: &str = "docusign_envelope";
 const SCOPE: &str = "signature impersonation";
@@ -144,6 +147,10 @@ impl Runner for DocusignEnvelope {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         config::check(config, self.provider())
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        !is_within(pointer, &NO_SECRETS)
     }
 
     fn permissions(&self, _kind: &str, _config: &Value) -> Vec<Permission> {

@@ -22,7 +22,7 @@ use sprag_core::action::outcome::{Done, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use crate::http::Client;
 use crate::outbound::Guard;
 use crate::providers::{Asked, OptionsError};
@@ -34,6 +34,9 @@ use smtp::Route;
 
 pub(crate) use address::check as check_address;
 pub use options::{SendgridOptions, SmtpOptions};
+
+/// Where no secret may stand. What a mail template makes of its variables is not masked.
+const NO_SECRETS: [&str; 3] = ["/provider", "/template", "/variables"];
 
 const TYPE: &str = "email";
 
@@ -193,6 +196,10 @@ impl Runner for Email {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         config::check(config, &self.providers)
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        !is_within(pointer, &NO_SECRETS)
     }
 
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {

@@ -11,6 +11,8 @@ use sprag_core::action::error::kind;
 use sprag_core::action::outcome::Outcome;
 use sprag_core::action::runner::ConfigProblem;
 
+use super::user::{self, UserError};
+
 /// Where names without a slash are looked for, whatever the server's own environment says.
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// The most entries `[exec] allow` may have.
@@ -22,9 +24,20 @@ const ENTRIES_MAX: usize = 1_000;
 pub struct Options {
     /// Programs that definitions may start: absolute paths, or names found on the fixed search path.
     pub allow: Vec<String>,
+    /// Environment variables that definitions may set.
+    pub env: Vec<String>,
+    /// The user that programs run as; the server's own if not given.
+    pub user: Option<String>,
 }
 
-/// Why `[exec] allow` cannot be used.
+impl Options {
+    /// Whether programs can run as the user that is named, on this machine and by this process.
+    pub fn check_user(&self) -> Result<(), UserError> {
+        self.user.as_deref().map_or(Ok(()), |name| user::find(name).map(drop))
+    }
+}
+
+/// Why `[exec]` cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// Neither an absolute path nor a bare name.
@@ -33,6 +46,30 @@ pub enum OptionsError {
         /// The entry.
         entry: String,
     },
+    /// Not the name of a variable.
+    #[error("`{name}` in `[exec] env` is not the name of a variable; write letters, digits and `_`, no digit first")]
+    VariableName {
+        /// The entry.
+        name: String,
+    },
+    /// A variable that makes programs run other code.
+    #[error(
+        "`{name}` in `[exec] env` can make an allowed program run other code, so definitions may never set it; remove \
+         it from the list"
+    )]
+    Variable {
+        /// The entry.
+        name: String,
+    },
+    /// More variables than the list may have.
+    #[error("`[exec] env` has more than {most} entries")]
+    TooManyVariables {
+        /// How many there may be.
+        most: usize,
+    },
+    /// No name of a user.
+    #[error("`[exec] user` is empty or holds a `:`; name a user of this machine, or leave the key out")]
+    User,
     /// More entries than one list may have.
     #[error("`[exec] allow` has more than {ENTRIES_MAX} entries")]
     TooMany,
@@ -75,7 +112,7 @@ pub(super) struct Programs {
 
 impl Programs {
     pub(super) fn new(options: &Options) -> Result<Self, OptionsError> {
-        let Options { allow } = options;
+        let Options { allow, .. } = options;
         if allow.len() > ENTRIES_MAX {
             return Err(OptionsError::TooMany);
         }

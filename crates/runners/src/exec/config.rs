@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
 
-use super::process::MARKER;
+use super::variables::{Refused, Variables};
 use crate::config::{Object, Reader, Stage, shown};
 
 const KEYS: [&str; 6] = ["command", "env", "cwd", "stdin", "expectedExitCodes", "killGrace"];
@@ -30,17 +30,17 @@ pub(super) struct Config {
 }
 
 /// Reads the configuration.
-pub(super) fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: Stage, allowed: &Variables) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object));
+        .and_then(|object| read_object(&mut reader, &object, allowed));
     reader.finish(config)
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
+fn read_object(reader: &mut Reader, object: &Object<'_>, allowed: &Variables) -> Option<Config> {
     let command = read_command(reader, object);
-    let variables = read_variables(reader, object);
+    let variables = read_variables(reader, object, allowed);
     let directory = read_directory(reader, object);
     let stdin = reader.text(object, "stdin").map(str::to_owned);
     let expected = reader.codes(object, "expectedExitCodes", 0..=255);
@@ -95,7 +95,7 @@ fn read_command(reader: &mut Reader, object: &Object<'_>) -> Option<(String, Vec
     }
 }
 
-fn read_variables(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)> {
+fn read_variables(reader: &mut Reader, object: &Object<'_>, allowed: &Variables) -> Vec<(String, String)> {
     let pairs = reader.pairs(object, "env");
     if pairs.len() > WORDS_MAX {
         reader.problem(
@@ -105,34 +105,18 @@ fn read_variables(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, Stri
         );
     }
     for (name, value) in &pairs {
-        let Some((detail, remedy)) = variable_problem(name, value) else {
-            continue;
-        };
-        reader.problem(object.at("env"), format!("`{}` {detail}", shown(name)), remedy);
+        let place = format!("{}/{}", object.at("env"), name.replace('~', "~0").replace('/', "~1"));
+        if let Some(Refused { detail, remedy }) = allowed.refusal(name) {
+            reader.problem(place, format!("`{}` {detail}", shown(name)), remedy);
+        } else if value.contains('\0') {
+            let detail = format!("the value of `{}` holds a NUL character", shown(name));
+            reader.problem(place, detail, "leave it out");
+        }
     }
     pairs
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
-}
-
-fn variable_problem(name: &str, value: &str) -> Option<(&'static str, &'static str)> {
-    if name.is_empty() || name.contains(['=', '\0']) {
-        return Some(("is not the name of a variable", "write a name without `=`"));
-    }
-    if value.contains('\0') {
-        return Some(("holds a NUL character", "leave it out"));
-    }
-    if name == MARKER {
-        return Some(("marks the processes of an attempt", "choose another name"));
-    }
-    if name.starts_with("LD_") {
-        return Some((
-            "makes the loader run other code than the allowed program",
-            "leave it out",
-        ));
-    }
-    None
 }
 
 fn read_directory(reader: &mut Reader, object: &Object<'_>) -> String {

@@ -10,6 +10,8 @@ mod checkpoint;
 mod config;
 mod output;
 mod process;
+mod user;
+mod variables;
 
 #[cfg(test)]
 mod tests;
@@ -19,31 +21,52 @@ use sprag_core::action::error::{ActionError, kind, of_io};
 use sprag_core::action::outcome::{Done, Failure, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use allow::Programs;
 use checkpoint::Checkpoint;
 use config::Config;
 use process::{End, Finished, Process, Program, StartError};
+use variables::Variables;
 
 pub use allow::{Options, OptionsError};
+pub use user::UserError;
 
 const TYPE: &str = "exec";
+/// Where a secret may stand.
+const SECRETS: [&str; 3] = ["/command", "/env", "/stdin"];
+/// Where the program stands, which messages name.
+const PROGRAM: &str = "/command/0";
 
 /// Runs `exec` actions.
 pub struct Exec {
     programs: Programs,
+    variables: Variables,
+    user: Option<String>,
 }
 
 impl Exec {
-    /// A runner that starts only the programs that `options` allow.
+    /// A runner that starts only the programs that `options` allow, with the variables and as the user that they name.
+    /// Whether there is such a user is found out when a program starts.
     pub fn new(options: &Options) -> Result<Self, OptionsError> {
+        let user = options.user.clone();
+        if user
+            .as_deref()
+            .is_some_and(|name| name.is_empty() || name.contains([':', '\0', '\n']))
+        {
+            return Err(OptionsError::User);
+        }
         Ok(Self {
             programs: Programs::new(options)?,
+            variables: Variables::new(&options.env)?,
+            user,
         })
     }
 
     async fn perform(&self, attempt: Attempt<'_>) -> Result<Done, Box<Outcome>> {
-        let config = config::read(attempt.config, Stage::Rendered).map_err(|problems| Box::new(refused(&problems)))?;
+        let config = config::read(attempt.config, Stage::Rendered, &self.variables)
+            .map_err(|problems| Box::new(refused(&problems)))?;
+        let user = self.user.as_deref().map(user::find).transpose();
+        let user = user.map_err(|error| Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, error.to_string())))?;
         let path = self
             .programs
             .find(&config.program)
@@ -55,6 +78,7 @@ impl Exec {
             path: &path,
             marker: &marker,
             config: &config,
+            user,
         };
         let process = Process::start(&program).map_err(|error| Box::new(not_started(&config, &error)))?;
         commit(&attempt, &Checkpoint::started(&marker, process.root())).await?;
@@ -70,6 +94,10 @@ impl Runner for Exec {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         self.check(config)
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        is_within(pointer, &SECRETS) && pointer != PROGRAM
     }
 
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
@@ -99,7 +127,7 @@ impl Runner for Exec {
 impl Exec {
     /// What is wrong with the configuration as written, and whether its program is allowed.
     fn check(&self, config: &Value) -> Vec<ConfigProblem> {
-        let config = match config::read(config, Stage::Written) {
+        let config = match config::read(config, Stage::Written, &self.variables) {
             Ok(config) => config,
             Err(problems) => return problems,
         };

@@ -17,6 +17,7 @@ use super::allow::SEARCH_PATH;
 use super::checkpoint::mark;
 use super::config::Config;
 use super::output::Output;
+use super::user::User;
 
 /// The variable that marks every process of an attempt.
 pub(super) const MARKER: &str = "SPRAG_ATTEMPT";
@@ -28,6 +29,8 @@ pub(super) struct Program<'a> {
     pub(super) path: &'a Path,
     pub(super) marker: &'a str,
     pub(super) config: &'a Config,
+    /// Who runs it; the server's own user if none is given.
+    pub(super) user: Option<User>,
 }
 
 /// Why there is no process to finish.
@@ -202,7 +205,12 @@ async fn exited(exits: &mut Signal, root: Identity) {
 }
 
 fn command(program: &Program<'_>) -> Command {
-    let Program { path, marker, config } = program;
+    let Program {
+        path,
+        marker,
+        config,
+        user,
+    } = program;
     let mut command = Command::new(path);
     command
         .args(&config.arguments)
@@ -220,6 +228,10 @@ fn command(program: &Program<'_>) -> Command {
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
+    if let Some(User { uid, gid }) = user {
+        // Where root changes to somebody else, this drops root's other groups too.
+        command.uid(*uid).gid(*gid);
+    }
     command
 }
 

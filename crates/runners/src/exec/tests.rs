@@ -15,6 +15,8 @@ use crate::testing::{Case, bounded, error, result, until};
 fn runner(allow: &[&str]) -> Exec {
     Exec::new(&Options {
         allow: allow.iter().map(ToString::to_string).collect(),
+        env: ["A", "GREETING", "N"].map(str::to_owned).into(),
+        user: None,
     })
     .unwrap()
 }
@@ -220,7 +222,8 @@ fn only_absolute_paths_and_bare_names_are_programs() {
     for entry in ["./sh", "bin/sh", "../sh", "", ".", "..", "a\0b"] {
         assert!(
             Exec::new(&Options {
-                allow: vec![entry.to_owned()]
+                allow: vec![entry.to_owned()],
+                ..Options::default()
             })
             .is_err(),
             "{entry:?}"
@@ -458,7 +461,7 @@ fn every_problem_is_found_at_once_with_its_place() {
     let config = json!({
         "command": ["sh", 7],
         "environment": {},
-        "env": {"A=B": "1", "SPRAG_ATTEMPT": "x", "LD_PRELOAD": "x.so"},
+        "env": {"A=B": "1", "SPRAG_ATTEMPT": "x", "LD_PRELOAD": "x.so", "HOME": "/x"},
         "cwd": "relative",
         "stdin": {},
         "expectedExitCodes": [0, 256],
@@ -469,9 +472,10 @@ fn every_problem_is_found_at_once_with_its_place() {
         [
             "/environment",
             "/command/1",
-            "/env",
-            "/env",
-            "/env",
+            "/env/A=B",
+            "/env/SPRAG_ATTEMPT",
+            "/env/LD_PRELOAD",
+            "/env/HOME",
             "/cwd",
             "/stdin",
             "/expectedExitCodes/1",

@@ -67,7 +67,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use sprag_core::redact::Redactor;
 use tokio::time::Instant;
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use crate::http::{self, Client};
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use accounts::Accounts;
@@ -79,6 +79,9 @@ use rpc::Rpc;
 use wallet::Wallet;
 
 pub use options::{ChainOptions, ContractOptions, Options, OptionsError, SignerOptions};
+
+/// Where a secret may stand. Everything else of a call is public once it is sent.
+const SECRETS: [&str; 1] = ["/contractAddress"];
 
 const TYPE: &str = "blockchain_mint";
 /// How long a probe looks. It sends again what was stored, so that a crash is over soon; the rest is for a retry.
@@ -200,6 +203,10 @@ impl Runner for BlockchainMint {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         config::check(config, &self.world)
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        is_within(pointer, &SECRETS)
     }
 
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {

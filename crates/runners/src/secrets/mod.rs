@@ -4,6 +4,7 @@
 //! `crm_token` at a path of a Vault; providers are asked in the listed order. No error shows a value, and nothing else
 //! of the environment, the directory or the Vault can be reached.
 
+mod allow;
 mod env;
 mod file;
 mod text;
@@ -24,6 +25,8 @@ use sprag_core::clock::Clock;
 
 use crate::http;
 use crate::outbound;
+
+use allow::Allowed;
 
 pub use env::Env;
 pub use file::File;
@@ -108,6 +111,8 @@ pub struct Options {
     pub providers: Vec<ProviderName>,
     /// The directory of the provider `file`.
     pub dir: Option<PathBuf>,
+    /// Which machines may name which secrets, as `MACHINE=SECRET`; every machine every secret if not given.
+    pub allow: Option<Vec<String>>,
     /// `[secrets.vault]`.
     pub vault: VaultOptions,
 }
@@ -117,6 +122,7 @@ impl Default for Options {
         Self {
             providers: vec![ProviderName::Env],
             dir: None,
+            allow: None,
             vault: VaultOptions::default(),
         }
     }
@@ -140,6 +146,21 @@ pub enum OptionsError {
     /// The provider `file` has no directory.
     #[error("`[secrets] providers` names `file`, and `[secrets] dir` does not say where")]
     NoDirectory,
+    /// An entry of `[secrets] allow` that names no machine and secret.
+    #[error(
+        "`{entry}` in `[secrets] allow` is not of the form `MACHINE=SECRET`; write as in `billing=stripe_key`, each \
+         name with `*` at its end for all that begin so"
+    )]
+    Allowed {
+        /// The entry.
+        entry: String,
+    },
+    /// More entries in `[secrets] allow` than there may be.
+    #[error("`[secrets] allow` has more than {most} entries")]
+    TooManyAllowed {
+        /// How many there may be.
+        most: usize,
+    },
     /// The provider `vault` cannot be asked.
     #[error("`[secrets.vault] {key}`: {detail}; {remedy}")]
     Vault {
@@ -169,7 +190,13 @@ pub enum Error {
 impl Options {
     /// Whether every provider that is named can be asked.
     pub fn check(&self) -> Result<(), OptionsError> {
-        let Self { providers, dir, vault } = self;
+        let Self {
+            providers,
+            dir,
+            allow,
+            vault,
+        } = self;
+        Allowed::new(allow.as_deref())?;
         if providers.contains(&ProviderName::File) && dir.is_none() {
             return Err(OptionsError::NoDirectory);
         }
@@ -184,18 +211,40 @@ impl Options {
 #[derive(Default)]
 pub struct Secrets {
     providers: Vec<Box<dyn Provider>>,
+    allowed: Allowed,
 }
 
 impl Secrets {
     /// Asks these providers, in this order.
     pub fn new(providers: Vec<Box<dyn Provider>>) -> Self {
-        Self { providers }
+        Self {
+            providers,
+            allowed: Allowed::default(),
+        }
+    }
+
+    /// No secrets at all, and who might name them: for those who only judge definitions.
+    pub fn judging(options: &Options) -> Result<Self, OptionsError> {
+        Ok(Self {
+            providers: Vec::new(),
+            allowed: Allowed::new(options.allow.as_deref())?,
+        })
+    }
+
+    /// Whether `[secrets] allow` lets the machine name the secret.
+    pub fn allows(&self, machine: &str, name: &str) -> bool {
+        self.allowed.allows(machine, name)
     }
 
     /// The providers that the configuration names.
     pub fn from_options(options: &Options, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
         options.check()?;
-        let Options { providers, dir, vault } = options;
+        let Options {
+            providers,
+            dir,
+            allow,
+            vault,
+        } = options;
         let build = |name: &ProviderName| -> Result<Box<dyn Provider>, Error> {
             Ok(match name {
                 ProviderName::Env => Box::new(Env::process()),
@@ -203,7 +252,10 @@ impl Secrets {
                 ProviderName::Vault => Box::new(Vault::new(vault, client(clock)?)?),
             })
         };
-        Ok(Self::new(providers.iter().map(build).collect::<Result<_, _>>()?))
+        Ok(Self {
+            providers: providers.iter().map(build).collect::<Result<_, _>>()?,
+            allowed: Allowed::new(allow.as_deref())?,
+        })
     }
 
     /// The value of the secret at the first provider that has it. A provider that fails is an error: a later one may

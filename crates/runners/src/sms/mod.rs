@@ -26,7 +26,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use crate::http::{Client, Reply, Request};
 use crate::providers::{Asked, OptionsError, below};
 use crate::secrets::Secrets;
@@ -36,6 +36,9 @@ use options::{Sender, TWILIO, Twilio};
 use twilio::{Message, Progress};
 
 pub use options::TwilioOptions;
+
+/// Where no secret may stand.
+const NO_SECRETS: [&str; 2] = ["/provider", "/waitFor"];
 
 const TYPE: &str = "sms";
 const API: [&str; 2] = ["2010-04-01", "Accounts"];
@@ -250,6 +253,10 @@ impl Runner for Sms {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         config::check(config, self.twilio.as_ref())
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        !is_within(pointer, &NO_SECRETS)
     }
 
     fn permissions(&self, _kind: &str, _config: &Value) -> Vec<Permission> {

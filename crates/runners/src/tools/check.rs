@@ -11,7 +11,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::config::{Reader, Stage, refused};
+use crate::config::{Reader, Stage, is_within, refused};
 use crate::http::{Client, Request};
 use crate::outbound::Guard;
 use crate::webhook::{destination, network, read_headers, read_method, read_url, trace};
@@ -48,6 +48,10 @@ impl Runner for HttpCheck {
         read_http(config, Stage::Written, Duration::ZERO)
             .err()
             .unwrap_or_default()
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        is_within(pointer, &["/headers"])
     }
 
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
@@ -162,6 +166,10 @@ impl Runner for TcpCheck {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         read_tcp(config, Stage::Written).err().unwrap_or_default()
+    }
+
+    fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
+        false
     }
 
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {

@@ -29,6 +29,10 @@ impl Runner for Fail {
         read(config, Stage::Written).err().unwrap_or_default()
     }
 
+    fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
+        false
+    }
+
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
         let outcome = match read(attempt.config, Stage::Rendered) {
             Ok(Config { times: Some(times), .. }) if u64::from(attempt.number) > times => Outcome::done(json!({})),

@@ -24,6 +24,10 @@ impl Runner for Noop {
         reader.problems()
     }
 
+    fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
+        false
+    }
+
     fn run<'a>(&'a self, _attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin(async { Outcome::done(json!({})) })
     }
@@ -56,6 +60,10 @@ impl Runner for Wait {
             );
         }
         reader.problems()
+    }
+
+    fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
+        false
     }
 
     fn run<'a>(&'a self, _attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {

@@ -111,11 +111,28 @@ async fn log_message_writes_its_line_at_its_level() {
 }
 
 #[test]
-fn log_message_refuses_a_secret_and_an_unknown_level() {
-    assert_eq!(
-        pointers(&LogMessage, &json!({"message": "{{ secrets.crm_token }}"})),
-        ["/message"]
-    );
+fn tools_that_repeat_what_they_are_given_take_no_secret() {
+    for runner in [
+        &Noop as &dyn Runner,
+        &Wait,
+        &LogMessage,
+        &Fail,
+        &TcpCheck::new(loopback()),
+    ] {
+        let kind = runner.types()[0];
+        for pointer in ["", "/message", "/type", "/host", "/headers/authorization"] {
+            assert!(!runner.takes_secret(kind, pointer), "{kind} {pointer}");
+        }
+    }
+    let check = HttpCheck::new(client());
+    assert!(check.takes_secret("http_check", "/headers/authorization"));
+    for pointer in ["/url", "/method", "/expectedStatusCodes/0", "/headersome"] {
+        assert!(!check.takes_secret("http_check", pointer), "{pointer}");
+    }
+}
+
+#[test]
+fn log_message_refuses_an_unknown_level() {
     assert_eq!(
         pointers(&LogMessage, &json!({"message": "about secrets"})),
         Vec::<String>::new()

@@ -18,12 +18,25 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use sprag_core::signature;
 use url::Url;
 
-use crate::config::{Stage, refused};
+use crate::config::{Stage, is_within, refused};
 use crate::failpoint;
 use crate::http::{self, Client, Reply, Request};
 use config::Config;
 
 pub(crate) use config::{Body, read_body, read_headers, read_method, read_query, read_url};
+
+/// Where a secret may stand: in what is sent. The rest is compared and shown.
+const SECRETS: [&str; 9] = [
+    "/url",
+    "/headers",
+    "/query",
+    "/payload",
+    "/body",
+    "/secret",
+    "/signingSecret",
+    "/lookup/url",
+    "/lookup/headers",
+];
 
 const TYPE: &str = "webhook";
 
@@ -96,6 +109,10 @@ impl Runner for Webhook {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         config::check(config)
+    }
+
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        is_within(pointer, &SECRETS)
     }
 
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {

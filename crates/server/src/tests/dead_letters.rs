@@ -15,7 +15,7 @@ states:
   over: { type: final }
 actions:
   - actionId: act
-    type: fail
+    type: relay
     triggerState: trying
     tags: [critical]
     config: { type: '{{variables.kind}}', message: 'order 17 with {{secrets.hook}}', costEstimate: 0.5 }

@@ -26,6 +26,7 @@ mod pages;
 mod polls;
 mod posts;
 mod runners;
+mod secrets;
 mod streams;
 mod supervision;
 mod tools;

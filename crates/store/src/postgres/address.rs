@@ -90,6 +90,23 @@ impl FromStr for Address {
     }
 }
 
+/// Whether a part holds a NUL, at which the protocol would cut it off.
+fn holds_nul(config: &Config) -> bool {
+    let parts = [
+        config.get_user(),
+        config.get_dbname(),
+        config.get_application_name(),
+        config.get_options(),
+    ];
+    let is_in_text = parts.into_iter().flatten().any(|part| part.contains('\0'));
+    let is_in_host = config.get_hosts().iter().any(|host| match host {
+        Host::Tcp(name) => name.contains('\0'),
+        #[cfg(unix)]
+        Host::Unix(path) => path.as_os_str().as_encoded_bytes().contains(&0),
+    });
+    is_in_text || is_in_host || config.get_password().is_some_and(|password| password.contains(&0))
+}
+
 /// The parameters that are ours.
 #[derive(Default)]
 struct Ours {
@@ -123,6 +140,12 @@ impl Ours {
             authorities,
             allows_unsafe,
         } = self;
+        if holds_nul(&config) {
+            return Err(AddressError::new(
+                "url",
+                "a part of it holds a NUL character (`%00`); leave it out",
+            ));
+        }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(AddressError::new(
                 "url",
@@ -199,6 +222,21 @@ mod tests {
         assert!(!format!("{address:?}").contains("hidden"));
         let broken = "postgres://sprag:hidden@db1:no/orders".parse::<Address>().unwrap_err();
         assert!(!broken.to_string().contains("hidden"), "{broken}");
+    }
+
+    #[test]
+    fn a_nul_in_any_part_is_refused() {
+        for url in [
+            "postgres://u%00@localhost/d",
+            "postgres://u:p%00@localhost/d",
+            "postgres://u@localhost/d%00",
+            "postgres://u@local%00host/d",
+            "postgres://u@%2Frun%00/d",
+            "postgres://u@localhost/d?application_name=a%00",
+        ] {
+            let error = url.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains("NUL"), "{url}: {error}");
+        }
     }
 
     #[test]

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-use sprag_core::action::ConfigProblem;
 use sprag_core::clock::Manual;
+use sprag_core::machine::Finding;
 use sprag_core::machine::rehearsal::{Reach, RehearsalFile, Subject, Target};
-use sprag_core::machine::{ConfigCheck, Finding, UnknownType};
-use sprag_core::source::{self, Limits, Node, nearest};
+use sprag_core::source::{self, Limits, Node};
 use sprag_runners::{Registry, reach};
 
+use crate::commands::Known;
 use crate::commands::machine::findings::{self, counted};
 use crate::commands::machine::templates;
 use crate::config::{Environment, Given, Settings};
@@ -128,18 +127,4 @@ fn parsed(path: &Path) -> Result<Node, Failure> {
         let (file, at) = (path.display(), error.at);
         Failure::invalid(format!("{file}:{}:{}: {}", at.line, at.column, error.detail)).code("action-invalid")
     })
-}
-
-/// The runners of a server with this configuration.
-struct Known(Registry);
-
-impl ConfigCheck for Known {
-    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
-        match self.0.get(kind) {
-            Some(runner) => Ok(runner.validate(kind, config)),
-            None => Err(UnknownType {
-                nearest: nearest(kind, self.0.types()).map(str::to_owned),
-            }),
-        }
-    }
 }

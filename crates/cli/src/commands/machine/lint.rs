@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sprag_core::action::ConfigProblem;
+use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, UnknownType};
 use sprag_core::source::nearest;
 use sprag_runners::Registry;
+use sprag_runners::secrets::Secrets;
 
 use super::findings::{self, counted, is_error};
 use super::local;
@@ -37,7 +38,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     };
     let settings = Settings::load(&given, &Environment::process())?;
     // Nothing runs here, so nothing asks for the time or for a secret.
-    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), Arc::default())?;
+    let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
+    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
     let mut all = Vec::new();
     for path in &arguments.files {
         all.push((path.as_path(), lint(path, &Known(registry.clone()))?));
@@ -92,6 +94,17 @@ fn show(all: &[(&Path, Vec<Finding>)], output: Output) -> anyhow::Result<()> {
 
 /// The runners of a server with this configuration.
 pub(crate) struct Known(pub(crate) Registry);
+
+impl SecretRules for Known {
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        let runner = self.0.get(kind);
+        runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
+    }
+
+    fn allows_secret(&self, machine: &str, name: &str) -> bool {
+        self.0.allows_secret(machine, name)
+    }
+}
 
 impl ConfigCheck for Known {
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {

@@ -29,6 +29,7 @@ use crate::commands::up::{Signals, not_listening};
 use crate::failure::{Exit, Failure};
 use crate::logging::Logs;
 use crate::output::{self, Output};
+use crate::privacy;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -83,6 +84,7 @@ impl Arguments {
 
 /// Supervises until it is asked to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
+    privacy::start();
     let source = check::load(&arguments.file, &arguments.state)?;
     if arguments.check {
         return check::show(&source, output);

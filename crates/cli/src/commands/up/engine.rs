@@ -91,4 +91,8 @@ impl SecretSource for Asked {
             }
         })
     }
+
+    fn allows(&self, machine: &str, name: &str) -> bool {
+        self.0.allows(machine, name)
+    }
 }

@@ -36,6 +36,7 @@ use crate::commands::supervise::{self, Alarms, Source};
 use crate::config::{Advertise, Environment, Given, Settings, compile_alerts};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
+use crate::privacy;
 use crate::telemetry::{self, Endpoint};
 
 /// How long actions under way have to end once the server is asked to stop.
@@ -85,6 +86,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         services,
         services_state,
     } = arguments;
+    privacy::start();
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
         tracing::warn!(variable = name, "not a variable of Sprag; did you mean {near}?");
@@ -104,10 +106,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         advertise: advertise.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
+    settings.runners.exec.check_user()?;
     let services = services.as_deref().map(|file| supervise::load(file, services_state));
     let services = services.transpose()?;
     if *check {
-        let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), Arc::default())?;
+        let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
+        let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
         compile_alerts(&settings.alerts, &Known(registry))?;
         output::note("the configuration is valid");
         return Ok(Exit::Done);

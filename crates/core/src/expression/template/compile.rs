@@ -9,6 +9,7 @@ use super::convert;
 use super::error::{CompileError, RenderError, RenderErrorKind};
 use super::expression::Expression;
 use super::limits::{DEPTH_MAX, EXPRESSIONS_MAX, Limits, Meter};
+use super::secret::SecretUse;
 use super::text::Text;
 use crate::expression::scope::{Path, Scope};
 
@@ -17,6 +18,7 @@ use crate::expression::scope::{Path, Scope};
 pub struct Template {
     root: Arc<Node>,
     paths: Arc<[Path]>,
+    secrets: Arc<[SecretUse]>,
 }
 
 /// A part of the template's value; whatever holds no expression is one constant.
@@ -44,6 +46,7 @@ impl Template {
             [] => Ok(Self {
                 root: Arc::new(root),
                 paths: compiler.paths.into_iter().collect(),
+                secrets: compiler.secrets.into(),
             }),
             _ => Err(compiler.errors),
         }
@@ -73,6 +76,11 @@ impl Template {
     /// Every path that an expression names, each once, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter()
+    }
+
+    /// Every place where an expression names a secret, in the order of the value.
+    pub fn secrets(&self) -> &[SecretUse] {
+        &self.secrets
     }
 
     /// Whether the result is the same for every scope.
@@ -116,6 +124,7 @@ impl Template {
 struct Compiler {
     pointer: String,
     paths: BTreeSet<Path>,
+    secrets: Vec<SecretUse>,
     expressions: usize,
     errors: Vec<CompileError>,
 }
@@ -178,6 +187,7 @@ impl Compiler {
                 self.expressions += text.expressions().count();
                 self.paths
                     .extend(text.expressions().flat_map(Expression::paths).cloned());
+                self.secrets.extend(text.secrets(&self.pointer));
                 Node::Text(text)
             }
             Ok(None) => Node::Constant(source.into()),

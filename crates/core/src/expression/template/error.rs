@@ -52,6 +52,12 @@ pub enum RenderErrorKind {
         /// Why.
         detail: String,
     },
+    /// The expression does more with a secret than it may.
+    #[error("{detail}")]
+    SecretMisused {
+        /// What is wrong.
+        detail: String,
+    },
     /// The rendered value is too large.
     #[error("the rendered value is larger than `{limit}` bytes")]
     TooLarge {

@@ -15,6 +15,7 @@ use super::convert::{self, Unfit};
 use super::error::{Problem, RenderErrorKind};
 use super::filters::CATALOG;
 use super::limits::{EXPRESSION_INPUT_BYTES_MAX, Meter, Overrun, Room};
+use super::secret::{SecretUse, is_secret, misused, stands_alone};
 use super::token::Token;
 use crate::expression::scope::{Path, Scope};
 
@@ -23,6 +24,8 @@ use crate::expression::scope::{Path, Scope};
 pub(super) struct Expression {
     source: Arc<str>,
     paths: Arc<[Path]>,
+    /// Whether it does more with a secret than it may.
+    misuses_secret: bool,
     /// `None` where the expression is the one path it names.
     program: Option<Arc<minijinja::Expression<'static, 'static>>>,
 }
@@ -63,9 +66,11 @@ impl Expression {
             let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
             Problem::new(0, format!("`{}` is not an expression: {detail}", source.trim()))
         })?;
+        let names_secret = analysis.paths.iter().any(is_secret);
         Ok(Self {
             source: source.trim().into(),
             paths: analysis.paths.into(),
+            misuses_secret: names_secret && !stands_alone(tokens),
             program: program.map(Arc::new),
         })
     }
@@ -78,6 +83,26 @@ impl Expression {
     /// Whether it names a late-bound value.
     pub(super) fn is_late(&self) -> bool {
         self.paths.iter().any(is_late)
+    }
+
+    /// Every secret it names, for the string at `pointer`.
+    pub(super) fn secrets(&self, pointer: &str) -> impl Iterator<Item = SecretUse> {
+        let paths = self.paths.iter().filter(|path| is_secret(path));
+        paths.map(move |path| SecretUse {
+            pointer: pointer.to_owned(),
+            name: path.segments().get(1).map(ToString::to_string).unwrap_or_default(),
+            misuse: self.misuses_secret.then(|| self.source.to_string()),
+        })
+    }
+
+    /// Refuses an expression that does more with a secret than it may.
+    pub(super) fn check_secrets(&self) -> Result<(), RenderErrorKind> {
+        if self.misuses_secret {
+            return Err(RenderErrorKind::SecretMisused {
+                detail: misused(&self.source),
+            });
+        }
+        Ok(())
     }
 
     /// The value, of the type it has.

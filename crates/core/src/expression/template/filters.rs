@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, filters, tests};
 
@@ -113,6 +115,7 @@ fn library_filters() -> Vec<(&'static str, Value)> {
 
 fn own_filters() -> Vec<(&'static str, Value)> {
     vec![
+        ("base64", Value::from_function(base64)),
         ("format", Value::from_function(format)),
         ("join", Value::from_function(join)),
         ("replace", Value::from_function(replace)),
@@ -356,6 +359,14 @@ fn urlencode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> 
         }
     }
     Ok(encoded)
+}
+
+/// Base64 of the text's bytes, in the standard alphabet, padded.
+fn base64(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let plain = text(state, value)?;
+    let bytes = plain.as_str().unwrap_or_default().as_bytes();
+    spend(state, bytes.len().saturating_mul(2))?;
+    Ok(STANDARD.encode(bytes))
 }
 
 /// The library's own test divides by whatever it is given.

@@ -19,6 +19,7 @@ use super::convert;
 use super::error::{RenderError, RenderErrorKind};
 use super::expression::Expression;
 use super::limits::{Limits, Meter};
+use super::secret::SecretUse;
 use super::text::Text;
 use crate::expression::scope::{Path, Scope};
 
@@ -82,7 +83,8 @@ fn capture(
 }
 
 impl Frozen {
-    /// The config of one attempt. `late` offers the late-bound values, and is asked for nothing else.
+    /// The config of one attempt. `late` offers the late-bound values, and is asked for nothing else. An expression that
+    /// does more with a secret than it may is an error, whoever stored it.
     pub fn bind(&self, late: &dyn Scope, limits: Limits) -> Result<Json, RenderError> {
         let scope = Bound {
             bindings: &self.bindings,
@@ -101,6 +103,8 @@ impl Frozen {
                 kind,
             };
             let text = self.text(pointer).map_err(fail)?;
+            // Definitions that were applied before this rule existed are still stored.
+            text.check_secrets().map_err(fail)?;
             let rendered = text.render(&scope, &mut meter).map_err(fail)?;
             if let Some(slot) = config.pointer_mut(pointer) {
                 *slot = rendered;
@@ -121,6 +125,19 @@ impl Frozen {
             paths.extend(named.filter(|path| is_late(path)).cloned());
         }
         Ok(paths.into_iter().collect())
+    }
+
+    /// Every place where the config names a secret.
+    pub fn secrets(&self) -> Result<Vec<SecretUse>, RenderError> {
+        let mut uses = Vec::new();
+        for pointer in &self.late {
+            let text = self.text(pointer).map_err(|kind| RenderError {
+                pointer: pointer.clone(),
+                kind,
+            })?;
+            uses.extend(text.secrets(pointer));
+        }
+        Ok(uses)
     }
 
     /// The template at `pointer`. Only a stored form that was changed by hand lacks it.

@@ -22,7 +22,7 @@
 //! - Literals: `"text"`, `'text'`, `1`, `1.5`, `true`, `false`, `none`, `[a, b]`, `{"name": a}`.
 //! - Operators: `+ - * / // %` on numbers, `+` on texts and on lists, `~` for text, `== != < <= > >=`, `in`, `not in`,
 //!   `and`, `or`, `not`, `is`, `is not`, `a if condition else b`, slices `a[1:3]`.
-//! - Filters: `abs`, `bool`, `capitalize`, `count`, `d`, `default`, `first`, `float`, `format`, `int`, `items`, `join`,
+//! - Filters: `abs`, `base64`, `bool`, `capitalize`, `count`, `d`, `default`, `first`, `float`, `format`, `int`, `items`, `join`,
 //!   `last`, `length`, `lines`, `list`, `lower`, `map`, `max`, `min`, `reject`, `rejectattr`, `replace`, `reverse`,
 //!   `round`, `select`, `selectattr`, `sort`, `split`, `string`, `sum`, `title`, `tojson`, `trim`, `unique`, `upper`,
 //!   `urlencode`.
@@ -37,7 +37,9 @@
 //! # Late binding
 //!
 //! A string that names one of the [`LATE_ROOTS`] is kept by [`Template::freeze`] and rendered by [`Frozen::bind`].
-//! Errors never quote what an expression with a late-bound value worked on.
+//! Errors never quote what an expression with a late-bound value worked on. An expression that names a secret does
+//! nothing else with it than apply one of the [`ENCODINGS`]; [`Template::secrets`] reports the others, and
+//! [`Frozen::bind`] refuses them.
 
 mod analyze;
 mod compile;
@@ -47,6 +49,7 @@ mod expression;
 mod filters;
 mod freeze;
 pub mod limits;
+mod secret;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -57,3 +60,4 @@ pub use compile::Template;
 pub use error::{CompileError, RenderError, RenderErrorKind};
 pub use freeze::Frozen;
 pub use limits::Limits;
+pub use secret::{ENCODINGS, SECRETS_ROOT, SecretUse};

@@ -4,6 +4,7 @@ mod evaluating;
 mod freezing;
 mod hostile;
 mod properties;
+mod secrets;
 mod syntax;
 
 use serde_json::{Value, json};

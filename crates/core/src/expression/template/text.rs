@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::error::{Problem, RenderErrorKind};
 use super::expression::Expression;
 use super::limits::{EXPRESSIONS_PER_STRING_MAX, Meter};
+use super::secret::SecretUse;
 use super::token::tokenize;
 use crate::expression::scope::Scope;
 
@@ -73,6 +74,17 @@ impl Text {
     /// Whether one of its expressions names a late-bound value.
     pub(super) fn is_late(&self) -> bool {
         self.expressions().any(Expression::is_late)
+    }
+
+    /// Every secret that its expressions name; the string stands at `pointer`.
+    pub(super) fn secrets(&self, pointer: &str) -> impl Iterator<Item = SecretUse> {
+        self.expressions()
+            .flat_map(move |expression| expression.secrets(pointer))
+    }
+
+    /// Refuses an expression that does more with a secret than it may.
+    pub(super) fn check_secrets(&self) -> Result<(), RenderErrorKind> {
+        self.expressions().try_for_each(Expression::check_secrets)
     }
 
     /// The value of the one expression it is, else text.

@@ -20,6 +20,7 @@ impl Loader<'_> {
         self.check_limit_keys();
         self.check_kinds();
         self.check_triggers();
+        self.check_durations();
         self.check_hooks();
         self.check_cycles();
     }

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::loader::Loader;
 use super::reader::shown;
-use crate::action::ConfigProblem;
 use crate::action::cost::{self, COST_ESTIMATE};
+use crate::action::{ConfigProblem, SecretRules};
 
-/// Whoever knows what the runners of this process accept.
-pub trait ConfigCheck {
+/// Knows what the runners of this process accept.
+pub trait ConfigCheck: SecretRules {
     /// Everything wrong with the configuration of an action of type `kind` that can be known before it is rendered.
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType>;
 }

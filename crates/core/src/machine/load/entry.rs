@@ -84,6 +84,7 @@ pub fn load_node(node: &Node, options: &LoadOptions<'_>) -> Loaded {
         let is_sound = !loader.findings.has_errors();
         loader.check_paths();
         loader.check_configs(options.runners);
+        loader.check_secret_uses(options.runners);
         lint(&loader.machine, &loader.notes, &mut loader.findings, is_sound);
     }
     let Loader { machine, findings, .. } = loader;

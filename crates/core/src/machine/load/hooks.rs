@@ -159,6 +159,12 @@ impl<'n> Loader<'n> {
     }
 }
 
+/// The secrets of a hook, each where it is written.
+pub(super) fn each_secret<'n>(fields: &Fields<'n>) -> Vec<Spot<'n>> {
+    let spot = fields.get("secret");
+    spot.iter().flat_map(Spot::each).collect()
+}
+
 fn compile(name: &str, fields: &Fields<'_>) -> Option<Hook> {
     let template = |spot: Spot<'_>| Template::compile(&spot.value()).ok();
     let secrets = fields.get("secret");

@@ -11,12 +11,22 @@ mod targets;
 mod warnings;
 
 use super::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, UnknownType, load_text};
-use crate::action::ConfigProblem;
+use crate::action::{ConfigProblem, SecretRules};
 use crate::machine::{Finding, Machine, Severity};
 use crate::source::Format;
 
-/// Knows one type, `email`, which needs `to`.
+/// Knows one type, `email`, which needs `to` and takes no secret there. Nobody may name the secret `locked`.
 struct Mailer;
+
+impl SecretRules for Mailer {
+    fn takes_secret(&self, _kind: &str, pointer: &str) -> bool {
+        pointer != "/to"
+    }
+
+    fn allows_secret(&self, _machine: &str, name: &str) -> bool {
+        name != "locked"
+    }
+}
 
 impl ConfigCheck for Mailer {
     fn check(&self, kind: &str, config: &serde_json::Value) -> Result<Vec<ConfigProblem>, UnknownType> {

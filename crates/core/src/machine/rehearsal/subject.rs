@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::mock;
+use crate::action::secret::{self, Owner};
 use crate::action::{ConfigProblem, Definition, ResultEvent};
 use crate::ids::ExecutionId;
 use crate::machine::context::Context;
@@ -144,7 +145,8 @@ impl Subject {
         let mut findings = Findings::default();
         let kind = self.definition().map_or("", |definition| definition.kind.as_str());
         match runners.check(kind, &self.config()) {
-            Ok(problems) => {
+            Ok(mut problems) => {
+                problems.extend(self.secret_problems(kind, runners));
                 for ConfigProblem {
                     pointer,
                     detail,
@@ -171,6 +173,17 @@ impl Subject {
             }
         }
         findings.finish()
+    }
+
+    /// Every secret that stands where the type takes none. Which machine may name which secret is not judged here: a
+    /// definition alone belongs to none.
+    fn secret_problems(&self, kind: &str, runners: &dyn ConfigCheck) -> Vec<ConfigProblem> {
+        let uses = self.definition().map(|definition| definition.config.secrets());
+        let owner = Owner {
+            machine: &self.machine.id,
+            kind,
+        };
+        secret::problems(uses.unwrap_or_default(), owner, runners)
     }
 
     /// What a trigger on these facts comes to, as in the engine.

@@ -69,7 +69,7 @@ fn strings_that_name_something_late_stay_templates_with_their_other_values() {
 
 #[test]
 fn the_stored_form_never_holds_a_secret_and_survives_storage() {
-    let frozen = freeze(&json!({"header": "{{ 'Bearer ' ~ secrets.token }}", "body": "{{secrets.json}}", "n": 1}));
+    let frozen = freeze(&json!({"header": "Bearer {{ secrets.token }}", "body": "{{secrets.json}}", "n": 1}));
     let stored = serde_json::to_string(&frozen).expect("it is JSON");
     assert!(!stored.contains("s3cret"));
     let loaded: Frozen = serde_json::from_str(&stored).expect("it loads");
@@ -139,14 +139,14 @@ fn a_fact_that_is_missing_is_an_error_when_frozen() {
 
 #[test]
 fn a_fact_that_has_a_default_may_be_missing_when_bound_too() {
-    let frozen = freeze(&json!("{{ secrets.token ~ (variables.absent | default('!')) }}"));
+    let frozen = freeze(&json!("{{ attempt.number ~ (variables.absent | default('!')) }}"));
     assert!(frozen.bindings.is_empty());
-    assert_eq!(bind(&frozen), json!("s3cret!"));
+    assert_eq!(bind(&frozen), json!("2!"));
 }
 
 #[test]
 fn a_secret_that_is_missing_is_named_when_bound() {
-    let frozen = freeze(&json!({"a": "{{ secrets.absent | upper }}"}));
+    let frozen = freeze(&json!({"a": "{{ secrets.absent | urlencode }}"}));
     let error = frozen.bind(&late(), Limits::default()).expect_err("it is missing");
     assert_eq!(
         (error.pointer.as_str(), error.kind),
@@ -162,13 +162,14 @@ fn a_secret_that_is_missing_is_named_when_bound() {
 #[test]
 fn an_error_never_quotes_what_a_late_expression_worked_on() {
     for template in [
-        "{{ secrets.pin / 0 }}",
-        "{{ secrets.pin % 0 }}",
-        "{{ secrets.token | int }}",
-        "{{ secrets.json + 1 }}",
+        "{{ attempt.pin / 0 }}",
+        "{{ attempt.pin % 0 }}",
+        "{{ attempt.token | int }}",
+        "{{ attempt.json + 1 }}",
     ] {
+        let late = Late(json!({"attempt": {"token": "s3cret", "pin": 1234, "json": {"a": [1]}}}));
         let error = freeze(&json!(template))
-            .bind(&late(), Limits::default())
+            .bind(&late, Limits::default())
             .expect_err("it fails");
         assert!(
             matches!(error.kind, RenderErrorKind::Failed { .. }),
@@ -205,7 +206,7 @@ fn a_damaged_stored_form_is_an_error_not_a_panic() {
 
 #[test]
 fn what_is_captured_and_what_is_bound_count_against_the_limit() {
-    let template = compile(&json!("{{ secrets.token ~ variables.text }}"));
+    let template = compile(&json!("{{ secrets.token }}{{ variables.text }}"));
     let facts = json!({"variables": {"text": "x".repeat(500)}});
     let limits = Limits { output_bytes: 500 };
     let too_large = RenderErrorKind::TooLarge { limit: 500 };

@@ -98,8 +98,9 @@ const OPERATORS: [&str; 15] = [
     "+", "-", "*", "/", "//", "%", "~", "==", "!=", "<", ">=", "in", "not in", "and", "or",
 ];
 
-const FILTERS: [&str; 35] = [
+const FILTERS: [&str; 36] = [
     "abs",
+    "base64",
     "bool",
     "default(1)",
     "first",
@@ -148,9 +149,13 @@ const TESTS: [&str; 9] = [
     "lt 'a'",
 ];
 
-/// Well-formed expressions, built up from operands.
 fn expression() -> impl Strategy<Value = String> {
-    let operand = prop::sample::select(OPERANDS.to_vec()).prop_map(str::to_owned);
+    expression_over(OPERANDS.to_vec())
+}
+
+/// Well-formed expressions, built up from these operands.
+pub(super) fn expression_over(operands: Vec<&'static str>) -> impl Strategy<Value = String> {
+    let operand = prop::sample::select(operands).prop_map(str::to_owned);
     operand.prop_recursive(4, 24, 3, |inner| {
         let pair = (inner.clone(), inner.clone());
         let three = (inner.clone(), inner.clone(), inner.clone());
@@ -172,7 +177,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-fn pieces() -> impl Strategy<Value = String> {
+pub(super) fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..16).prop_map(|pieces| pieces.concat())
 }
 

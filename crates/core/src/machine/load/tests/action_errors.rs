@@ -74,6 +74,63 @@ not-supported /actions/0/compensate | `compensate` | remove it
 }
 
 #[test]
+fn durations_of_an_action_do_not_contradict_each_other() {
+    let start = "id: m\ninitial: a\nstates: {a: {type: final}}\nactions:\n  - actionId: x\n    type: email\n    config: {to: y}\n";
+    let cases = "
+contradiction /actions/0/retryPolicy/baseDelay | `1m` is longer than `maxDelay: 5s` | at least `1m`
+    triggerState: a
+    retryPolicy: {baseDelay: «1m, maxDelay: 5s}
+---
+contradiction /actions/0/retryPolicy/backoffDelay | `5m` is longer than `maxDelay: 1m`, which holds | at least `5m`
+    triggerState: a
+    retryPolicy: {backoffStrategy: fixed, backoffDelay: «5m}
+---
+contradiction /actions/0/retryPolicy/delays/1 | `10s` is longer than `maxDelay: 9s` | at least `10s`
+    triggerState: a
+    retryPolicy: {backoffStrategy: custom, baseDelay: 1h, delays: [1s, «10s], maxDelay: 9s}
+---
+contradiction /actions/0/deadline | `deadline: 5s` is over before the first attempt | longer than `delay`
+    triggerState: a
+    delay: 5s
+    deadline: «5000
+";
+    check(start, cases, Error);
+}
+
+#[test]
+fn a_secret_stands_alone_and_where_the_type_takes_one() {
+    let start = "id: m\ninitial: a\nstates: {a: {type: final}}\n";
+    let action = "actions:\n  - actionId: x\n    type: email\n    triggerState: a\n";
+    let cases = r#"
+secret-misused /actions/0/config/text/0 | `secrets.k|reverse` works on the value of a secret | write `{{secrets.k}}`
+    config: {to: y, text: [«"x {{ secrets.k|reverse }}"]}
+---
+secret-misused /actions/0/config/costEstimate | takes no secret here | leave the secret out
+    runner: elsewhere
+    config: {to: y, costEstimate: «"{{secrets.k}}"}
+---
+secret-misused /actions/0/config/to | type `email` takes no secret here, and `secrets.k` is one | leave the secret out
+    config: {to: «"{{secrets.k}}"}
+---
+secret-misused /actions/0/config/text | machine `m` may not name the secret `locked` | `"m=locked"` to `[secrets] allow`
+    config: {to: y, text: «"{{secrets.locked}}"}
+---
+secret-misused /actions/0/config/to | machine `m` may not name the secret `locked` | `[secrets] allow`
+    runner: elsewhere
+    config: {to: «"{{secrets.locked}}"}
+"#;
+    check(&format!("{start}{action}"), cases, Error);
+    let hooks = r#"
+secret-misused /hooks/h/secret/1 | `secrets.b[1:]` works on the value | write `{{secrets.b}}`
+  h: {verify: standard-webhooks, secret: ["{{secrets.a}}", «"{{secrets.b[1:]}}"], key: k, type: A}
+---
+secret-misused /hooks/h/secret | machine `m` may not name the secret `locked` | `[secrets] allow`
+  h: {verify: docusign-hmac, secret: «"{{secrets.locked}}", key: k, type: A}
+"#;
+    check(&format!("{start}hooks:\n"), hooks, Error);
+}
+
+#[test]
 fn a_hook_has_known_keys_and_templates_that_can_be_rendered() {
     let start = "id: m\ninitial: a\nstates: {a: {type: final}}\nhooks:\n";
     let cases = r#"
