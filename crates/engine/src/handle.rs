@@ -481,6 +481,16 @@ impl Handle {
         }
     }
 
+    /// Whether a runner of this server performs actions of a type.
+    pub(crate) fn has_runner(&self, kind: &str) -> bool {
+        self.runners.contains_key(kind)
+    }
+
+    /// The types of actions that runners of this server perform.
+    pub(crate) fn runner_types(&self) -> impl Iterator<Item = &str> {
+        self.runners.keys().map(String::as_str)
+    }
+
     pub(crate) fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }

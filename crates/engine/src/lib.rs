@@ -103,6 +103,7 @@ mod operate;
 pub mod options;
 pub mod rehearsal;
 mod replay;
+mod scopes;
 mod tasks;
 mod timers;
 pub mod traces;
@@ -121,4 +122,5 @@ pub use migration::{Divergence, MigrationCheck, MigrationProblem, StateMove, Tim
 pub use once::{Asked, Once};
 pub use options::{Limits, Options, Retention};
 pub use replay::{Replayed, replay_stored as replay};
+pub use scopes::ScopeNames;
 pub use tasks::SecretSource;

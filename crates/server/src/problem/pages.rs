@@ -57,6 +57,7 @@ pages! {
     "query-invalid"
     "reserved-type"
     "route-unknown"
+    "scope-unknown"
     "secret-unavailable"
     "services-invalid"
     "shard-moved"
