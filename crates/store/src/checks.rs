@@ -30,6 +30,7 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
             text("message", message)
         }
         Mutation::PutIdempotency(_)
+        | Mutation::InsertIdempotency(_)
         | Mutation::DeleteIdempotency(_)
         | Mutation::PutLife(_)
         | Mutation::DeleteExecution(_)
