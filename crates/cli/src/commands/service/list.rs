@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Supervisor;
+use crate::commands::list;
 use crate::failure::Exit;
 use crate::output::{self, Output, Table};
 
@@ -17,8 +18,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let client = arguments.supervisor.client()?;
     let document = client.get(&["workers"]).send().await?;
     match output {
-        Output::Json => output::data(&format!("{:#}", document["data"]))?,
-        Output::Text => output::data(&text(&document))?,
+        Output::Json => output::json(&document["data"])?,
+        Output::Text => list::show(output, &document, text)?,
     }
     Ok(Exit::Done)
 }
@@ -34,7 +35,7 @@ fn text(document: &Value) -> String {
         "SINCE",
         "REASON",
     ];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).optional(&["OBSERVATION", "CIRCUIT", "SINCE", "RESTARTS"]);
     for worker in document["data"].as_array().into_iter().flatten() {
         table.row([
             field(worker, "path"),
