@@ -104,6 +104,7 @@ pub mod options;
 pub mod rehearsal;
 mod replay;
 mod scopes;
+mod states;
 mod tasks;
 mod timers;
 pub mod traces;
