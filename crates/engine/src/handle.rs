@@ -523,6 +523,11 @@ impl ConfigCheck for Handle {
             }),
         }
     }
+
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let runner = self.runners.get(kind);
+        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
+    }
 }
 
 /// An execution with its open actions and timers, for its view.

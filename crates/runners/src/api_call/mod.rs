@@ -116,6 +116,10 @@ impl Runner for ApiCall {
         config::check(config, &self.services)
     }
 
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.guarded.warnings(config, &["/authentication/tokenEndpoint"])
+    }
+
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
         let service = match self.base_of(config) {
             Some(base) => webhook::network(base),

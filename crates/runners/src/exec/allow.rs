@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sprag_core::action::error::kind;
 use sprag_core::action::outcome::Outcome;
-use sprag_core::action::runner::ConfigProblem;
+use sprag_core::action::runner::{ConfigProblem, Fault};
 
 /// Where names without a slash are looked for, whatever the server's own environment says.
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -64,6 +64,7 @@ impl ProgramError {
             pointer: pointer.to_owned(),
             detail: self.to_string(),
             remedy,
+            fault: Fault::Definition,
         }
     }
 }

@@ -50,6 +50,10 @@ impl Runner for HttpCheck {
             .unwrap_or_default()
     }
 
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.client.warnings(config, &["/url"])
+    }
+
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
         config
             .get("url")
@@ -162,6 +166,10 @@ impl Runner for TcpCheck {
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
         read_tcp(config, Stage::Written).err().unwrap_or_default()
+    }
+
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.guard.warning(config, "/host").into_iter().collect()
     }
 
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {

@@ -149,6 +149,7 @@ impl Subject {
                     pointer,
                     detail,
                     remedy,
+                    fault: _,
                 } in problems
                 {
                     findings.error(
