@@ -197,3 +197,24 @@ fn the_measure_of_functions_measures() {
         [("fn a() {".to_owned(), 2), ("pub(crate) async fn b() {".to_owned(), 1)]
     );
 }
+
+#[test]
+fn the_command_line_writes_in_one_place() {
+    let cli = root().join("crates/cli");
+    let ways = ["println!", "print!(", "dbg!(", "io::stdout", "io::stderr"];
+    for path in sources().iter().filter(|path| path.starts_with(cli.join("src"))) {
+        if path.ends_with("src/output/terminal.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        for way in ways {
+            assert!(!text.contains(way), "{}: `{way}`: use `output`", path.display());
+        }
+    }
+    // Its own settings of clippy take the place of the workspace's, so they must hold all of them.
+    let settings = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    let (all, ours) = (settings(root().join("clippy.toml")), settings(cli.join("clippy.toml")));
+    for line in all.lines().filter(|line| !line.starts_with('#')) {
+        assert!(ours.contains(line), "crates/cli/clippy.toml lacks `{line}`");
+    }
+}

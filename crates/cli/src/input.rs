@@ -63,11 +63,21 @@ pub(crate) fn json(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// `NAME=JSON`, as `--var` and `simulate` take it.
+/// `NAME=VALUE`, as `--var` takes it: JSON, or else a text.
 pub(crate) fn pair(text: &str) -> Result<(String, Value), Failure> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), json(value)?)),
-        _ => Err(Failure::invalid(format!("`{text}` is not NAME=JSON")).note("as in 'amount=12' or 'name=\"Ada\"'")),
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), json_or_text(value)?)),
+        _ => Err(Failure::invalid(format!("`{text}` is not NAME=VALUE")).note("as in 'amount=12' or 'name=Ada'")),
+    }
+}
+
+/// JSON, or else the text itself. What begins like an object, a list or a quoted text and is not JSON is a mistake.
+fn json_or_text(text: &str) -> Result<Value, Failure> {
+    let is_meant_as_json = text.trim_start().starts_with(['{', '[', '"']);
+    match serde_json::from_str(text) {
+        Ok(value) => Ok(value),
+        Err(_) if !is_meant_as_json => Ok(Value::from(text)),
+        Err(_) => json(text),
     }
 }
 
@@ -114,13 +124,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_is_a_name_and_json() {
+    fn a_pair_is_a_name_and_json_or_a_text() {
         assert_eq!(pair("a=1").unwrap(), ("a".to_owned(), json!(1)));
         assert_eq!(
             pair("a={\"b\":\"c=d\"}").unwrap(),
             ("a".to_owned(), json!({"b": "c=d"}))
         );
-        for text in ["a", "=1", "a=", "a=Ada"] {
+        for (text, value) in [("a=Ada", "Ada"), ("a=", ""), ("a=1 EUR", "1 EUR"), ("a=x=y", "x=y")] {
+            assert_eq!(pair(text).unwrap(), ("a".to_owned(), json!(value)), "{text}");
+        }
+        for text in ["a", "=1", "a={b}", "a=[1", "a=\"b"] {
             assert!(pair(text).is_err(), "{text}");
         }
     }

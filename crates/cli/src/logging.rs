@@ -1,12 +1,12 @@
 //! Logs go to stderr: readable on a terminal and beside other plain lines, one JSON object a line otherwise.
 
-use std::io::{self, IsTerminal as _};
-
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::output;
 
 /// The variable that says what is logged: `debug`, or `info,sprag_runners=debug`.
 const VARIABLE: &str = "SPRAG_LOG";
@@ -35,13 +35,13 @@ pub(crate) fn start(logs: Logs) {
         .and_then(Result::ok)
         .unwrap_or_else(|| Targets::new().with_default(default));
     let registry = tracing_subscriber::registry().with(targets);
-    let is_terminal = io::stderr().is_terminal();
+    let is_terminal = output::errors_to_terminal();
     if is_terminal || logs == Logs::Lines {
-        let lines = fmt::layer().compact().with_writer(io::stderr).with_target(false);
+        let lines = fmt::layer().compact().with_writer(output::log).with_target(false);
         registry.with(lines.with_ansi(is_terminal)).init();
     } else {
         registry
-            .with(fmt::layer().json().flatten_event(true).with_writer(io::stderr))
+            .with(fmt::layer().json().flatten_event(true).with_writer(output::log))
             .init();
     }
     if is_wrong {

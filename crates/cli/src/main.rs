@@ -20,6 +20,7 @@ use clap::Parser as _;
 use mimalloc::MiMalloc;
 
 use crate::commands::Sprag;
+use crate::output::Output;
 
 /// What a lane decides is made on one thread and dropped on another, which the system's allocator is slow at: with this one
 /// a step costs a sixth less. It is built without huge pages, with which a server held a third more at
@@ -28,11 +29,15 @@ use crate::commands::Sprag;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = Sprag::parse();
+    let arguments = match Sprag::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::usage(&error, Output::of_arguments(std::env::args_os())).into(),
+    };
+    let output = arguments.output();
     logging::start(arguments.logs());
     panics::start();
     match arguments.run() {
         Ok(exit) => exit.into(),
-        Err(error) => failure::report(&error).into(),
+        Err(error) => failure::report(&error, output).into(),
     }
 }

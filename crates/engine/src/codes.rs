@@ -96,6 +96,8 @@ codes! {
     StoreFailed = "store-failed", 500;
     /// No switch with that id is on.
     SwitchUnknown = "switch-unknown", 404;
+    /// The scope of a switch names no known action type or action.
+    ScopeUnknown = "scope-unknown", 422;
     /// As many switches are on as there may be.
     SwitchesFull = "switches-full", 409;
     /// The key has no override.

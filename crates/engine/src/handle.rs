@@ -481,6 +481,16 @@ impl Handle {
         }
     }
 
+    /// Whether a runner of this server performs actions of a type.
+    pub(crate) fn has_runner(&self, kind: &str) -> bool {
+        self.runners.contains_key(kind)
+    }
+
+    /// The types of actions that runners of this server perform.
+    pub(crate) fn runner_types(&self) -> impl Iterator<Item = &str> {
+        self.runners.keys().map(String::as_str)
+    }
+
     pub(crate) fn compiled(&self, reader: &dyn Reader, aggregate: &Aggregate) -> Result<Arc<Machine>, Error> {
         self.version(reader, &aggregate.head.machine, aggregate.head.version)
     }
@@ -523,6 +533,11 @@ impl ConfigCheck for Handle {
                 nearest: nearest(kind, self.runners.keys().map(String::as_str)).map(str::to_owned),
             }),
         }
+    }
+
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let runner = self.runners.get(kind);
+        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
     }
 }
 

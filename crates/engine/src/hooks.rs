@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 use sprag_core::expression::template::{Limits, Template};
 use sprag_core::machine::{Hook, Machine};
 
-use crate::command::{Code, Refusal};
+use crate::command::{Code, Refusal, SendMessage, Sent};
 use crate::handle::Handle;
+use crate::idempotency::{HookCall, Idempotency};
+use crate::once::{Asked, Once};
 use crate::tasks::SecretSource;
 
 /// A hook with its secrets as they are now. It has no `Debug`, so they cannot end in a log.
@@ -26,6 +28,15 @@ impl Handle {
         let hook = found.cloned().ok_or_else(|| unknown(&newest, &name))?;
         let secrets = resolve(self.secrets(), &newest.id, &hook).await?;
         Ok(InboundHook { hook, secrets })
+    }
+
+    /// Takes a call whose sender is known: its message is sent once, however often the call arrives and wherever it leads.
+    pub async fn take_call(&self, call: &HookCall<'_>, message: SendMessage) -> Asked<Sent> {
+        let once = Once {
+            handle: self.clone(),
+            key: None,
+        };
+        once.send_as(Idempotency::of_hook(call), message).await
     }
 }
 

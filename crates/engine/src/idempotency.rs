@@ -57,6 +57,29 @@ pub struct Idempotency {
     pub scope: Scope,
     /// Of what is asked.
     pub digest: [u8; 32],
+    /// Where the request may be repeated.
+    pub repeats: Repeats,
+}
+
+/// Where a request may be repeated, which says who keeps its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// At the shard that decides on it: the scope names its target.
+    AtTarget,
+    /// At any shard: the same call of a webhook counts once, to whichever execution it leads. Every answer counts as long as it
+    /// is stored, and only a call that was taken has one.
+    Anywhere,
+}
+
+/// A call of a webhook whose sender is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookCall<'a> {
+    /// The machine whose hook was called.
+    pub machine: &'a str,
+    /// The name of the hook.
+    pub hook: &'a str,
+    /// The id that the sender signed, the same for every attempt to deliver the call.
+    pub id: &'a str,
 }
 
 /// What a request is to an idempotency key.
@@ -85,7 +108,18 @@ impl Idempotency {
         Some(Self {
             scope: Scope::new(slot, scope),
             digest: json::digest(&json::canonical(&body)),
+            repeats: Repeats::AtTarget,
         })
+    }
+
+    /// What a call of a webhook counts for: its hook and its id, whatever else it says.
+    pub fn of_hook(HookCall { machine, hook, id }: &HookCall<'_>) -> Self {
+        let scope = json::digest(&json::canonical(&json!(["hook", machine, hook, id])));
+        Self {
+            scope: Scope::new(Slot::of_idempotency_key(id), scope),
+            digest: scope,
+            repeats: Repeats::Anywhere,
+        }
     }
 }
 
@@ -260,9 +294,11 @@ enum Kept {
 
 /// Whether an answer is kept: whatever was decided is. What was refused without looking at the target's state, or for
 /// want of room or time, may be tried again.
-pub(crate) fn is_kept(reply: &Reply) -> bool {
+pub(crate) fn is_kept(reply: &Reply, repeats: Repeats) -> bool {
     match reply {
         Ok(answer) => kept_answer(answer).is_some(),
+        // The sender of a webhook tries again under the same id until the call is taken.
+        Err(_) if repeats == Repeats::Anywhere => false,
         // That an attempt is nobody's stays so by itself: nothing need be kept of whoever asks.
         Err(refusal) if refusal.code == Code::AttemptSuperseded => false,
         Err(refusal) => refusal.code == Code::DecisionFailed || refusal.code.status() == 409,

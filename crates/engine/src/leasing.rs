@@ -18,7 +18,7 @@ use sprag_store::records::Scope;
 
 use crate::command::{Answer, Code, Refusal, Reply, Request};
 use crate::handle::{Handle, unexpected};
-use crate::idempotency::Idempotency;
+use crate::idempotency::{Idempotency, Repeats};
 use crate::once::Asked;
 use crate::tasks;
 
@@ -245,6 +245,7 @@ pub fn ends_once(attempt: AttemptId, outcome: &Outcome) -> Idempotency {
     Idempotency {
         scope: Scope::new(attempt.slot(), scope),
         digest: json::digest(&json::canonical(&said)),
+        repeats: Repeats::AtTarget,
     }
 }
 

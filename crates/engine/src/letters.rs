@@ -19,7 +19,7 @@ use sprag_store::records::{JobResult, Scope};
 use crate::command::{Answer, Code, Refusal, Reply, Request, RetryDead};
 use crate::handle::Handle;
 use crate::homes::Peers;
-use crate::idempotency::Idempotency;
+use crate::idempotency::{Idempotency, Repeats};
 use crate::inbox::Inbox;
 use crate::jobs::STEP_ITEMS;
 use crate::member::{Place, Whereabouts};
@@ -96,6 +96,7 @@ impl RetryLetter {
         Idempotency {
             scope: Scope::new(action.slot(), scope),
             digest: json::digest(&json::canonical(&asked)),
+            repeats: Repeats::AtTarget,
         }
     }
 }

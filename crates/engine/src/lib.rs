@@ -104,6 +104,8 @@ pub mod options;
 pub mod rehearsal;
 mod replay;
 mod secret_rules;
+mod scopes;
+mod states;
 mod tasks;
 mod timers;
 pub mod traces;
@@ -122,4 +124,5 @@ pub use migration::{Divergence, MigrationCheck, MigrationProblem, StateMove, Tim
 pub use once::{Asked, Once};
 pub use options::{Limits, Options, Retention};
 pub use replay::{Replayed, replay_stored as replay};
+pub use scopes::ScopeNames;
 pub use tasks::SecretSource;

@@ -1,6 +1,6 @@
 //! Lists by filter, and jobs, as callers ask for them.
 
-use sprag_core::filter::Condition;
+use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_store::traits::{Found, SCAN_MAX, Search};
 
@@ -19,7 +19,11 @@ impl Handle {
     ) -> Result<Found<ExecutionView, ExecutionId>, Refusal> {
         let handle = self.clone();
         self.read(move |reader| {
-            let found = reader.find_executions(&search(condition, before, limit))?;
+            let search = search(condition, before, limit);
+            if search.condition.names(Field::State) {
+                return handle.find_by_state(reader, &search);
+            }
+            let found = reader.find_executions(&search)?;
             let views = found.rows.into_iter().map(|row| {
                 let aggregate = whole(reader, row)?;
                 let machine = handle.compiled(reader, &aggregate)?;

@@ -13,6 +13,7 @@ use crate::control::{self, Matches, SwitchOn, SwitchView};
 use crate::handle::{Handle, action, execution, unexpected};
 use crate::idempotency::{Idempotency, Key};
 use crate::jobs::{JobView, RetryAll};
+use crate::scopes::ScopeNames;
 use crate::view::{ActionView, ExecutionView};
 
 /// A way to a running engine for one request: with a key, it acts once however often it is sent.
@@ -65,6 +66,11 @@ impl Once {
     /// Sends a message.
     pub async fn send(self, message: SendMessage) -> Asked<Sent> {
         self.ask(Request::Send(message), sent).await
+    }
+
+    /// Sends a message that counts once for what is given.
+    pub(crate) async fn send_as(self, once: Idempotency, message: SendMessage) -> Asked<Sent> {
+        self.ask_as(Request::Send(message), Some(once), None, sent).await
     }
 
     /// Holds an execution.
@@ -145,12 +151,25 @@ impl Once {
         asked
     }
 
-    /// Puts a switch on. Once this answers, no attempt in its scope begins.
-    pub async fn switch_on(self, switch: SwitchOn) -> Asked<SwitchView> {
-        let (handle, scope) = (self.handle.clone(), switch.scope.clone());
+    /// Puts a switch on. Once this answers, no attempt in its scope begins. A scope that names nothing that exists is refused,
+    /// unless `names` allows it.
+    pub async fn switch_on(self, switch: SwitchOn, names: ScopeNames) -> Asked<SwitchView> {
+        let handle = self.handle.clone();
+        if names == ScopeNames::Known
+            && let Err(refusal) = handle.check_scope(&switch.scope).await
+        {
+            return Asked {
+                answer: Err(refusal),
+                replayed: false,
+            };
+        }
         let request = Request::Control(control::Request::SwitchOn(switch));
-        let asked = self.ask(request, switch_view).await;
-        asked.suggesting(&handle, scope.machine().unwrap_or_default()).await
+        let Asked { answer, replayed } = self.ask(request, switch_view).await;
+        let answer = match answer {
+            Ok(view) if names == ScopeNames::Any => Ok(handle.matched(view).await),
+            answer => answer,
+        };
+        Asked { answer, replayed }
     }
 
     /// Takes a switch off.
@@ -170,6 +189,16 @@ impl Once {
         read: impl FnOnce(Reply) -> Result<T, Refusal>,
     ) -> Asked<T> {
         let idempotency = self.key.as_ref().and_then(|key| Idempotency::of(key, &request));
+        self.ask_as(request, idempotency, closed, read).await
+    }
+
+    async fn ask_as<T>(
+        self,
+        request: Request,
+        idempotency: Option<Idempotency>,
+        closed: Option<Closed>,
+        read: impl FnOnce(Reply) -> Result<T, Refusal>,
+    ) -> Asked<T> {
         match self.handle.inbox.ask_once(request, idempotency, closed).await {
             Ok(Answer::Replayed(first)) => Asked {
                 answer: read(*first),

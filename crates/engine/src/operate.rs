@@ -11,6 +11,7 @@ use sprag_store::Error;
 use crate::command::{self, Code, Refusal, Request};
 use crate::control::{self, Answer, LimitKey, LimitView, Matches, Numbers, Report, SwitchOn, SwitchView, backup_mark};
 use crate::handle::{Handle, unexpected};
+use crate::scopes::ScopeNames;
 
 /// Keys that are shown; more are not looked for in definitions.
 const KEYS_MAX: usize = 1_000;
@@ -19,7 +20,13 @@ impl Handle {
     /// The switches that are on, oldest first.
     pub async fn switches(&self) -> Result<Vec<SwitchView>, Refusal> {
         match self.control(control::Request::Switches).await? {
-            Answer::Switches(switches) => Ok(switches),
+            Answer::Switches(switches) => {
+                let mut shown = Vec::with_capacity(switches.len());
+                for switch in switches {
+                    shown.push(self.matched(switch).await);
+                }
+                Ok(shown)
+            }
             other => Err(unexpected(&command::Answer::Control(Box::new(other)))),
         }
     }
@@ -31,9 +38,9 @@ impl Handle {
         found.ok_or_else(|| Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")))
     }
 
-    /// Puts a switch on. Once this answers, no attempt in its scope begins.
+    /// Puts a switch on. Once this answers, no attempt in its scope begins. A scope that names nothing that exists is refused.
     pub async fn switch_on(&self, switch: SwitchOn) -> Result<SwitchView, Refusal> {
-        self.once(None).switch_on(switch).await.answer
+        self.once(None).switch_on(switch, ScopeNames::Known).await.answer
     }
 
     /// Takes a switch off.

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use sprag_core::action::error::kind;
 use sprag_core::action::secret::{self, Owner};
-use sprag_core::action::{ActionError, ConfigProblem, Failure, Outcome, Runner, SecretRules};
+use sprag_core::action::{ActionError, ConfigProblem, Failure, Fault, Outcome, Runner, SecretRules};
 use sprag_core::expression::template::Frozen;
 use sprag_core::json;
 use sprag_core::redact::Redactor;
@@ -41,6 +41,7 @@ impl Rules<'_> {
                 pointer: error.pointer,
                 detail: error.kind.to_string(),
                 remedy: "write the value out".to_owned(),
+                fault: Fault::Definition,
             }],
         }
     }
@@ -76,6 +77,7 @@ impl Rules<'_> {
                     job.kind
                 ),
                 remedy: "leave it out".to_owned(),
+                fault: Fault::Definition,
             };
             Err(Box::new(refused(&[problem])))
         })
@@ -89,6 +91,7 @@ fn refused(problems: &[ConfigProblem]) -> Outcome {
             pointer,
             detail,
             remedy,
+            fault: _,
         } = problem;
         let later = "retry the dead letter with a changed `config`, and change the machine for later executions";
         format!("config{pointer}: {detail}; {remedy}; {later}")
@@ -98,6 +101,7 @@ fn refused(problems: &[ConfigProblem]) -> Outcome {
             pointer,
             detail,
             remedy,
+            fault: _,
         } = problem;
         json!({"pointer": pointer, "detail": detail, "remedy": remedy})
     });

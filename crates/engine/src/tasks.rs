@@ -228,6 +228,7 @@ impl Hands for TaskHands {
                 pointer: format!("/{COST_ESTIMATE}"),
                 detail,
                 remedy: "write it as in `costEstimate: 0.01`".to_owned(),
+                fault: Fault::Definition,
             });
         }
         if let Some(runner) = runner {

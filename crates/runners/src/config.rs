@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
-use sprag_core::action::runner::ConfigProblem;
+use sprag_core::action::runner::{ConfigProblem, Fault};
 use sprag_core::source::nearest;
 
 /// What the text of a problem shows of a value at most.
@@ -86,6 +86,22 @@ impl Reader {
             pointer: pointer.into(),
             detail: detail.into(),
             remedy: remedy.into(),
+            fault: Fault::Definition,
+        });
+    }
+
+    /// Notes something that this server's configuration lacks.
+    pub(crate) fn unconfigured(
+        &mut self,
+        pointer: impl Into<String>,
+        detail: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problems.push(ConfigProblem {
+            pointer: pointer.into(),
+            detail: detail.into(),
+            remedy: remedy.into(),
+            fault: Fault::Unconfigured,
         });
     }
 
@@ -320,6 +336,7 @@ pub(crate) fn refused(problems: &[ConfigProblem]) -> Outcome {
                  pointer,
                  detail,
                  remedy,
+                 fault: _,
              }| json!({"pointer": pointer, "detail": detail, "remedy": remedy}),
         )
         .collect();

@@ -113,7 +113,9 @@ pub(crate) fn mutation(mutation: &Mutation) -> String {
         }
         Mutation::DeleteInbox { execution, position } => format!("taken {execution} {position}"),
         Mutation::InsertReceipt(row) => format!("receipt {} {}", row.execution, row.message),
-        Mutation::PutIdempotency(row) => format!("answer {:016x} until {}", hash(&row.scope.0), row.expires_at),
+        Mutation::PutIdempotency(row) | Mutation::InsertIdempotency(row) => {
+            format!("answer {:016x} until {}", hash(&row.scope.0), row.expires_at)
+        }
         other => format!("{other:?}"),
     }
 }

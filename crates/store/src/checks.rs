@@ -33,6 +33,7 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
             indexed("message", message)
         }
         Mutation::PutIdempotency(_)
+        | Mutation::InsertIdempotency(_)
         | Mutation::DeleteIdempotency(_)
         | Mutation::PutLife(_)
         | Mutation::DeleteExecution(_)

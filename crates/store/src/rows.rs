@@ -15,7 +15,9 @@ impl Row for Execution {
             Field::Tag => Held::Texts(&self.tags),
             Field::CreatedAt => Held::Number(self.created_at.as_millis()),
             Field::UpdatedAt => Held::Number(self.updated_at.as_millis()),
-            Field::ActionId
+            // Its names are the machine's to say: see `engine::states`.
+            Field::State
+            | Field::ActionId
             | Field::Type
             | Field::ExecutionId
             | Field::ErrorType
@@ -43,7 +45,7 @@ impl Row for Action {
             Field::RunAt => Held::Number(self.run_at.as_millis()),
             Field::Fingerprint => self.fingerprint.as_deref().map_or(Held::Absent, Held::Text),
             Field::DiedAt => self.died_at.map_or(Held::Absent, |at| Held::Number(at.as_millis())),
-            Field::Version | Field::Key | Field::UpdatedAt => Held::Absent,
+            Field::Version | Field::Key | Field::State | Field::UpdatedAt => Held::Absent,
         }
     }
 }
@@ -60,6 +62,7 @@ impl Row for Job {
             | Field::Version
             | Field::Key
             | Field::Tag
+            | Field::State
             | Field::ActionId
             | Field::ExecutionId
             | Field::ErrorType

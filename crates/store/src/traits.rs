@@ -104,6 +104,9 @@ pub enum Mutation {
     },
     /// The answer to a request with an `Idempotency-Key`; takes the place of one that expired.
     PutIdempotency(Idempotency),
+    /// The answer to a request whose scope belongs to no shard, so that several nodes may answer it: the commit stands only if
+    /// none of them has.
+    InsertIdempotency(Idempotency),
     /// The key may be used again.
     DeleteIdempotency(Scope),
     /// This process is alive.
@@ -205,6 +208,9 @@ pub enum Error {
         /// Its name.
         machine: String,
     },
+    /// Another node has answered a request of the commit meanwhile. Nothing of the commit was written.
+    #[error("another node has answered the same request")]
+    Answered,
     /// The store cannot hold a record, or look for it: a constraint, a bound, a text that it has no room for. The same
     /// would be refused again. Nothing of the commit was written.
     #[error("the store refused a record: {detail}")]

@@ -5,6 +5,7 @@
 
 mod download;
 mod events;
+mod executions;
 mod kinds;
 mod once;
 mod problem;

@@ -9,6 +9,12 @@ use super::Client;
 use crate::failure::Failure;
 use crate::output::plain;
 
+/// What a server answers that supervises nothing.
+const SUPERVISION_OFF: &str = "supervision-off";
+/// Where its caller finds one that does.
+const SUPERVISOR: &str = "a supervisor (`sprag supervise FILE`) answers at http://127.0.0.1:7401 unless told otherwise; \
+    name another with --server or SPRAG_SERVER";
+
 /// Statuses that mean the request itself was wrong.
 const INVALID: [u16; 4] = [400, 413, 415, 422];
 
@@ -22,6 +28,11 @@ pub(super) fn refusal(base: &Url, status: u16, problem: &Value) -> Failure {
         Failure::invalid(detail)
     } else {
         Failure::new(detail)
+    };
+    let failure = if code == SUPERVISION_OFF {
+        failure.note(SUPERVISOR)
+    } else {
+        failure
     };
     let errors = problem["errors"].as_array().into_iter().flatten();
     let said = text("detail").unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::output::{Output, Reason, Subject, now, plain, reason};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The id of an execution (exe_…) or an action (act_…)
+    /// The id of an execution (exe_…) or an action (act_…), or MACHINE/KEY of an execution
     id: String,
     #[command(flatten)]
     remote: Remote,
@@ -20,13 +20,18 @@ pub(crate) struct Arguments {
 /// Explains whatever the id is of.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { id, remote } = arguments;
-    match id.split_once('_') {
+    match id.split_once('_').filter(|_| !id.contains('/')) {
         Some(("exe", _)) => execution(&remote.client()?, id, output).await,
         Some(("act", _)) => action(&remote.client()?, id, output).await,
+        _ if id.contains('/') => {
+            let client = remote.client()?;
+            let id = client.execution_id(id).await?;
+            execution(&client, &id, output).await
+        }
         _ => {
             let failure = Failure::invalid(format!("`{id}` is the id of nothing that can be explained"));
             Err(failure
-                .note("give the id of an execution (exe_…) or an action (act_…)")
+                .note("give the id of an execution (exe_…) or an action (act_…), or MACHINE/KEY of an execution")
                 .into())
         }
     }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::client::Request;
+use crate::client::{Client, Request};
+use crate::failure::Failure;
 use crate::output::{self, Output};
 
 /// Which page of a list.
@@ -26,6 +27,15 @@ impl Page {
             .query("limit", Some(self.limit))
             .query("cursor", self.cursor.as_ref())
     }
+}
+
+/// Refuses an empty list of a machine that the server does not know: a misspelled name is no empty list.
+pub(crate) async fn known_machine(client: &Client, machine: Option<&str>, document: &Value) -> Result<(), Failure> {
+    let is_empty = document["data"].as_array().is_none_or(Vec::is_empty);
+    if let Some(machine) = machine.filter(|_| is_empty) {
+        client.get(&["machines", machine]).send().await?;
+    }
+    Ok(())
 }
 
 /// Shows a page, and on stderr that it is empty or not the last.

@@ -26,14 +26,14 @@ use std::future::Future;
 pub(crate) use self::machine::Known;
 use crate::failure::Exit;
 use crate::logging::Logs;
-use crate::output::Output;
+use crate::output::{self, Output};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  it did what it was asked
   1  it could not
   2  it was asked wrongly: usage, or input that is not valid
-Commands with more of them say so in their own help.
+Commands with more of them say so in their own help. With --output json an error is JSON on stderr.
 
 Start a server with `sprag up`; every command that speaks to one takes --server URL or SPRAG_SERVER.";
 
@@ -51,6 +51,9 @@ pub(crate) struct Sprag {
         value_name = "FORMAT"
     )]
     output: Output,
+    /// Show tables as wide as they are, also on a narrow terminal
+    #[arg(long, global = true)]
+    wide: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -105,6 +108,11 @@ enum Command {
 }
 
 impl Sprag {
+    /// How data and errors are shown.
+    pub(crate) fn output(&self) -> Output {
+        self.output
+    }
+
     /// How much this command logs.
     pub(crate) fn logs(&self) -> Logs {
         match self.command {
@@ -116,7 +124,10 @@ impl Sprag {
 
     /// Does what was asked.
     pub(crate) fn run(self) -> anyhow::Result<Exit> {
-        let Self { output, command } = self;
+        let Self { output, wide, command } = self;
+        if wide {
+            output::be_wide();
+        }
         match command {
             Command::Init(arguments) => init::run(&arguments, output),
             Command::Up(arguments) => up::run(&arguments, output),

@@ -6,10 +6,13 @@ use crate::client::{Once, Remote};
 use crate::failure::Exit;
 use crate::output::Output;
 
+/// What executions are called in the API.
+pub(super) const EXECUTIONS: &str = "executions";
+
 /// Which one, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct One {
-    /// Its id, as lists show it
+    /// Its id, as lists show it; an execution also as MACHINE/KEY
     pub(super) id: String,
     #[command(flatten)]
     pub(super) remote: Remote,
@@ -35,7 +38,11 @@ impl Changed {
     ) -> anyhow::Result<Exit> {
         let Self { one, once } = self;
         let client = one.remote.client()?;
-        let request = client.post(&[things, &one.id, verb]).json(&json!({}));
+        let id = match things {
+            EXECUTIONS => client.execution_id(&one.id).await?,
+            _ => one.id.clone(),
+        };
+        let request = client.post(&[things, &id, verb]).json(&json!({}));
         let changed = request.once(once).send().await?;
         output.show(&changed, text)?;
         Ok(Exit::Done)

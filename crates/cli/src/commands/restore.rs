@@ -122,7 +122,8 @@ fn taken(report: &Value) -> String {
 
 /// The list of effects, cut where it gets long.
 fn effects(report: &Value, total: u64) -> String {
-    let mut table = Table::new(&["ACTION", "MACHINE", "NAME", "TYPE", "STATUS", "BECAUSE", "KEY"]);
+    let mut table =
+        Table::new(&["ACTION", "MACHINE", "NAME", "TYPE", "STATUS", "BECAUSE", "KEY"]).optional(&["KEY", "TYPE"]);
     let effects = report["effects"].as_array().into_iter().flatten();
     for effect in effects.take(PRINTED_MAX) {
         let field = |name: &str| effect[name].as_str().unwrap_or_default().to_owned();

@@ -71,7 +71,8 @@ fn nodes(cluster: &Value) -> String {
         "LEASE UNTIL",
         "SHARDS",
         "WHICH",
-    ]);
+    ])
+    .optional(&["LEASE UNTIL", "VERSION", "WHICH"]);
     for node in cluster["nodes"].as_array().into_iter().flatten() {
         let [id, advertise, version, shards] =
             ["id", "advertise", "version", "shards"].map(|field| shown(&node[field]));

@@ -20,6 +20,6 @@ mod tests;
 pub(crate) use advertise::Advertise;
 pub(crate) use alerts::{Compiled as CompiledAlert, compile as compile_alerts};
 pub(crate) use environment::Environment;
-pub(crate) use layers::Invalid;
+pub(crate) use layers::{Invalid, Problem};
 pub(crate) use print::{annotated, described};
 pub(crate) use settings::{Given, Settings, StoreAddress};

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::table::{Table, plain};
+use super::table::Table;
+use super::terminal::one_line as plain;
 use super::views::{field, instant};
 
 /// The report: figures by action, what failed, what could be changed.
@@ -30,7 +31,8 @@ pub(crate) fn health(document: &Value) -> String {
 fn figures(document: &Value) -> String {
     let mut table = Table::new(&[
         "ACTION", "TYPE", "COUNT", "SUCCESS", "P50", "P95", "P99", "WAIT P95", "RETRIES", "COST",
-    ]);
+    ])
+    .optional(&["COST", "P50", "WAIT P95", "RETRIES", "TYPE"]);
     let all = std::iter::once(("all".to_owned(), document));
     let by_action = document["byAction"].as_array().into_iter().flatten();
     let named = by_action.map(|item| (format!("{}/{}", field(item, "machine"), field(item, "actionId")), item));

@@ -10,7 +10,8 @@ pub(crate) fn jobs(document: &Value) -> String {
     let headings = [
         "ID", "STATUS", "MATCHED", "RETRIED", "SKIPPED", "FAILED", "CREATED", "FILTER",
     ];
-    list(document, &headings, |item| {
+    let table = Table::new(&headings).optional(&["FILTER", "SKIPPED", "MATCHED", "CREATED"]);
+    list(document, table, |item| {
         let counts = &item["counts"];
         vec![
             field(item, "id"),
@@ -75,9 +76,13 @@ pub(crate) fn job_counts(document: &Value) -> String {
 
 /// Items of a job, one a line.
 pub(crate) fn job_items(document: &Value) -> String {
-    list(document, &["NUMBER", "ACTION", "RESULT", "DETAIL"], |item| {
-        ["number", "action", "result", "detail"]
-            .map(|name| field(item, name))
-            .to_vec()
-    })
+    list(
+        document,
+        Table::new(&["NUMBER", "ACTION", "RESULT", "DETAIL"]),
+        |item| {
+            ["number", "action", "result", "detail"]
+                .map(|name| field(item, name))
+                .to_vec()
+        },
+    )
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::sentences::{Subject, reason};
-use super::table::plain;
+use super::terminal::one_line as plain;
 use super::views::{changed, error, field, instant, states, what};
 use super::when::now;
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::table::{Table, plain};
+use super::table::Table;
+use super::terminal::one_line as plain;
 use super::views::instant;
 use super::when::span;
 

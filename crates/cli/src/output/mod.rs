@@ -1,4 +1,7 @@
 //! What commands show: data to stdout, as JSON or as text for people.
+//!
+//! Everything goes through [`terminal`], which lets nothing through that a terminal would obey. Documents of servers are shown
+//! by [`Output::show`], which also takes care that no value breaks out of its line.
 
 mod dead_letters;
 mod health;
@@ -8,10 +11,13 @@ mod migration;
 mod progress;
 mod sentences;
 mod table;
+mod terminal;
+mod values;
 mod views;
 mod when;
 
-use std::io::{self, Write as _};
+use std::borrow::Cow;
+use std::ffi::OsString;
 
 use serde_json::Value;
 
@@ -22,7 +28,8 @@ pub(crate) use live::{acts, happened, stands};
 pub(crate) use migration::{migration, migrations};
 pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
-pub(crate) use table::{Table, plain};
+pub(crate) use table::{Table, be_wide};
+pub(crate) use terminal::{Reader, errors_to_terminal, is_terminal, log, one_line as plain};
 pub(crate) use views::{action, actions, execution, executions, history, instant, lines, machine, machines};
 pub(crate) use when::{When, now, span};
 
@@ -37,52 +44,66 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Shows a document: as it is, or as `text` makes it readable.
+    /// What a command line asks for that cannot be read as a whole: its error is shown that way too.
+    pub(crate) fn of_arguments(arguments: impl Iterator<Item = OsString>) -> Self {
+        let arguments: Vec<OsString> = arguments.collect();
+        let apart = arguments
+            .windows(2)
+            .any(|pair| pair[0] == "--output" && pair[1] == "json");
+        if apart || arguments.iter().any(|argument| argument == "--output=json") {
+            Self::Json
+        } else {
+            Self::Text
+        }
+    }
+
+    /// Shows a document: as it is, or as `text` makes it readable. No value that `text` is given breaks out of its line.
     pub(crate) fn show(self, document: &Value, text: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
         match self {
-            Self::Json => data(&format!("{document:#}")),
-            Self::Text => data(&text(document)),
+            Self::Json => json(document),
+            Self::Text => data(&text(&values::on_one_line(document))),
         }
     }
 }
 
-/// Writes data to stdout, ended by a line break. A reader that has seen enough is no error.
-pub(crate) fn data(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(end.as_bytes()));
-    match written.and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
+/// Writes a JSON document to stdout.
+pub(crate) fn json(document: &Value) -> anyhow::Result<()> {
+    data(&format!("{document:#}"))
 }
 
-/// Whether somebody still reads what is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// Somebody does.
-    There,
-    /// Nobody does.
-    Gone,
+/// Writes data to stdout, ended by a line break. A reader that has seen enough is no error.
+pub(crate) fn data(text: &str) -> anyhow::Result<()> {
+    let is_ended = text.is_empty() || text.ends_with('\n');
+    let text = if is_ended {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{text}\n"))
+    };
+    terminal::out(&text)?;
+    Ok(())
 }
 
 /// Writes a line of data that others follow, at once.
 pub(crate) fn line(text: &str) -> anyhow::Result<Reader> {
-    let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(error.into()),
-    }
+    Ok(terminal::out(&format!("{}\n", plain(text)))?)
 }
 
-/// Says something that is not data.
+/// Writes a piece of text as it is, apart from what a terminal would obey: a log keeps its lines.
+pub(crate) fn piece(text: &str) -> anyhow::Result<Reader> {
+    Ok(terminal::out(text)?)
+}
+
+/// Shows text in the place of what the terminal shows now.
+pub(crate) fn redraw(text: &str) -> anyhow::Result<Reader> {
+    Ok(terminal::redraw(text)?)
+}
+
+/// Says something that is not data, in a line.
 pub(crate) fn note(text: &str) {
-    eprintln!("{text}");
+    terminal::note(&plain(text));
+}
+
+/// Says something that is not data, in as many lines as it has.
+pub(crate) fn notes(text: &str) {
+    terminal::note(text.trim_end_matches('\n'));
 }

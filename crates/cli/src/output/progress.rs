@@ -1,7 +1,7 @@
 //! How far long work is: a bar that is drawn over itself on stderr, and only where that is a terminal. Elsewhere nothing is
 //! said: what came of the work is data, and comes at its end.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use super::terminal;
 
 /// Characters of the bar.
 const WIDTH: usize = 20;
@@ -21,7 +21,7 @@ impl Progress {
     /// Of work that begins.
     pub(crate) fn new() -> Self {
         Self {
-            is_terminal: io::stderr().is_terminal(),
+            is_terminal: terminal::errors_to_terminal(),
             round: 0,
         }
     }
@@ -40,8 +40,7 @@ impl Progress {
     /// Draws over the line that is there.
     fn draw(&self, bar: &str, words: &str, end: &str) {
         if self.is_terminal {
-            // A terminal that is gone is no reason to stop working.
-            let _ = write!(io::stderr(), "\r[{bar}] {words}\u{1b}[K{end}");
+            terminal::overwrite(&format!("[{bar}] {words}"), end);
         }
     }
 }

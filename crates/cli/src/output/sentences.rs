@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use super::table::plain;
+use super::terminal::one_line as plain;
 use super::when::When;
 
 /// What does not move.

@@ -40,8 +40,7 @@ fn rows(document: &Value) -> &[Value] {
 }
 
 /// Whatever a list holds, or that it holds nothing.
-pub(super) fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> Vec<String>) -> String {
-    let mut table = Table::new(headings);
+pub(super) fn list(document: &Value, mut table: Table, row: impl Fn(&Value) -> Vec<String>) -> String {
     for item in rows(document) {
         table.row(row(item));
     }
@@ -52,7 +51,7 @@ pub(super) fn list(document: &Value, headings: &[&str], row: impl Fn(&Value) -> 
 pub(crate) fn executions(document: &Value) -> String {
     list(
         document,
-        &["ID", "MACHINE", "KEY", "STATUS", "STATES", "UPDATED"],
+        Table::new(&["ID", "MACHINE", "KEY", "STATUS", "STATES", "UPDATED"]).optional(&["UPDATED", "MACHINE"]),
         |item| {
             vec![
                 field(item, "id"),
@@ -99,7 +98,7 @@ fn execution_at(document: &Value, now: Timestamp) -> String {
 pub(crate) fn actions(document: &Value) -> String {
     list(
         document,
-        &[
+        Table::new(&[
             "ID",
             "MACHINE",
             "ACTION",
@@ -108,7 +107,8 @@ pub(crate) fn actions(document: &Value) -> String {
             "ATTEMPTS",
             "LAST ERROR",
             "RUN AT",
-        ],
+        ])
+        .optional(&["RUN AT", "TYPE", "ATTEMPTS", "MACHINE"]),
         |item| {
             vec![
                 field(item, "id"),
@@ -163,7 +163,11 @@ pub(super) fn error(error: &Value) -> String {
 }
 
 fn attempts(document: &Value) -> String {
-    let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "LEASED TO", "ERROR"]);
+    let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "LEASED TO", "ERROR"]).optional(&[
+        "LEASED TO",
+        "ENDED",
+        "STARTED",
+    ]);
     for attempt in document["attempts"].as_array().into_iter().flatten() {
         let why = if attempt["error"].is_object() {
             error(&attempt["error"])
@@ -189,7 +193,8 @@ fn attempts(document: &Value) -> String {
 
 /// Machines, one a line.
 pub(crate) fn machines(document: &Value) -> String {
-    list(document, &["ID", "VERSION", "APPLIED", "DESCRIPTION"], |item| {
+    let table = Table::new(&["ID", "VERSION", "APPLIED", "DESCRIPTION"]).optional(&["APPLIED"]);
+    list(document, table, |item| {
         let description = item.get("description").unwrap_or(&item["definition"]["description"]);
         vec![
             field(item, "id"),
@@ -216,7 +221,7 @@ pub(crate) fn machine(document: &Value) -> String {
 pub(crate) fn history(document: &Value) -> String {
     list(
         document,
-        &["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"],
+        Table::new(&["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"]).optional(&["CHANGED"]),
         |item| {
             let joined = |names: Vec<&str>| {
                 if names.is_empty() {
@@ -272,7 +277,7 @@ pub(super) fn what(item: &Value) -> String {
 pub(crate) fn lines(document: &Value) -> String {
     list(
         document,
-        &["TYPE", "LIMITS", "DESTINATION", "READY", "RUNNING", "WAITING FOR"],
+        Table::new(&["TYPE", "LIMITS", "DESTINATION", "READY", "RUNNING", "WAITING FOR"]).optional(&["DESTINATION"]),
         |item| {
             let more = if item["more"] == Value::Bool(true) { "+" } else { "" };
             vec![

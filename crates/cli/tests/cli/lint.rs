@@ -94,3 +94,85 @@ fn an_empty_file_is_said_to_be_empty() {
     assert!(said.contains("the document is empty"), "{said}");
     assert!(said.contains("write something into it, or name another file"), "{said}");
 }
+
+/// A machine with one action.
+fn with_action(action: &str) -> String {
+    format!(
+        "id: m\ninitial: a\nstates:\n  a: {{ on: {{ done.x: b, failed.x: b, unknown.x: b }} }}\n  b: {{ type: final }}\n\
+         actions:\n  - {{ actionId: x, triggerState: a, {action} }}\n"
+    )
+}
+
+#[test]
+fn what_is_only_not_configured_here_is_a_warning_unless_the_configuration_is_named() {
+    for action in [
+        "type: email, config: { provider: sendgrid, to: a@b.example, subject: s, text: t, from: c@d.example }",
+        "type: sms, config: { to: \"+491701234567\", from: \"+491701234568\", body: b }",
+        "type: api_call, config: { service: crm }",
+    ] {
+        let place = Place::new();
+        place.write("m.yaml", &with_action(action));
+        let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+        assert!(ended.stdout.contains("warning[not-configured]"), "{action}: {ended:?}");
+        place.write("server.toml", "");
+        let ended = place.run(&["machine", "lint", "--config", "server.toml", "m.yaml"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stdout.contains("error[not-configured]"), "{action}: {ended:?}");
+        let server = place.up(&[]);
+        server
+            .run(&["machine", "apply", "m.yaml"])
+            .fails(2, "error[not-configured]");
+    }
+}
+
+#[test]
+fn an_address_that_the_outbound_guard_refuses_is_a_warning() {
+    for (action, line) in [
+        (
+            "type: webhook, config: { url: \"http://127.0.0.1:1/{{variables.p}}\" }",
+            "127.0.0.0/8",
+        ),
+        ("type: webhook, config: { url: \"http://0x7f.1/\" }", "127.0.0.0/8"),
+        (
+            "type: http_check, config: { url: \"http://169.254.169.254/latest\" }",
+            "169.254.0.0/16",
+        ),
+        ("type: tcp_check, config: { host: \"::1\", port: 22 }", "::1"),
+    ] {
+        let place = Place::new();
+        place.write("m.yaml", &with_action(action));
+        let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+        assert!(ended.stdout.contains("warning[refused-here]"), "{action}: {ended:?}");
+        assert!(ended.stdout.contains(line), "{action}: {ended:?}");
+        place.write(
+            "sprag.toml",
+            "[outbound]\nallow = [\"127.0.0.0/8\", \"169.254.0.0/16\", \"::1/128\"]\n",
+        );
+        let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+        assert!(!ended.stdout.contains("refused-here"), "{action}: {ended:?}");
+    }
+    let place = Place::new();
+    place.write(
+        "m.yaml",
+        &with_action("type: webhook, config: { url: \"https://example.com/\" }"),
+    );
+    let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+    assert!(!ended.stdout.contains("refused-here"), "{ended:?}");
+}
+
+#[test]
+fn a_small_bare_number_as_a_timeout_is_a_warning() {
+    for (timeout, is_doubtful) in [
+        ("30", true),
+        ("99", true),
+        ("100", false),
+        ("30s", false),
+        ("50ms", false),
+    ] {
+        let place = Place::new();
+        place.write("m.yaml", &with_action(&format!("type: noop, timeout: {timeout}")));
+        let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+        let is_found = ended.stdout.contains("warning[bare-number-timeout]");
+        assert_eq!(is_found, is_doubtful, "{timeout}: {ended:?}");
+    }
+}

@@ -52,7 +52,15 @@ fn lists_are_filtered_by_their_flags() {
     assert_eq!(keys(&[]), ["b", "a"]);
     assert_eq!(keys(&["--status", "completed"]), ["a"]);
     assert_eq!(keys(&["--machine", "door", "--key", "b"]), ["b"]);
-    assert!(keys(&["--machine", "gate"]).is_empty());
+    assert_eq!(keys(&["--state", "shut"]), ["b"]);
+    assert_eq!(keys(&["--filter", "state != \"shut\""]), ["a"]);
+    assert_eq!(keys(&["--filter", "NOT state IN (\"open\", \"ash\")"]), ["b"]);
+    assert!(keys(&["--state", "open"]).is_empty());
+    for list in [&["exec", "list"][..], &["action", "list"], &["dlq", "list"]] {
+        server
+            .run(&[list, &["--machine", "dor"]].concat())
+            .fails(1, "there is no machine `dor`; did you mean `door`?");
+    }
     server
         .run(&["exec", "list", "--status", "sleeping"])
         .fails(2, "error[query-invalid]");
@@ -127,4 +135,34 @@ fn retry_all_waits_for_its_job_with_plain_lines_off_a_terminal() {
     ];
     await_letters(&server, 3);
     server.run(&wrong).fails(1, "");
+}
+
+#[test]
+fn an_execution_is_named_by_machine_and_key_wherever_an_id_is() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(DOOR);
+    let started = server.json(&["exec", "start", "door", "--key", "a/b", "--var", "colour=dark red"]);
+    assert_eq!(started["variables"]["colour"], "dark red");
+    let id = started["id"].as_str().unwrap();
+    for command in [
+        &["exec", "show", "door/a/b"][..],
+        &["exec", "pause", "door/a/b"],
+        &["exec", "resume", "door/a/b"],
+        &["exec", "explain", "door/a/b"],
+        &["explain", "door/a/b"],
+        &["exec", "history", "door/a/b"],
+        &["exec", "replay", "door/a/b"],
+        &["exec", "send", "door/a/b", "OPEN"],
+        &["exec", "cancel", "door/a/b"],
+    ] {
+        server.run(command).ok();
+    }
+    // Nobody holds the key any more: the newest that held it is meant.
+    assert_eq!(server.json(&["exec", "show", "door/a/b"])["id"], id);
+    assert_eq!(server.run(&["exec", "watch", "door/a/b"]).code, Some(4));
+    server
+        .run(&["exec", "show", "door/c"])
+        .fails(1, "machine `door` has no execution with key `c`");
+    server.run(&["exec", "show", "dor/c"]).fails(1, "did you mean `door`?");
 }

@@ -22,6 +22,6 @@ pub use lease::{Lease, Route};
 pub use lifecycle::{IllegalMove, Status};
 pub use outcome::{Done, Failure, Outcome, Probe, ResultEvent, Verdict};
 pub use progress::{Action, AttemptRecord, Body, CancelledBy, LINE_DIGEST, LimitUse, Next, Origin, Remark};
-pub use runner::{Attempt, BoxFuture, ConfigProblem, Control, Permission, Runner, Superseded};
+pub use runner::{Attempt, BoxFuture, ConfigProblem, Control, Fault, Permission, Runner, Superseded};
 pub use secret::SecretRules;
 pub use typed::TypedRunner;

@@ -31,6 +31,13 @@ pub trait Runner: Send + Sync {
         true
     }
 
+    /// What this process would refuse at every attempt although the definition is right, such as an address that its outbound
+    /// guard does not let through.
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let _ = (kind, config);
+        Vec::new()
+    }
+
     /// What the action will be allowed to reach, for people who lint or approve it.
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
         let _ = (kind, config);
@@ -114,6 +121,18 @@ pub struct ConfigProblem {
     pub detail: String,
     /// What would mend it.
     pub remedy: String,
+    /// Where the fault lies.
+    pub fault: Fault,
+}
+
+/// Where the fault lies if a configuration cannot be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    /// In the definition: no server can use it.
+    #[default]
+    Definition,
+    /// In the configuration of this process, which lacks something that the definition names. Another server may have it.
+    Unconfigured,
 }
 
 /// Something an action may reach.

@@ -5,7 +5,7 @@
 //! refused at its next attempt.
 
 use super::cost::COST_ESTIMATE;
-use super::runner::ConfigProblem;
+use super::runner::{ConfigProblem, Fault};
 use crate::expression::template::SecretUse;
 
 /// Who knows where secrets may stand and which machines may name them.
@@ -78,6 +78,7 @@ fn wrong(pointer: &str, detail: String, remedy: String) -> ConfigProblem {
         pointer: pointer.to_owned(),
         detail,
         remedy,
+        fault: Fault::Definition,
     }
 }
 

@@ -44,7 +44,7 @@ use serde_json::{Map, Value};
 
 use super::error::{ActionError, kind};
 use super::outcome::{Done, Failure, Outcome};
-use super::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
+use super::runner::{Attempt, BoxFuture, ConfigProblem, Fault, Runner};
 
 /// Code that performs attempts of one action type, with a payload of its own type. Each of them is a [`Runner`].
 pub trait TypedRunner: Send + Sync {
@@ -142,6 +142,7 @@ fn problem(error: &serde_json::Error) -> ConfigProblem {
         pointer: String::new(),
         detail: error.to_string(),
         remedy: "write what the runner of this type reads".to_owned(),
+        fault: Fault::Definition,
     }
 }
 

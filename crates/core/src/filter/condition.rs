@@ -115,6 +115,34 @@ impl Condition {
         }
     }
 
+    /// Whether a comparison is with this field.
+    pub fn names(&self, field: Field) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(|part| part.names(field)),
+            Self::Not(inner) => inner.names(field),
+            Self::Is(test) => test.field == field,
+        }
+    }
+
+    /// The narrowest condition that does not name this field and holds of every row of which this one does.
+    #[must_use]
+    pub fn without(&self, field: Field) -> Self {
+        self.relaxed(field, true)
+    }
+
+    /// A comparison with the field becomes what keeps the whole from holding of less: true, or false within a `NOT`.
+    fn relaxed(&self, field: Field, holds: bool) -> Self {
+        let all = |parts: &[Self]| parts.iter().map(|part| part.relaxed(field, holds)).collect();
+        match self {
+            Self::All(parts) => Self::All(all(parts)),
+            Self::Any(parts) => Self::Any(all(parts)),
+            Self::Not(inner) => Self::Not(Box::new(inner.relaxed(field, !holds))),
+            Self::Is(test) if test.field != field => Self::Is(test.clone()),
+            Self::Is(_) if holds => Self::All(Vec::new()),
+            Self::Is(_) => Self::Any(Vec::new()),
+        }
+    }
+
     /// The comparisons that must all hold, whatever else must: what a store may look up.
     pub fn required(&self) -> Vec<&Test> {
         match self {

@@ -15,6 +15,8 @@ pub enum Field {
     Key,
     /// `tag`: any of the tags.
     Tag,
+    /// `state`: any of the active states.
+    State,
     /// `createdAt`
     CreatedAt,
     /// `updatedAt`
@@ -47,6 +49,7 @@ impl Field {
             Self::Status => "status",
             Self::Key => "key",
             Self::Tag => "tag",
+            Self::State => "state",
             Self::CreatedAt => "createdAt",
             Self::UpdatedAt => "updatedAt",
             Self::ActionId => "actionId",

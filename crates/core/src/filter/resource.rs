@@ -106,6 +106,7 @@ const EXECUTIONS: &[(Field, Kind)] = &[
     (Field::Status, Kind::Word(EXECUTION_STATUSES)),
     (Field::Key, Kind::Text),
     (Field::Tag, Kind::Texts),
+    (Field::State, Kind::Texts),
     (Field::CreatedAt, Kind::Time),
     (Field::UpdatedAt, Kind::Time),
 ];

@@ -5,6 +5,7 @@
 mod data;
 mod reach;
 mod secrets;
+mod units;
 
 use super::findings::Findings;
 use super::load::{Notes, shown};
@@ -22,6 +23,7 @@ pub(super) fn lint(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings
     }
     data::check_names(machine, notes, findings);
     secrets::check(notes, findings);
+    units::check(notes, findings);
 }
 
 fn self_targets(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {

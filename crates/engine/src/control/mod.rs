@@ -26,7 +26,7 @@ pub use limit::{LimitKey, LimitView, Numbers, Override};
 pub(crate) use restored::report;
 pub use restored::{Because, Effect, Report, backup_mark, hold};
 pub use scope::{ParseScopeError, Scope};
-pub(crate) use switch::{ARMING, EFFECTIVE, RELEASED};
+pub(crate) use switch::{ARMING, EFFECTIVE, RELEASED, UNMATCHED};
 pub use switch::{Mode, Switch, SwitchView, Switches};
 
 /// Switches at a time.

@@ -149,12 +149,15 @@ impl Switches {
     }
 }
 
-/// The words for where a switch stands: before it holds everywhere, while it does, and afterwards.
-pub(crate) const STATUSES: [Word; 3] = [ARMING, EFFECTIVE, RELEASED];
+/// The words for where a switch stands: before it holds everywhere, while it does, while there is nothing to hold, and
+/// afterwards.
+pub(crate) const STATUSES: [Word; 4] = [ARMING, EFFECTIVE, UNMATCHED, RELEASED];
 /// A switch that some node may not know of yet.
 pub(crate) const ARMING: Word = "arming";
 /// A switch that holds.
 pub(crate) const EFFECTIVE: Word = "effective";
+/// A switch whose scope names nothing that exists, so that it holds nothing yet.
+pub(crate) const UNMATCHED: Word = "unmatched";
 /// A switch that does no longer.
 pub(crate) const RELEASED: Word = "released";
 
@@ -168,8 +171,8 @@ pub struct SwitchView {
     pub scope: Scope,
     /// What it does to it.
     pub mode: Mode,
-    /// `arming` while another node may not know of it yet, `effective` once nothing in its scope begins anywhere, `released`
-    /// afterwards.
+    /// `arming` while another node may not know of it yet, `effective` once nothing in its scope begins anywhere, `unmatched`
+    /// while its scope names nothing that exists, `released` afterwards.
     #[serde(deserialize_with = "status_word")]
     pub status: Word,
     /// Why.

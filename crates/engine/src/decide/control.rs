@@ -59,12 +59,6 @@ impl Lane {
             by,
             lasts,
         } = switch.clone();
-        if let Some(machine) = scope.machine()
-            && self.newest(machine).is_none()
-        {
-            let detail = format!("there is no machine `{machine}`, so `{scope}` would hold nothing");
-            return Err(Refusal::new(Code::MachineUnknown, detail));
-        }
         if self.control.switches.len() >= SWITCHES_MAX {
             let detail = format!("{SWITCHES_MAX} switches are on; release one first");
             return Err(Refusal::new(Code::SwitchesFull, detail));

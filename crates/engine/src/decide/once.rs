@@ -7,7 +7,7 @@ use sprag_store::records::{Idempotency as Kept, Scope};
 use sprag_store::{Error, Mutation, ShardId};
 
 use crate::command::{Answer, Command, Reply};
-use crate::idempotency::{Idempotency, KEPT_MILLIS, is_kept, restored, reused, stored};
+use crate::idempotency::{Idempotency, KEPT_MILLIS, Repeats, is_kept, restored, reused, stored};
 use crate::lane::Lane;
 
 /// Expired answers that one batch deletes.
@@ -18,7 +18,7 @@ pub(crate) const EXPIRY_EVERY_MILLIS: u64 = 60_000;
 impl Lane {
     /// Decides on the command, unless one with its key was answered before; `replies` are those of the batch so far.
     pub(crate) fn decide_once(&mut self, command: &Command, replies: &[Reply]) -> Result<Reply, Error> {
-        let Some(Idempotency { scope, digest }) = command.idempotency else {
+        let Some(Idempotency { scope, digest, repeats }) = command.idempotency else {
             return self.decide(&command.request, None);
         };
         if let Some(&(known, position)) = self.batch.answered.get(&scope) {
@@ -28,7 +28,7 @@ impl Lane {
                 _ => Err(reused()),
             });
         }
-        if let Some(kept) = self.kept_answer(scope) {
+        if let Some(kept) = self.kept_answer(scope, repeats) {
             return Ok(if kept.digest == digest {
                 Ok(replayed(restored(&kept.answer)))
             } else {
@@ -36,16 +36,16 @@ impl Lane {
             });
         }
         let reply = self.decide(&command.request, Some(scope.slot()))?;
-        if is_kept(&reply) {
+        if is_kept(&reply, repeats) {
             self.batch.answered.insert(scope, (digest, replies.len()));
         }
         Ok(reply)
     }
 
-    /// The answer that is stored and has not expired.
-    fn kept_answer(&self, scope: Scope) -> Option<&Kept> {
+    /// The answer that is stored and counts.
+    fn kept_answer(&self, scope: Scope, repeats: Repeats) -> Option<&Kept> {
         let found = self.loaded.idempotency.iter().find(|kept| kept.scope == scope);
-        found.filter(|kept| kept.expires_at > self.now)
+        found.filter(|kept| repeats == Repeats::Anywhere || kept.expires_at > self.now)
     }
 
     /// Writes the answers of the batch, now that they are final, and gives them to whoever asked the same.
@@ -55,7 +55,7 @@ impl Lane {
         }
         let expires_at = self.now.plus(KEPT_MILLIS);
         for (position, command) in commands.iter().enumerate() {
-            let Some(Idempotency { scope, digest }) = command.idempotency else {
+            let Some(Idempotency { scope, digest, repeats }) = command.idempotency else {
                 continue;
             };
             let Some(&(known, first)) = self.batch.answered.get(&scope) else {
@@ -63,13 +63,15 @@ impl Lane {
             };
             if first == position {
                 let answer = replies.get(position).and_then(stored);
-                self.batch.log.extend(answer.map(|answer| {
-                    Mutation::PutIdempotency(Kept {
-                        scope,
-                        digest,
-                        answer,
-                        expires_at,
-                    })
+                let kept = answer.map(|answer| Kept {
+                    scope,
+                    digest,
+                    answer,
+                    expires_at,
+                });
+                self.batch.log.extend(kept.map(|kept| match repeats {
+                    Repeats::AtTarget => Mutation::PutIdempotency(kept),
+                    Repeats::Anywhere => Mutation::InsertIdempotency(kept),
                 }));
             } else if known == digest
                 && let Some(answer) = replies.get(first).cloned()
@@ -104,6 +106,8 @@ impl Lane {
         self.expiry_due = match next {
             Some(next) => next.max(self.now.plus(EXPIRY_EVERY_MILLIS)),
             None if is_full => self.now,
+            // Other nodes may add answers to webhook calls in the meantime.
+            None if self.is_shared => self.now.plus(KEPT_MILLIS),
             None => sprag_core::time::Timestamp::MAX,
         };
         Ok(())

@@ -179,7 +179,7 @@ fn decisions_are_kept_and_what_may_be_tried_again_is_not() {
         Code::MigrationImpossible,
         Code::DecisionFailed,
     ] {
-        assert!(is_kept(&Err(Refusal::new(code, "no"))), "{code:?}");
+        assert!(is_kept(&Err(Refusal::new(code, "no")), Repeats::AtTarget), "{code:?}");
     }
     for code in [
         Code::InputInvalid,
@@ -190,9 +190,9 @@ fn decisions_are_kept_and_what_may_be_tried_again_is_not() {
         Code::ExecutionUnknown,
         Code::IdempotencyKeyReused,
     ] {
-        assert!(!is_kept(&Err(Refusal::new(code, "no"))), "{code:?}");
+        assert!(!is_kept(&Err(Refusal::new(code, "no")), Repeats::AtTarget), "{code:?}");
     }
-    assert!(!is_kept(&Ok(Answer::Checkpointed)));
+    assert!(!is_kept(&Ok(Answer::Checkpointed), Repeats::AtTarget));
 }
 
 fn view() -> ExecutionView {

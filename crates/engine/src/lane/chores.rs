@@ -11,7 +11,7 @@ use sprag_store::{Error, ShardId, Wanted};
 
 use super::tick::Lane;
 use crate::command::{Command, Internal, Request};
-use crate::control::{self, Aging, Board, Chore, Control, Rejoining, Sweep};
+use crate::control::{Aging, Board, Chore, Control, Rejoining, Sweep};
 use crate::options::{AGED_ENTRIES_MAX, AGED_PAGE, AGED_STEP_MILLIS, AGED_WALK_MILLIS, CHORE_PAGE, Retention};
 
 /// The statuses that a switch's walk looks at, in order. What is under way when its turn comes may be waiting again
@@ -204,12 +204,5 @@ pub(super) fn want(chore: &Chore, wanted: &mut Wanted) {
         Chore::Cancel(action) => wanted.actions.push(*action),
         Chore::Expire { executions, .. } => wanted.executions.extend(executions),
         Chore::Rejoined | Chore::Swept(_) | Chore::Lapse(_) => {}
-    }
-}
-
-/// What an operator's request needs to be loaded.
-pub(super) fn want_control(request: &control::Request, wanted: &mut Wanted) {
-    if let control::Request::SwitchOn(switch) = request {
-        wanted.newest.extend(switch.scope.machine().map(str::to_owned));
     }
 }

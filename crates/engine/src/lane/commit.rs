@@ -273,6 +273,11 @@ impl Lane {
                 self.machines.forget_newest(&machine);
                 self.redecide(decided.commands).map(|()| Landed::Undone)
             }
+            // Decided again, the command finds the answer that the other node has stored.
+            Err(Error::Answered) => {
+                self.unlearn(&decided.batch);
+                self.redecide(decided.commands).map(|()| Landed::Undone)
+            }
             Err(error) => {
                 self.unlearn(&decided.batch);
                 if matches!(error, Error::Away { .. }) {
@@ -397,6 +402,7 @@ impl Lane {
             | Error::Unsupported { .. }
             | Error::FenceBroken { .. }
             | Error::Outdated { .. }
+            | Error::Answered
             | Error::Disk { .. }
             | Error::Corrupt { .. } => Code::StoreFailed,
         };

@@ -42,8 +42,8 @@ pub(super) fn want(request: &Request, wanted: &mut Wanted) {
         | Request::RetryAll(_)
         | Request::PauseJob(_)
         | Request::ResumeJob(_)
-        | Request::CancelJob(_) => {}
-        Request::Control(request) => chores::want_control(request, wanted),
+        | Request::CancelJob(_)
+        | Request::Control(_) => {}
         Request::Internal(internal) => want_internal(internal, wanted),
     }
 }

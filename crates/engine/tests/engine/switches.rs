@@ -339,15 +339,6 @@ fn a_release_must_mean_the_switch_that_is_there() {
 }
 
 #[test]
-fn a_machine_that_is_not_there_cannot_be_held() {
-    let mut rig = rig();
-    assert_eq!(
-        code(switched(&mut rig, "machine:odrer", Mode::Hold, None)),
-        Code::MachineUnknown
-    );
-}
-
-#[test]
 fn there_are_only_so_many_switches() {
     let mut rig = rig();
     for _ in 0..control::SWITCHES_MAX {

@@ -108,7 +108,7 @@ fn read_service<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Serv
         ),
     };
     let detail = format!("`{}` is not a service of this server", shown(name));
-    reader.problem(object.at("service"), detail, remedy);
+    reader.unconfigured(object.at("service"), detail, remedy);
     None
 }
 

@@ -132,6 +132,10 @@ impl Runner for ApiCall {
         is_within(pointer, &SECRETS)
     }
 
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.guarded.warnings(config, &["/authentication/tokenEndpoint"])
+    }
+
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
         let service = match self.base_of(config) {
             Some(base) => webhook::network(base),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use sprag_core::action::error::kind;
 use sprag_core::action::outcome::Outcome;
-use sprag_core::action::runner::ConfigProblem;
+use sprag_core::action::runner::{ConfigProblem, Fault};
 use url::Url;
 
 use super::authentication::{self, Authentication};
@@ -152,6 +152,7 @@ impl Service {
                 pointer: "/baseUrl".to_owned(),
                 detail,
                 remedy: remedy.to_owned(),
+                fault: Fault::Definition,
             };
             unusable(&error_of(&self.name, problem))
         })?;
@@ -202,6 +203,7 @@ fn base_of(text: &str) -> Result<Text, ConfigProblem> {
         pointer: "/baseUrl".to_owned(),
         detail,
         remedy: remedy.to_owned(),
+        fault: Fault::Definition,
     };
     let parsed = Text::parse(text).map_err(|error| problem(error.to_string(), BASE_REMEDY))?;
     // A text that is a secret as a whole can be checked only once it is had.
@@ -233,6 +235,7 @@ fn gather(value: &Value, pointer: String, texts: &mut Vec<(String, Text)>, probl
                 pointer,
                 detail: error.to_string(),
                 remedy: "write a text, or name a secret as in `{{secrets.crm_token}}`".to_owned(),
+                fault: Fault::Definition,
             }),
         },
         Value::Array(items) => {
@@ -256,6 +259,7 @@ fn error_of(name: &str, problem: ConfigProblem) -> OptionsError {
         pointer,
         detail,
         remedy,
+        fault: _,
     } = problem;
     let mut path = pointer.trim_start_matches('/').splitn(2, '/');
     let key = match path.next() {
@@ -280,6 +284,7 @@ fn nothing_read() -> ConfigProblem {
         pointer: format!("/{}", authentication::KEY),
         detail: "it cannot be read".to_owned(),
         remedy: "mend it".to_owned(),
+        fault: Fault::Definition,
     }
 }
 

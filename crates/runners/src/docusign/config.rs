@@ -80,7 +80,7 @@ pub(super) fn read(config: &Value, stage: Stage, provider: Provider) -> Result<C
     if provider == Provider::Missing {
         let remedy =
             "add `[providers.docusign]` with `account`, `integrationKey`, `user` and `privateKey` to `sprag.toml`";
-        reader.problem("", "`[providers.docusign]` is not configured", remedy);
+        reader.unconfigured("", "`[providers.docusign]` is not configured", remedy);
     }
     let config = reader
         .root(config, &KEYS)

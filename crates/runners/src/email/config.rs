@@ -172,7 +172,7 @@ fn check_provider(reader: &mut Reader, object: &Object<'_>, provider: &str, prov
     if !is_configured(object, provider, providers) {
         let detail = format!("`[providers.{provider}]` is not configured");
         let remedy = format!("add `[providers.{provider}]` to `sprag.toml`");
-        reader.problem(object.at("provider"), detail, remedy);
+        reader.unconfigured(object.at("provider"), detail, remedy);
     }
     if provider != SMTP && object.has("server") {
         let detail = format!("`server` is for `smtp`, and the provider is `{provider}`");

@@ -202,6 +202,10 @@ impl Runner for Email {
         !is_within(pointer, &NO_SECRETS)
     }
 
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.guard.warning(config, "/server/host").into_iter().collect()
+    }
+
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
         let object = self.destination(kind, config);
         let permission = object.map(|object| Permission {

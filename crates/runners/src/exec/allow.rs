@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sprag_core::action::error::kind;
 use sprag_core::action::outcome::Outcome;
-use sprag_core::action::runner::ConfigProblem;
+use sprag_core::action::runner::{ConfigProblem, Fault};
 
 use super::user::{self, UserError};
 
@@ -101,6 +101,7 @@ impl ProgramError {
             pointer: pointer.to_owned(),
             detail: self.to_string(),
             remedy,
+            fault: Fault::Definition,
         }
     }
 }

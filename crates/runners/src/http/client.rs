@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use serde_json::json;
+use serde_json::{Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
+use sprag_core::action::runner::ConfigProblem;
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use tokio::time::{Instant, timeout_at};
@@ -161,6 +162,12 @@ impl Client {
             transport,
             wire,
         })
+    }
+
+    /// What lint says of the addresses that a configuration names outright and that this client does not reach.
+    pub(crate) fn warnings(&self, config: &Value, pointers: &[&str]) -> Vec<ConfigProblem> {
+        let warning = |pointer: &&str| self.guard.warning(config, pointer);
+        pointers.iter().filter_map(warning).collect()
     }
 
     /// Engine time.

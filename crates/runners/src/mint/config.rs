@@ -463,7 +463,7 @@ fn unknown<'n>(
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("add `[{section}.{}]` to `sprag.toml`", shown(name)),
     };
-    reader.problem(
+    reader.unconfigured(
         pointer,
         format!("`[{section}.{}]` is not configured", shown(name)),
         remedy,

@@ -6,10 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use serde_json::json;
+use serde_json::{Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
-use sprag_core::action::runner::BoxFuture;
+use sprag_core::action::runner::{BoxFuture, ConfigProblem, Fault};
 use url::{Host, Url};
 
 use super::allow::{Allow, Options, OptionsError};
@@ -149,17 +149,38 @@ impl Guard {
         }
     }
 
+    /// Checks what can be known about a host without resolving it, as [`Guard::check_url`] does.
+    pub fn check_host(&self, host: &str) -> Result<(), GuardError> {
+        match spelled(host) {
+            Some(Host::Ipv4(address)) => self.check(host, &[IpAddr::V4(address)]),
+            Some(Host::Ipv6(address)) => self.check(host, &[IpAddr::V6(address)]),
+            Some(Host::Domain(_)) | None => Ok(()),
+        }
+    }
+
+    /// What lint says of an address that a configuration names outright, as a URL or as a host, and that no attempt would
+    /// reach. Where its host is a template or a name, nobody can know yet.
+    pub(crate) fn warning(&self, config: &Value, pointer: &str) -> Option<ConfigProblem> {
+        let text = config.pointer(pointer)?.as_str()?;
+        let checked = match Url::parse(text) {
+            Ok(url) if url.has_host() => self.check_url(&url),
+            _ => self.check_host(text),
+        };
+        let refused = checked.err()?;
+        Some(ConfigProblem {
+            pointer: pointer.to_owned(),
+            remedy: format!(
+                "write another address, or have the operator add `{}`",
+                refused.line_to_add()?
+            ),
+            detail: format!("no attempt would get through: {refused}"),
+            fault: Fault::Unconfigured,
+        })
+    }
+
     /// The checked addresses behind a host, however it is spelled, for a plain TCP connection.
     pub async fn check_tcp(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, GuardError> {
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host);
-        let parsed = match bare.parse::<IpAddr>() {
-            Ok(IpAddr::V6(address)) => Host::Ipv6(address),
-            // The same reading as in a URL, so `0x7f.1` is seen for what it is.
-            _ => Host::parse(host).map_err(|_| GuardError::Host { host: host.to_owned() })?,
-        };
+        let parsed = spelled(host).ok_or_else(|| GuardError::Host { host: host.to_owned() })?;
         let addresses = match &parsed {
             Host::Domain(name) => self.resolve(name).await?,
             Host::Ipv4(address) => vec![IpAddr::V4(*address)],
@@ -208,6 +229,18 @@ impl Guard {
             host: host.to_owned(),
             addresses: refused,
         })
+    }
+}
+
+/// A host however it is spelled: the same reading as in a URL, so `0x7f.1` is seen for what it is.
+fn spelled(host: &str) -> Option<Host<String>> {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    match bare.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => Some(Host::Ipv6(address)),
+        _ => Host::parse(host).ok(),
     }
 }
 

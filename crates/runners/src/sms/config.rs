@@ -62,7 +62,7 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, twilio: Option<&Twilio>
         .and_then(|()| reader.choice(object, "provider", &PROVIDERS));
     if provider.is_some() && twilio.is_none() {
         let remedy = "add `[providers.twilio]` with `account` and `token` to `sprag.toml`";
-        reader.problem(object.at("provider"), "`[providers.twilio]` is not configured", remedy);
+        reader.unconfigured(object.at("provider"), "`[providers.twilio]` is not configured", remedy);
     }
     let to = read_number(reader, object);
     let message = read_message(reader, object);

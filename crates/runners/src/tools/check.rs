@@ -54,6 +54,10 @@ impl Runner for HttpCheck {
         is_within(pointer, &["/headers"])
     }
 
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.client.warnings(config, &["/url"])
+    }
+
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
         config
             .get("url")
@@ -170,6 +174,10 @@ impl Runner for TcpCheck {
 
     fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
         false
+    }
+
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.guard.warning(config, "/host").into_iter().collect()
     }
 
     fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {

@@ -115,6 +115,10 @@ impl Runner for Webhook {
         is_within(pointer, &SECRETS)
     }
 
+    fn warnings(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.client.warnings(config, &["/url", "/lookup/url"])
+    }
+
     fn permissions(&self, _kind: &str, config: &Value) -> Vec<Permission> {
         let lookup = config.get("lookup").unwrap_or(&Value::Null);
         [config, lookup]

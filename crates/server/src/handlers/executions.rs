@@ -72,7 +72,7 @@ pub(crate) struct ListParams {
 }
 
 impl FromParams for ListParams {
-    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "filter", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "state", "filter", "limit", "cursor"];
 
     fn read(params: &mut Params) -> Self {
         let status = params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word);
@@ -82,6 +82,7 @@ impl FromParams for ListParams {
                 .map(|machine| Condition::text(Field::Machine, machine)),
             status.map(|status| Condition::number(Field::Status, status as u8)),
             params.text("key").map(|key| Condition::text(Field::Key, key)),
+            params.text("state").map(|state| Condition::text(Field::State, state)),
         ];
         let filter = params.filter(Resource::Executions);
         Self {

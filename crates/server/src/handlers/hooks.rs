@@ -9,13 +9,14 @@ use serde_json::{Map, Value, json};
 use sprag_core::json::hex;
 use sprag_core::machine::{Hook, HookMessage, Verify};
 use sprag_core::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
-use sprag_engine::InboundHook;
-use sprag_engine::command::{self, Refusal, SendMessage, Target};
+use sprag_engine::command::{self, Refusal, SendMessage, Sent, Target};
+use sprag_engine::idempotency::HookCall;
+use sprag_engine::{Asked, InboundHook};
 
 use super::messages;
 use crate::app::App;
 use crate::body::Raw;
-use crate::once::{answered, key};
+use crate::once::{self, answered};
 use crate::path::Path;
 use crate::problem::{Code, FieldError, Problem};
 use crate::reply::Answer;
@@ -53,15 +54,40 @@ pub(crate) async fn receive(
         );
         Problem::new(Code::HookUnmapped, detail).with_errors(errors)
     })?;
-    // Whoever calls a hook is known by its name alone, so their keys never meet those of people or of other hooks.
-    let once = app.engine.once(key(&inbound.headers, &format!("hook {}", hook.name))?);
-    let HookMessage { key, kind, payload } = message;
-    let to = Target::Key { machine, key };
-    let asked = once.send(SendMessage { to, kind, payload, id }).await;
+    let asked = inbound.send(&app, (&machine, &hook), message, id).await?;
     Ok(answered(asked, messages::sent))
 }
 
 impl Inbound {
+    /// Sends the message that the call became. A signed call counts once for its hook and its id: its body says where it leads,
+    /// but templates may also read headers and the query, which nobody signed.
+    async fn send(
+        &self,
+        app: &App,
+        (machine, hook): (&str, &Hook),
+        message: HookMessage,
+        id: Option<String>,
+    ) -> Result<Asked<Sent>, Problem> {
+        let HookMessage { key, kind, payload } = message;
+        let to = Target::Key {
+            machine: machine.to_owned(),
+            key,
+        };
+        let message = SendMessage {
+            to,
+            kind,
+            payload,
+            id: id.clone(),
+        };
+        if let (Some(id), true) = (&id, hook.verify != Verify::Nothing) {
+            let hook = &hook.name;
+            return Ok(app.engine.take_call(&HookCall { machine, hook, id }, message).await);
+        }
+        // Whoever calls a hook is known by its name alone, so their keys never meet those of people or of other hooks.
+        let key = once::key(&self.headers, &format!("hook {}", hook.name))?;
+        Ok(app.engine.once(key).send(message).await)
+    }
+
     /// Whether the call is its sender's, and the id that makes a repeat of it known.
     fn verify(&self, app: &App, hook: &Hook, secrets: &[String]) -> Result<Option<String>, Problem> {
         match hook.verify {

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
+use sprag_engine::ScopeNames;
 use sprag_engine::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope, SwitchOn};
 
 use crate::app::App;
@@ -20,10 +21,11 @@ pub(crate) struct On {
     mode: Mode,
     reason: String,
     lasts: Option<u64>,
+    names: ScopeNames,
 }
 
 impl FromFields for On {
-    const KNOWN: &'static [&'static str] = &["scope", "mode", "reason", "expiresIn"];
+    const KNOWN: &'static [&'static str] = &["scope", "mode", "reason", "expiresIn", "allowUnknown"];
     const EMPTY: Empty = Empty::Refused;
 
     fn read(fields: &mut Fields) -> Self {
@@ -43,6 +45,10 @@ impl FromFields for On {
             mode: mode(fields),
             reason,
             lasts: lasts(fields),
+            names: match fields.flag("allowUnknown") {
+                Some(true) => ScopeNames::Any,
+                Some(false) | None => ScopeNames::Known,
+            },
         }
     }
 }
@@ -85,6 +91,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(bo
         mode,
         reason,
         lasts,
+        names,
     } = body;
     let switch = SwitchOn {
         scope,
@@ -93,7 +100,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(bo
         by: WHO.to_owned(),
         lasts,
     };
-    Ok(answered(once.switch_on(switch).await, |view| {
+    Ok(answered(once.switch_on(switch, names).await, |view| {
         let location = format!("/v1/kill-switches/{}", view.id);
         tagged(view.revision, created(location, &view))
     }))

@@ -58,6 +58,7 @@ pages! {
     "query-invalid"
     "reserved-type"
     "route-unknown"
+    "scope-unknown"
     "secret-unavailable"
     "services-invalid"
     "shard-moved"

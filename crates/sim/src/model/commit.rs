@@ -148,6 +148,7 @@ impl Model {
             Mutation::InsertAction(_)
             | Mutation::UpdateAction(_)
             | Mutation::PutIdempotency(_)
+            | Mutation::InsertIdempotency(_)
             | Mutation::DeleteIdempotency(_)
             | Mutation::PutJob(_)
             | Mutation::InsertJobItem(_)

@@ -9,6 +9,7 @@ use crate::traits::{Error, Mutation, ShardId, Wanted};
 pub const IDEMPOTENCY: &[Check] = checks![
     an_answer_is_kept_with_what_it_answers_or_not_at_all,
     an_answer_takes_the_place_of_one_under_the_same_scope,
+    what_another_node_has_answered_is_not_answered_again,
     answers_come_in_the_order_of_their_expiry,
     a_deleted_answer_is_gone_and_may_be_deleted_again,
 ];
@@ -51,6 +52,31 @@ fn an_answer_takes_the_place_of_one_under_the_same_scope(subject: &dyn Subject) 
     store.commit(&[Mutation::PutIdempotency(second.clone())])?;
     assert_eq!(find(&mut store, &[first.scope])?, std::slice::from_ref(&second));
     assert_eq!(store.lane.first_to_expire(SHARD, 9)?, [(at(50), second.scope)]);
+    Ok(())
+}
+
+fn what_another_node_has_answered_is_not_answered_again(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (one, first) = (execution(1), idempotency(1, 5));
+    let second = Idempotency {
+        answer: b"{\"second\":true}".to_vec(),
+        expires_at: at(50),
+        ..first.clone()
+    };
+    store.commit(&[Mutation::InsertIdempotency(first.clone())])?;
+    let mut mutations = inserts(&[&one]);
+    mutations.push(Mutation::InsertIdempotency(second));
+    let refused = store.commit(&mutations);
+    assert!(matches!(refused, Err(Error::Answered)), "{refused:?}");
+    assert_eq!(find(&mut store, &[first.scope])?, std::slice::from_ref(&first));
+    assert_eq!(
+        store.load(&[&one])?.executions.len(),
+        0,
+        "nothing of the commit was written"
+    );
+    store.commit(&[Mutation::DeleteIdempotency(first.scope)])?;
+    store.commit(&[Mutation::InsertIdempotency(first.clone())])?;
+    assert_eq!(store.lane.first_to_expire(SHARD, 9)?, [(at(5), first.scope)]);
     Ok(())
 }
 

@@ -116,7 +116,9 @@ impl Touch {
             Mutation::DeleteInbox { execution, position } => stays(hash(("inbox", execution, position))),
             Mutation::InsertReceipt(receipt) => one(hash(("receipt", receipt.execution, &receipt.message))),
             Mutation::DeleteReceipt { execution, message } => stays(hash(("receipt", execution, message))),
-            Mutation::PutIdempotency(record) => one(hash(("idempotency", record.scope))),
+            Mutation::PutIdempotency(record) | Mutation::InsertIdempotency(record) => {
+                one(hash(("idempotency", record.scope)))
+            }
             Mutation::DeleteIdempotency(scope) => stays(hash(("idempotency", scope))),
             Mutation::PutLife(life) => one(hash(("life", life.started_at))),
             Mutation::PutFact(fact) => one(hash(("fact", fact.kind as u8, &fact.key))),
@@ -215,6 +217,7 @@ fn add_group<'a>(parts: &mut Vec<Part<'a>>, group: &Group<'a>, shards: u32) -> R
         | Mutation::InsertReceipt(_)
         | Mutation::DeleteReceipt { .. }
         | Mutation::PutIdempotency(_)
+        | Mutation::InsertIdempotency(_)
         | Mutation::DeleteIdempotency(_)
         | Mutation::PutLife(_)
         | Mutation::PutFact(_)
@@ -242,6 +245,9 @@ fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<Part<'a>, Error> {
         ),
         Some(Mutation::PutIdempotency(_)) => {
             idempotency::put(&records!(group, Mutation::PutIdempotency(record) => record), shards)
+        }
+        Some(Mutation::InsertIdempotency(_)) => {
+            idempotency::insert(&records!(group, Mutation::InsertIdempotency(record) => record), shards)
         }
         Some(Mutation::DeleteIdempotency(_)) => {
             idempotency::delete(&records!(group, Mutation::DeleteIdempotency(scope) => *scope))

@@ -6,6 +6,7 @@ use std::num::TryFromIntError;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::WrongType;
 
+use super::idempotency::PRIMARY_KEY;
 use super::rows::Misplaced;
 use crate::traits::{Error, ShardId};
 
@@ -17,6 +18,8 @@ pub(super) const FENCE_BROKEN: &str = "SPR02";
 pub(super) const SUPERSEDED: &str = "SPR03";
 /// The machine, whose name is the message, has a newer version than was decided on.
 pub(super) const OUTDATED: &str = "SPR04";
+
+const UNIQUE_VIOLATION: &str = "23505";
 
 /// The kind of a failure, by what the caller must do about it.
 pub(super) fn classify(problem: &tokio_postgres::Error) -> Error {
@@ -55,6 +58,7 @@ fn classify_said(said: &DbError) -> Error {
         OUTDATED => Error::Outdated {
             machine: said.message().to_owned(),
         },
+        UNIQUE_VIOLATION if said.constraint() == Some(PRIMARY_KEY) => Error::Answered,
         // Read-only transactions, standbys.
         "25006" => Error::ReadOnly,
         // Disk full; a limit that was configured.

@@ -16,6 +16,15 @@ const PUT: Text = Text::new(
     expires_at = excluded.expires_at)",
 );
 
+/// A scope that is there already violates [`PRIMARY_KEY`].
+const INSERT: Text = Text::new(
+    "new_answers AS (INSERT INTO idempotency (scope, shard, digest, answer, expires_at) \
+    SELECT * FROM unnest($1::bytea[], $2::smallint[], $3::bytea[], $4::bytea[], $5::bigint[]))",
+);
+
+/// What says that a scope has an answer already.
+pub(super) const PRIMARY_KEY: &str = "idempotency_pkey";
+
 const DELETE: Text = Text::new("gone_answers AS (DELETE FROM idempotency WHERE scope = ANY($1::bytea[]))");
 
 const GET: &str = "SELECT scope, digest, answer, expires_at FROM idempotency WHERE scope = ANY($1::bytea[])";
@@ -25,16 +34,22 @@ pub(super) const FIRST_TO_EXPIRE: &str =
 
 /// Adds answers, in the place of those that expired.
 pub(super) fn put<'a>(records: &[&'a Idempotency], shards: u32) -> Part<'a> {
-    Part::new(
-        PUT,
-        vec![
-            list(records, |record| record.scope.0.as_slice()),
-            list(records, |record| shard(record.scope.slot(), shards)),
-            list(records, |record| record.digest.as_slice()),
-            list(records, |record| record.answer.as_slice()),
-            list(records, |record| record.expires_at.as_millis()),
-        ],
-    )
+    Part::new(PUT, values(records, shards))
+}
+
+/// Adds answers to requests that no other node has answered.
+pub(super) fn insert<'a>(records: &[&'a Idempotency], shards: u32) -> Part<'a> {
+    Part::new(INSERT, values(records, shards))
+}
+
+fn values<'a>(records: &[&'a Idempotency], shards: u32) -> Vec<Value<'a>> {
+    vec![
+        list(records, |record| record.scope.0.as_slice()),
+        list(records, |record| shard(record.scope.slot(), shards)),
+        list(records, |record| record.digest.as_slice()),
+        list(records, |record| record.answer.as_slice()),
+        list(records, |record| record.expires_at.as_millis()),
+    ]
 }
 
 /// Deletes answers, as far as they are still there.

@@ -19,6 +19,7 @@ pub(super) fn all(connection: &Connection, ends: &mut Ends, mutations: &[Mutatio
         run.iter().try_for_each(checks::check)?;
         match run {
             [Mutation::ExpectNewest { machine, version }] => machines::expect_newest(connection, machine, *version)?,
+            [Mutation::InsertIdempotency(record)] => idempotency::insert(connection, record)?,
             run => apply(connection, ends, run).map_err(|problem| classify(&problem))?,
         }
     }
@@ -71,8 +72,8 @@ fn apply(connection: &Connection, ends: &mut Ends, run: &[Mutation]) -> rusqlite
 fn one(connection: &Connection, ends: &mut Ends, mutation: &Mutation) -> rusqlite::Result<()> {
     match mutation {
         Mutation::InsertMachineVersion(record) => machines::insert(connection, record),
-        // It was looked at, and there is nothing to write.
-        Mutation::ExpectNewest { .. } => Ok(()),
+        // `all` has applied them.
+        Mutation::ExpectNewest { .. } | Mutation::InsertIdempotency(_) => Ok(()),
         Mutation::InsertExecution(record) => executions::insert(connection, &[record]),
         Mutation::UpdateExecution { execution, variables } => {
             executions::update(connection, &[(execution, *variables)])

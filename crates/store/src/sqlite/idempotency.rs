@@ -4,12 +4,17 @@ use rusqlite::{Connection, params};
 use sprag_core::time::Timestamp;
 
 use super::columns::{Column, limit, one_row, row, rows};
+use super::errors::classify;
 use crate::records::{Idempotency, Scope};
+use crate::traits::Error;
 
 pub(super) const PUT: &str = "\
     INSERT INTO idempotency (scope, digest, answer, expires_at) VALUES (?1, ?2, ?3, ?4) \
     ON CONFLICT (scope) DO UPDATE SET digest = excluded.digest, answer = excluded.answer, \
     expires_at = excluded.expires_at";
+
+pub(super) const INSERT: &str = "\
+    INSERT INTO idempotency (scope, digest, answer, expires_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (scope) DO NOTHING";
 
 pub(super) const DELETE: &str = "DELETE FROM idempotency WHERE scope = ?1";
 
@@ -28,6 +33,24 @@ pub(super) fn put(connection: &Connection, record: &Idempotency) -> rusqlite::Re
     } = record;
     let params = params![scope, digest, answer, Column(*expires_at)];
     one_row(connection.prepare_cached(PUT)?.execute(params)?)
+}
+
+/// Adds an answer, unless there is one already.
+pub(super) fn insert(connection: &Connection, record: &Idempotency) -> Result<(), Error> {
+    let Idempotency {
+        scope: Scope(scope),
+        digest,
+        answer,
+        expires_at,
+    } = record;
+    let params = params![scope, digest, answer, Column(*expires_at)];
+    let inserted = connection
+        .prepare_cached(INSERT)
+        .and_then(|mut statement| statement.execute(params));
+    match inserted.map_err(|problem| classify(&problem))? {
+        0 => Err(Error::Answered),
+        _ => Ok(()),
+    }
 }
 
 /// Deletes an answer, if it is still there.

@@ -53,6 +53,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("filter", filter),
     ];
     let document = page.of(client.get(&["actions"]), &conditions).send().await?;
+    list::known_machine(&client, machine.as_deref(), &document).await?;
     list::show(output, &document, output::actions)?;
     Ok(Exit::Done)
 }

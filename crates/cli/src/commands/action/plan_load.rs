@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 /// Makes the plan and prints it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Some(file) = &arguments.file else {
-        output::data(&format!("{:#}", plan_schema()))?;
+        output::json(&plan_schema())?;
         return Ok(Exit::Done);
     };
     let read = subject::read(file, arguments.config.as_deref()).map_err(Unusable::failure)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         seed: arguments.seed,
     };
     let plan = plan_load(&read.subject, read.reach, options).map_err(|error| Failure::invalid(error.to_string()))?;
-    output::data(&format!("{:#}", json!(plan)))?;
+    output::json(&json!(plan))?;
     output::note(&summary(&plan));
     Ok(Exit::Done)
 }

@@ -8,7 +8,7 @@ use crate::output::{self, Output};
 pub(crate) fn run(output: Output) -> anyhow::Result<Exit> {
     match output {
         Output::Text => output::data(&config::annotated())?,
-        Output::Json => output::data(&format!("{:#}", config::described()))?,
+        Output::Json => output::json(&config::described())?,
     }
     Ok(Exit::Done)
 }

@@ -63,6 +63,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("filter", filter),
     ];
     let document = page.of(client.get(&["dead-letters"]), &conditions).send().await?;
+    list::known_machine(&client, machine.as_deref(), &document).await?;
     list::show(output, &document, output::actions)?;
     Ok(Exit::Done)
 }

@@ -7,5 +7,7 @@ use crate::output::Output;
 
 /// Says why the execution is not moving.
 pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
-    explain::execution(&one.remote.client()?, &one.id, output).await
+    let client = one.remote.client()?;
+    let id = client.execution_id(&one.id).await?;
+    explain::execution(&client, &id, output).await
 }

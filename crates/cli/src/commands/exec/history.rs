@@ -7,7 +7,7 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The execution's id
+    /// The execution: its id, or MACHINE/KEY
     id: String,
     /// At most so many entries
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -28,7 +28,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         remote,
     } = arguments;
     let client = remote.client()?;
-    let request = client.get(&["executions", id, "history"]).query("limit", Some(limit));
+    let id = client.execution_id(id).await?;
+    let request = client.get(&["executions", &id, "history"]).query("limit", Some(limit));
     let document = request.query("cursor", cursor.as_ref()).send().await?;
     list::show(output, &document, output::history)?;
     Ok(Exit::Done)

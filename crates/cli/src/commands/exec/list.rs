@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Only with this key
     #[arg(long)]
     key: Option<String>,
+    /// Only where this state is active, or a state inside it
+    #[arg(long)]
+    state: Option<String>,
     /// Only what meets this, as in 'status = "running" AND createdAt > "2026-01-01"'
     #[arg(long)]
     filter: Option<String>,
@@ -31,6 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         machine,
         status,
         key,
+        state,
         filter,
         page,
         remote,
@@ -40,9 +44,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("machine", machine),
         ("status", status),
         ("key", key),
+        ("state", state),
         ("filter", filter),
     ];
     let document = page.of(client.get(&["executions"]), &conditions).send().await?;
+    list::known_machine(&client, machine.as_deref(), &document).await?;
     list::show(output, &document, output::executions)?;
     Ok(Exit::Done)
 }

@@ -11,7 +11,7 @@ const PAGE: u32 = 200;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The executions' ids
+    /// The executions: their ids, or MACHINE/KEY
     #[arg(required_unless_present = "filter", value_name = "ID")]
     ids: Vec<String>,
     /// All open executions that meet this, as in 'machine = "order" AND tag = "eu"'
@@ -39,12 +39,20 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let body = body(arguments)?;
     let ids = match &arguments.filter {
         Some(filter) => open(&client, filter).await?,
-        None => arguments.ids.clone(),
+        None => named(&client, &arguments.ids).await?,
     };
     match (&arguments.filter, ids.as_slice()) {
         (None, [id]) => one(arguments, &client, id, &body, output).await,
         _ => many(arguments, &client, &ids, &body, output).await,
     }
+}
+
+async fn named(client: &Client, names: &[String]) -> Result<Vec<String>, Failure> {
+    let mut ids = Vec::with_capacity(names.len());
+    for name in names {
+        ids.push(client.execution_id(name).await?);
+    }
+    Ok(ids)
 }
 
 fn body(arguments: &Arguments) -> Result<Value, Failure> {

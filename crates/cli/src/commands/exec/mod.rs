@@ -10,11 +10,9 @@ mod show;
 mod start;
 mod watch;
 
-use super::one::{Changed, One};
+use super::one::{Changed, EXECUTIONS, One};
 use crate::failure::Exit;
 use crate::output::{self, Output};
-
-const EXECUTIONS: &str = "executions";
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {

@@ -9,8 +9,9 @@ use crate::output::{Output, plain};
 /// Takes every step again; a difference is a failure.
 pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
     let client = one.remote.client()?;
+    let id = client.execution_id(&one.id).await?;
     let replayed = client
-        .post(&["executions", &one.id, "replay"])
+        .post(&["executions", &id, "replay"])
         .json(&json!({}))
         .send()
         .await?;

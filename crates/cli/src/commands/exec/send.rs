@@ -8,13 +8,13 @@ use crate::input;
 use crate::output::{Output, plain};
 
 const USAGE: &str = "\
-sprag exec send [OPTIONS] ID TYPE [PAYLOAD]
+sprag exec send [OPTIONS] ID|MACHINE/KEY TYPE [PAYLOAD]
        sprag exec send [OPTIONS] --machine MACHINE --key KEY TYPE [PAYLOAD]";
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE)]
 pub(crate) struct Arguments {
-    /// The execution's id (unless --key names it), the message's type, and its payload as JSON
+    /// The execution's id or MACHINE/KEY (unless --key names it), the message's type, and its payload as JSON
     #[arg(required = true, num_args = 1..=3, value_name = "ID TYPE PAYLOAD")]
     words: Vec<String>,
     /// The machine of the open execution that holds the key
@@ -38,6 +38,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
     let (request, kind, payload) = match (&arguments.machine, &arguments.key, words.as_slice()) {
         (Some(machine), Some(key), [kind, payload @ ..]) if payload.len() <= 1 => {
+            let address = Map::from_iter([("machine".to_owned(), json!(machine)), ("key".to_owned(), json!(key))]);
+            ((client.post(&["messages"]), address), *kind, payload.first())
+        }
+        (None, None, [named, kind, payload @ ..]) if named.contains('/') => {
+            let (machine, key) = named.split_once('/').unwrap_or_default();
             let address = Map::from_iter([("machine".to_owned(), json!(machine)), ("key".to_owned(), json!(key))]);
             ((client.post(&["messages"]), address), *kind, payload.first())
         }

@@ -10,7 +10,7 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The execution's id
+    /// The execution: its id, or MACHINE/KEY
     id: String,
     /// Wait until the execution is closed, at most so long (60s)
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
@@ -23,8 +23,9 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { id, wait, remote } = arguments;
     let client = remote.client()?;
+    let id = client.execution_id(id).await?;
     let request = client
-        .get(&["executions", id])
+        .get(&["executions", &id])
         .query("wait", wait.map(|wait| format!("{}ms", wait.get())));
     let execution = request
         .waiting(Duration::from_millis(wait.map_or(0, Millis::get)))

@@ -20,8 +20,8 @@ pub(crate) struct Arguments {
     /// Unique among the machine's open executions
     #[arg(long)]
     key: Option<String>,
-    /// A variable; repeat it for more
-    #[arg(long = "var", value_name = "NAME=JSON")]
+    /// A variable, as JSON or else as text; repeat it for more
+    #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
     /// All variables: a JSON object, or a YAML or JSON file
     #[arg(long, value_name = "JSON|FILE")]

@@ -34,7 +34,7 @@ entries id, their sequence.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// The execution's id
+    /// The execution: its id, or MACHINE/KEY
     id: String,
     /// Only what its history holds after this sequence
     #[arg(long, value_name = "SEQUENCE")]
@@ -47,7 +47,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { id, after, remote } = arguments;
     let client = remote.client()?;
-    let path = ["executions", id, "stream"];
+    let id = client.execution_id(id).await?;
+    let path = ["executions", &id, "stream"];
     let mut watch = Watch {
         last: *after,
         said: BTreeMap::new(),

@@ -30,7 +30,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let machine = local::load_either(machine, &remote.client()?).await?;
     let drawn = diagram(&machine, *format);
     match output {
-        Output::Json => output::data(&format!("{:#}", json!({"format": format.word(), "diagram": drawn})))?,
+        Output::Json => output::json(&json!({"format": format.word(), "diagram": drawn}))?,
         Output::Text => output::data(&drawn)?,
     }
     Ok(Exit::Done)

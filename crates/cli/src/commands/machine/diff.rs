@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let after = local::load_either(after, &client).await?;
     let difference = diff(&before, &after);
     match output {
-        Output::Json => output::data(&format!("{:#}", json!(difference)))?,
+        Output::Json => output::json(&json!(difference))?,
         Output::Text => {
             let lines = difference.lines();
             output::data(&lines.iter().map(|line| plain(line) + "\n").collect::<String>())?;

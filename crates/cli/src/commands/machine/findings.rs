@@ -22,7 +22,7 @@ pub(in crate::commands) fn text(path: &Path, finding: &Finding) -> String {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let file = path.display();
+    let file = plain(&path.display().to_string());
     format!(
         "{file}:{line}:{column}: {word}[{code}]: {}\n  {}\n",
         plain(detail),

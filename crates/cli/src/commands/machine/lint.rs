@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
-use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, UnknownType};
+use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, Severity, UnknownType};
 use sprag_core::source::nearest;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Treat warnings like errors
     #[arg(long)]
     strict: bool,
-    /// The server's configuration: which programs and addresses it allows [default: sprag.toml if it is there]
+    /// The server's configuration: what is not configured in it is an error then, not a warning [default: sprag.toml if it is there]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -40,9 +40,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     // Nothing runs here, so nothing asks for the time or for a secret.
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    // Whoever names a configuration says that it is the server's.
+    let known = Known(registry);
+    let check: Box<dyn ConfigCheck> = match arguments.config {
+        Some(_) => Box::new(known),
+        None => Box::new(Elsewhere(known)),
+    };
     let mut all = Vec::new();
     for path in &arguments.files {
-        all.push((path.as_path(), lint(path, &Known(registry.clone()))?));
+        all.push((path.as_path(), lint(path, check.as_ref())?));
     }
     show(&all, output)?;
     let count = |wanted: fn(&Finding) -> bool| {
@@ -82,7 +88,7 @@ fn show(all: &[(&Path, Vec<Finding>)], output: Output) -> anyhow::Result<()> {
             let documents: Vec<Value> = findings
                 .map(|(path, finding)| findings::document(path, finding))
                 .collect();
-            output::data(&format!("{:#}", json!({"findings": documents})))
+            output::json(&json!({"findings": documents}))
         }
         Output::Text => output::data(
             &findings
@@ -114,5 +120,27 @@ impl ConfigCheck for Known {
                 nearest: nearest(kind, self.0.types()).map(str::to_owned),
             }),
         }
+    }
+
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let runner = self.0.get(kind);
+        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
+    }
+}
+
+/// The same where the server's configuration may be elsewhere: what is not configured here may well be there.
+struct Elsewhere(Known);
+
+impl ConfigCheck for Elsewhere {
+    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
+        self.0.check(kind, config)
+    }
+
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        self.0.warnings(kind, config)
+    }
+
+    fn unconfigured(&self) -> Severity {
+        Severity::Warning
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     match output {
         Output::Json => {
             let documents: Vec<Value> = reports().map(|(path, report)| document(path, report)).collect();
-            output::data(&format!("{:#}", json!({"scenarios": documents, "failed": failed})))?;
+            output::json(&json!({"scenarios": documents, "failed": failed}))?;
         }
         Output::Text => {
             output::data(&reports().map(|(path, report)| text(path, report)).collect::<String>())?;

@@ -5,6 +5,7 @@ use sprag_core::time::Timestamp;
 
 use super::Supervisor;
 use super::sentences::rule;
+use crate::commands::list;
 use crate::failure::Exit;
 use crate::output::{self, Output, Table};
 
@@ -19,8 +20,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let client = arguments.supervisor.client()?;
     let document = client.get(&["workers"]).send().await?;
     match output {
-        Output::Json => output::data(&format!("{:#}", document["data"]))?,
-        Output::Text => output::data(&text(&document, output::now()))?,
+        Output::Json => output::json(&document["data"])?,
+        Output::Text => list::show(output, &document, |document| text(document, output::now()))?,
     }
     Ok(Exit::Done)
 }
@@ -36,7 +37,7 @@ fn text(document: &Value, now: Timestamp) -> String {
         "SINCE",
         "REASON",
     ];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).optional(&["OBSERVATION", "CIRCUIT", "SINCE", "RESTARTS"]);
     for worker in document["data"].as_array().into_iter().flatten() {
         table.row([
             field(worker, "path"),

@@ -1,6 +1,5 @@
 //! `sprag service logs`.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,7 +9,7 @@ use super::Supervisor;
 use super::list::field;
 use crate::client::Client;
 use crate::failure::Exit;
-use crate::output::Output;
+use crate::output::{self, Output, Reader};
 
 /// Between two looks at a log that is followed.
 const EVERY: Duration = Duration::from_millis(300);
@@ -35,10 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let lines = arguments.lines.to_string();
     let mut part = read(&client, &arguments.path, ("lines", &lines)).await?;
     loop {
-        if !show(&part, output) {
-            return Ok(Exit::Done);
-        }
-        if !arguments.follow {
+        if show(&part, output)? == Reader::Gone || !arguments.follow {
             return Ok(Exit::Done);
         }
         sleep(EVERY).await;
@@ -55,12 +51,11 @@ async fn read(client: &Client, path: &str, which: (&str, &str)) -> anyhow::Resul
         .await?)
 }
 
-/// Whether somebody still reads. A log goes out as it is: it is the service's own text.
-fn show(part: &Value, output: Output) -> bool {
-    let text = match output {
-        Output::Json => format!("{part}\n"),
-        Output::Text => field(part, "text"),
-    };
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+/// Shows a part of the log. Its lines stay lines; what else a terminal would obey is escaped, because a service writes what
+/// others sent it.
+fn show(part: &Value, output: Output) -> anyhow::Result<Reader> {
+    match output {
+        Output::Json => output::line(&part.to_string()),
+        Output::Text => output::piece(&field(part, "text").replace("\r\n", "\n")),
+    }
 }

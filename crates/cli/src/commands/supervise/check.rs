@@ -23,7 +23,7 @@ pub(crate) fn load(path: &Path, state: &Path) -> Result<Source, Failure> {
         Err(not) => &not.findings,
     };
     for finding in findings {
-        eprint!("{}", findings::text(path, finding));
+        output::notes(&findings::text(path, finding));
     }
     match read {
         Ok((file, _)) => Ok(Source {
@@ -71,10 +71,10 @@ pub(super) fn show(source: &Source, output: Output) -> anyhow::Result<Exit> {
         Output::Text => {
             output::data(&services::plan(&source.file))?;
             for finding in &missing {
-                eprint!("{}", findings::text(&source.path, finding));
+                output::notes(&findings::text(&source.path, finding));
             }
         }
-        Output::Json => output::data(&format!("{:#}", document(&source.file, &missing)))?,
+        Output::Json => output::json(&document(&source.file, &missing))?,
     }
     if missing.is_empty() {
         return Ok(Exit::Done);

@@ -7,7 +7,6 @@ mod hangup;
 mod services;
 mod show;
 
-use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,7 +71,7 @@ impl Arguments {
     /// On a terminal the table says what happens, and only trouble is logged beside it. Elsewhere the log is of one kind with
     /// what is shown: plain lines, or JSON.
     pub(crate) fn logs(&self, output: Output) -> Logs {
-        if self.check || io::stdout().is_terminal() {
+        if self.check || output::is_terminal() {
             return Logs::Command;
         }
         match output {

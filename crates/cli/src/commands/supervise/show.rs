@@ -1,7 +1,6 @@
 //! What a supervisor shows while it runs: a live table on a terminal, a line for each change elsewhere.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,14 +13,12 @@ use sprag_supervisor::process::counted_down;
 use sprag_supervisor::{Handle, Status};
 use tokio::time::sleep;
 
-use crate::output::{self, Output, Table, plain};
+use crate::output::{self, Output, Reader, Table};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_millis(500);
 /// Where commands look by themselves.
 const DEFAULT: &str = "http://127.0.0.1:7401";
-/// Back to the top left, and nothing below.
-const CLEAR: &str = "\u{1b}[H\u{1b}[J";
 
 /// Says where the API is.
 pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyhow::Result<()> {
@@ -45,7 +42,7 @@ pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyho
 
 /// Shows what changes, for as long as it is polled.
 pub(super) async fn follow(handle: Handle, clock: Arc<dyn Clock>, output: Output) {
-    let is_live = output == Output::Text && io::stdout().is_terminal();
+    let is_live = output == Output::Text && output::is_terminal();
     let mut shown = BTreeMap::new();
     loop {
         let Ok(list) = handle.list().await else { return };
@@ -54,7 +51,7 @@ pub(super) async fn follow(handle: Handle, clock: Arc<dyn Clock>, output: Output
         } else {
             changes(&list, &mut shown, (clock.now(), output))
         };
-        if written.is_err() {
+        if !matches!(written, Ok(Reader::There)) {
             // Nobody reads any more; the services go on.
             return;
         }
@@ -62,8 +59,8 @@ pub(super) async fn follow(handle: Handle, clock: Arc<dyn Clock>, output: Output
     }
 }
 
-fn table(list: &[Status]) -> io::Result<()> {
-    let mut table = Table::new(&["SERVICE", "STATE", "PID", "CIRCUIT", "REASON"]);
+fn table(list: &[Status]) -> anyhow::Result<Reader> {
+    let mut table = Table::new(&["SERVICE", "STATE", "PID", "CIRCUIT", "REASON"]).optional(&["CIRCUIT", "PID"]);
     for status in list {
         let pid = pid(status).map(|pid| pid.to_string()).unwrap_or_default();
         table.row([
@@ -74,9 +71,7 @@ fn table(list: &[Status]) -> io::Result<()> {
             why(status),
         ]);
     }
-    let mut stdout = io::stdout().lock();
-    write!(stdout, "{CLEAR}{}", table.text())?;
-    stdout.flush()
+    output::redraw(&table.text())
 }
 
 /// The state that was shown of each worker, since when it was in it, and the circuit. One that went on and came back between two
@@ -84,8 +79,7 @@ fn table(list: &[Status]) -> io::Result<()> {
 type Shown = BTreeMap<String, (&'static str, Timestamp, &'static str)>;
 
 /// A line for each worker that is not as it was: when its state changed, or else the present.
-fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output)) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
+fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output)) -> anyhow::Result<Reader> {
     for status in list {
         let stands = (status.state, status.since, status.circuit);
         let before = shown.insert(status.path.to_string(), stands);
@@ -94,11 +88,11 @@ fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output
         }
         let is_same_state = before.is_some_and(|(state, since, _)| (state, since) == (status.state, status.since));
         let at = if is_same_state { now } else { status.since };
-        match output {
+        let line = match output {
             Output::Json => {
                 let line = json!({"path": status.path, "state": status.state, "reason": why(status),
                     "pid": pid(status), "circuit": status.circuit, "since": status.since});
-                writeln!(stdout, "{line}")?;
+                line.to_string()
             }
             Output::Text => {
                 let circuit = match status.circuit {
@@ -106,11 +100,14 @@ fn changes(list: &[Status], shown: &mut Shown, (now, output): (Timestamp, Output
                     other => format!(" (circuit {other})"),
                 };
                 let (path, state) = (&status.path, status.state);
-                writeln!(stdout, "{at} {path} {state}{circuit}: {}", plain(&why(status)))?;
+                format!("{at} {path} {state}{circuit}: {}", why(status))
             }
+        };
+        if output::line(&line)? == Reader::Gone {
+            return Ok(Reader::Gone);
         }
     }
-    stdout.flush()
+    Ok(Reader::There)
 }
 
 /// What it waits for says more than why it is where it is.

@@ -22,11 +22,13 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 fn text(document: &Value) -> String {
-    let mut table = Table::new(&["ID", "SCOPE", "MODE", "SINCE", "BY", "REASON"]);
+    let mut table =
+        Table::new(&["ID", "SCOPE", "MODE", "STATUS", "SINCE", "BY", "REASON"]).optional(&["BY", "SINCE", "MODE"]);
     for switch in document["data"].as_array().into_iter().flatten() {
         let field = |name: &str| switch[name].as_str().unwrap_or_default().to_owned();
-        let [id, scope, mode, by, reason] = ["id", "scope", "mode", "by", "reason"].map(field);
-        table.row([id, scope, mode, instant(switch, "since"), by, reason]);
+        let [id, scope, mode, status] = ["id", "scope", "mode", "status"].map(field);
+        let [by, reason] = ["by", "reason"].map(field);
+        table.row([id, scope, mode, status, instant(switch, "since"), by, reason]);
     }
     if table.is_empty() { String::new() } else { table.text() }
 }

@@ -13,6 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often at the most: by then it holds, whatever became of any node.
 const LOOKS_MAX: u32 = 30;
 const ARMING: &str = "arming";
+const UNMATCHED: &str = "unmatched";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -30,6 +31,9 @@ pub(crate) struct Arguments {
     /// Do not wait until it holds on every node
     #[arg(long)]
     no_wait: bool,
+    /// Put it on although its scope names nothing that exists yet
+    #[arg(long)]
+    allow_unknown: bool,
     #[command(flatten)]
     once: Once,
     #[command(flatten)]
@@ -44,11 +48,15 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         mode,
         lasts,
         no_wait,
+        allow_unknown,
         once,
         remote,
     } = arguments;
     let client = remote.client()?;
-    let body = json!({"scope": scope, "reason": reason, "mode": mode, "expiresIn": lasts});
+    let mut body = json!({"scope": scope, "reason": reason, "mode": mode, "expiresIn": lasts});
+    if *allow_unknown {
+        body["allowUnknown"] = json!(true);
+    }
     let request = client.post(&["kill-switches"]).json(&body);
     let mut switch = request.once(once).send().await?;
     if switch["status"] == ARMING && !no_wait {
@@ -57,6 +65,9 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     }
     output.show(&switch, super::text)?;
     if output == Output::Text {
+        if switch["status"] == UNMATCHED {
+            output::note("it holds nothing yet: its scope names nothing that exists");
+        }
         let id = switch["id"].as_str().unwrap_or_default();
         output::note(&format!("release it with: sprag switch off {id}"));
     }

@@ -1,6 +1,5 @@
 //! What a server says when it is ready.
 
-use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -34,7 +33,7 @@ pub(super) fn show(
         format!(" --server {url}")
     };
     let next = demo.map_or_else(|| vec![apply(&server)], |demo| watch(demo, &server));
-    if io::stderr().is_terminal() {
+    if output::errors_to_terminal() {
         output::note(&format!("sprag is listening on {url}, remembering in {store}"));
         if let Some(demo) = demo {
             output::note(&about(demo));

@@ -5,12 +5,24 @@ use serde_json::{Value, json};
 use super::loader::Loader;
 use super::reader::shown;
 use crate::action::cost::{self, COST_ESTIMATE};
-use crate::action::{ConfigProblem, SecretRules};
+use crate::action::{ConfigProblem, Fault, SecretRules};
+use crate::machine::findings::{Findings, Place, Severity};
 
 /// Knows what the runners of this process accept.
 pub trait ConfigCheck: SecretRules {
     /// Everything wrong with the configuration of an action of type `kind` that can be known before it is rendered.
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType>;
+
+    /// What this process would refuse at every attempt although the definition is right.
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let _ = (kind, config);
+        Vec::new()
+    }
+
+    /// How it weighs that this process lacks something that a definition names: an error where the definition is to run.
+    fn unconfigured(&self) -> Severity {
+        Severity::Error
+    }
 }
 
 /// No runner serves this type.
@@ -24,6 +36,20 @@ pub struct UnknownType {
 impl ConfigCheck for () {
     fn check(&self, _kind: &str, _config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
         Ok(Vec::new())
+    }
+}
+
+fn note(findings: &mut Findings, place: &Place, problem: ConfigProblem, unconfigured: Severity) {
+    let ConfigProblem {
+        pointer: _,
+        detail,
+        remedy,
+        fault,
+    } = problem;
+    match (fault, unconfigured) {
+        (Fault::Definition, _) => findings.error(place, "invalid-config", detail, remedy),
+        (Fault::Unconfigured, Severity::Error) => findings.error(place, "not-configured", detail, remedy),
+        (Fault::Unconfigured, Severity::Warning) => findings.warning(place, "not-configured", detail, remedy),
     }
 }
 
@@ -48,16 +74,22 @@ impl Loader<'_> {
             let config = cost::without(config);
             match runners.check(kind, &config) {
                 Ok(problems) => {
-                    for ConfigProblem {
-                        pointer,
-                        detail,
-                        remedy,
-                    } in problems
-                    {
-                        let place = spot
-                            .as_ref()
-                            .map_or_else(|| fields.at.place(), |spot| spot.inside(&pointer));
-                        self.findings.error(&place, "invalid-config", detail, remedy);
+                    let place = |pointer: &str| match &spot {
+                        Some(spot) => spot.inside(pointer),
+                        None => fields.at.place(),
+                    };
+                    for problem in problems {
+                        note(
+                            &mut self.findings,
+                            &place(&problem.pointer),
+                            problem,
+                            runners.unconfigured(),
+                        );
+                    }
+                    for problem in runners.warnings(kind, &config) {
+                        let place = place(&problem.pointer);
+                        self.findings
+                            .warning(&place, "refused-here", problem.detail, problem.remedy);
                     }
                 }
                 Err(UnknownType { nearest }) => {

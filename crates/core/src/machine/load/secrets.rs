@@ -32,6 +32,7 @@ impl Loader<'_> {
                 pointer,
                 detail,
                 remedy,
+                fault: _,
             } in found
             {
                 let place = spot.inside(&pointer);

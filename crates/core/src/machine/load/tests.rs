@@ -11,7 +11,7 @@ mod targets;
 mod warnings;
 
 use super::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, UnknownType, load_text};
-use crate::action::{ConfigProblem, SecretRules};
+use crate::action::{ConfigProblem, Fault, SecretRules};
 use crate::machine::{Finding, Machine, Severity};
 use crate::source::Format;
 
@@ -39,6 +39,7 @@ impl ConfigCheck for Mailer {
             pointer: pointer.to_owned(),
             detail: detail.to_owned(),
             remedy: "write an address".to_owned(),
+            fault: Fault::Definition,
         };
         Ok(match config.get("to") {
             None => vec![bad("/to", "`to` is missing")],

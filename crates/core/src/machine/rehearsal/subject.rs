@@ -151,6 +151,7 @@ impl Subject {
                     pointer,
                     detail,
                     remedy,
+                    fault: _,
                 } in problems
                 {
                     findings.error(

@@ -60,6 +60,11 @@ pub(crate) fn list() -> Operation {
         .query("machine", text(), "Only of this machine.")
         .query("status", reference("ExecutionStatus"), "Only with this status.")
         .query("key", text(), "Only with this key.")
+        .query(
+            "state",
+            text(),
+            "Only where this state is active, or a state inside it.",
+        )
         .filtered()
         .paged()
         .answers(Answer::json(200, "The executions.", reference("ExecutionPage")))

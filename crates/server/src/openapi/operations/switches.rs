@@ -37,6 +37,7 @@ pub(crate) fn on() -> Operation {
     .refuses([
         command::Code::MachineUnknown,
         command::Code::NameInvalid,
+        command::Code::ScopeUnknown,
         command::Code::SwitchesFull,
     ])
 }

@@ -29,7 +29,7 @@ fn switch() -> Value {
         "id": reference("SwitchId"),
         "scope": { "type": "string", "pattern": SCOPE },
         "mode": words(&["hold", "cancel"]),
-        "status": words(&["arming", "effective", "released"]),
+        "status": words(&["arming", "effective", "unmatched", "released"]),
         "reason": text(),
         "by": text(),
         "since": time(),

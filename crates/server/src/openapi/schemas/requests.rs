@@ -97,8 +97,11 @@ fn switch() -> Value {
         "scope": { "type": "string", "pattern": SCOPE },
         "reason": { "type": "string", "minLength": 1, "maxLength": REASON_CHARACTERS_MAX },
     });
-    let optional =
-        json!({ "mode": nullable(words(&["hold", "cancel"])), "expiresIn": nullable(reference("Duration")) });
+    let optional = json!({
+        "mode": nullable(words(&["hold", "cancel"])),
+        "expiresIn": nullable(reference("Duration")),
+        "allowUnknown": nullable(truth()),
+    });
     object(&required, &optional)
 }
 

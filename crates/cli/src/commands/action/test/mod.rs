@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
                 let problems: Vec<Value> = found.iter().map(|one| findings::document(&path, one)).collect();
                 let validation = json!({"problems": problems});
                 let document = json!({"success": false, "failed": 0, "validation": validation, "tests": []});
-                output::data(&format!("{document:#}"))?;
+                output::json(&document)?;
                 return Ok(Exit::Invalid);
             }
             Err(unusable) => return Err(unusable.failure()),
@@ -98,7 +98,7 @@ fn show(reports: &[Report], output: Output) -> anyhow::Result<Exit> {
         Output::Json => {
             let documents: Vec<Value> = reports.iter().map(Report::document).collect();
             let document = json!({"success": failed == 0, "failed": failed, "tests": documents});
-            output::data(&format!("{document:#}"))?;
+            output::json(&document)?;
         }
         Output::Text => {
             output::data(&reports.iter().map(Report::text).collect::<String>())?;

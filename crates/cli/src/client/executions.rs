@@ -1,0 +1,40 @@
+//! Executions that are named by machine and key in the place of an id.
+
+use serde_json::Value;
+
+use super::Client;
+use crate::failure::Failure;
+
+/// Executions with one key that are looked at, the newest.
+const LOOKED_AT: u32 = 100;
+
+impl Client {
+    /// The id of an execution that is named by its id or as `MACHINE/KEY`: then the open one, or else the newest.
+    pub(crate) async fn execution_id(&self, named: &str) -> Result<String, Failure> {
+        let Some((machine, key)) = named.split_once('/') else {
+            return Ok(named.to_owned());
+        };
+        let request = self.get(&["executions"]).query("machine", Some(machine));
+        let found = request
+            .query("key", Some(key))
+            .query("limit", Some(LOOKED_AT))
+            .send()
+            .await?;
+        let rows = found["data"].as_array().map_or(&[][..], Vec::as_slice);
+        let open = rows.iter().find(|row| is_open(row)).or_else(|| rows.first());
+        if let Some(id) = open.and_then(|row| row["id"].as_str()) {
+            return Ok(id.to_owned());
+        }
+        // A machine that is not known is said to be so, with the one that was meant.
+        self.get(&["machines", machine]).send().await?;
+        Err(
+            Failure::new(format!("machine `{machine}` has no execution with key `{key}`"))
+                .code("execution-unknown")
+                .note(format!("`sprag exec list --machine {machine}` lists its executions")),
+        )
+    }
+}
+
+fn is_open(execution: &Value) -> bool {
+    !matches!(execution["status"].as_str(), Some("completed" | "cancelled"))
+}
