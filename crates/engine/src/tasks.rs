@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::cost::{self, COST_ESTIMATE, without};
 use sprag_core::action::error::kind;
 use sprag_core::action::{
-    ActionError, Attempt, BoxFuture, ConfigProblem, Control, Failure, Outcome, Probe, Runner, Superseded,
+    ActionError, Attempt, BoxFuture, ConfigProblem, Control, Failure, Fault, Outcome, Probe, Runner, Superseded,
 };
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
