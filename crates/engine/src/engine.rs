@@ -27,8 +27,8 @@ use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
-/// The longest a lane sleeps without looking at the clock.
-const SLEEP_MAX: Duration = Duration::from_secs(5);
+/// The longest a lane sleeps without looking at the clock and the store.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// How long the lane looks for outcomes before it sleeps, in microseconds.
 const SPIN_MICROS: u64 = 60;
@@ -434,6 +434,9 @@ fn run(
         last = batch.len();
         is_quiet = last <= 1;
         metrics.begin(clock.micros(), oldest);
+        if batch.is_empty() {
+            lane.check_store()?;
+        }
         if !batch.is_empty() || lane.next_wake() <= clock.now() {
             lane.tick(batch)?;
         } else {

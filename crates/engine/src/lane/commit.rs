@@ -383,13 +383,14 @@ impl Lane {
             | Error::FenceBroken { .. }
             | Error::Outdated { .. }
             | Error::Disk { .. }
+            | Error::Gone { .. }
             | Error::Corrupt { .. } => Code::StoreFailed,
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
         self.metrics.commits_failed.add(1);
         let is_fatal = matches!(
             error,
-            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
+            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Gone { .. } | Error::Corrupt { .. }
         );
         let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
         for Command { request, reply, .. } in commands {

@@ -222,6 +222,11 @@ impl Lane {
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
     }
 
+    /// Ends the lane if its store takes nothing more, though nobody asks for anything.
+    pub(crate) fn check_store(&self) -> Result<(), Fatal> {
+        Ok(self.store.check()?)
+    }
+
     /// How many attempts are under way.
     pub fn running(&self) -> usize {
         self.dispatcher.running()

@@ -14,6 +14,7 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::errors::classify;
 use super::facts;
+use super::mark::{self, Mark};
 use super::open::open_reader;
 use super::open_error::OpenError;
 use crate::records::Fact;
@@ -90,15 +91,17 @@ pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<(
 }
 
 /// Adds the mark, and makes the copy a database that is one file.
-fn finish(temporary: &Path, mark: &Fact) -> rusqlite::Result<()> {
+fn finish(temporary: &Path, fact: &Fact) -> rusqlite::Result<()> {
     let connection = Connection::open(temporary)?;
     connection.execute_batch(ONE_FILE)?;
-    facts::put(&connection, mark)?;
+    mark::put(&connection, Mark::Whole)?;
+    facts::put(&connection, fact)?;
     connection.close().map_err(|(_, problem)| problem)
 }
 
 /// Makes the database of a connection one file without logs, on disk, and closes it.
 pub(super) fn settle(connection: Connection) -> rusqlite::Result<()> {
+    mark::put(&connection, Mark::Whole)?;
     connection.execute_batch(ONE_FILE)?;
     connection.close().map_err(|(_, problem)| problem)
 }

@@ -26,15 +26,6 @@ const GET: &str = "SELECT place, moved_at FROM moved";
 
 const FORGET: &str = "DROP TABLE IF EXISTS moved";
 
-/// What is done with a file whose contents were moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IfMoved {
-    /// It is not opened.
-    Refuse,
-    /// It is opened: somebody insists.
-    Open,
-}
-
 /// Where a file's contents went, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moved {

@@ -9,7 +9,7 @@ use crate::conformance::fixtures::{SHARD, entry, execution, inserts};
 use crate::records::{Fact, FactKind};
 use crate::traits::{ExecutionQuery, LaneStore as _, Mutation, Reader as _, Readers as _};
 
-fn mark() -> Fact {
+pub(super) fn mark() -> Fact {
     Fact {
         kind: FactKind::Mark,
         key: "backup".to_owned(),
