@@ -5,6 +5,7 @@
 //! `system-clock`, which is the workspace's only reader of the machine's clock.
 
 pub mod action;
+pub mod checksum;
 pub mod clock;
 pub mod duration;
 pub mod expression;

@@ -75,18 +75,15 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// The engine on this store, with what suits a process of its own: the machine's clock, from no earlier than the
-    /// latest instant the store knows; entropy of the operating system; no secrets. That clock follows no jump of the
+    /// The engine on this store, with what suits a process of its own: the machine's clock; entropy of the operating system; no
+    /// secrets. That clock follows no jump of the
     /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
     /// [`System::adopt_wall`] now and then.
-    pub fn new(mut store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
-        // A store that cannot say fails once more when the lane opens it, and then it is an error.
-        let life = store.last_life().ok().flatten();
-        let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
+    pub fn new(store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
         Self {
             store: Box::new(store),
             readers: Arc::new(readers),
-            clock: Arc::new(System::start(latest)),
+            clock: Arc::new(System::start(Timestamp::default())),
             entropy: Box::new(system_entropy()),
             secrets: Arc::new(NoSecrets),
         }

@@ -242,6 +242,12 @@ pub enum Error {
         /// What the backend said.
         detail: String,
     },
+    /// One record is damaged, or was written by a newer version; the others are not concerned.
+    #[error("{detail}")]
+    Unreadable {
+        /// Which record, and how.
+        detail: String,
+    },
     /// This store does not do what was asked; something else does.
     #[error("{remedy}")]
     Unsupported {

@@ -103,8 +103,6 @@ impl Lane {
 
     /// Takes an execution out of memory to decide on it; whoever does brings it back with `cache.put`.
     pub(crate) fn take(&mut self, id: ExecutionId) -> Result<Aggregate, Refusal> {
-        self.cache
-            .take(id)
-            .ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        self.cache.take(id).ok_or_else(|| self.unknown(id))
     }
 }

@@ -2,10 +2,35 @@
 
 use sprag_core::time::Timestamp;
 
+use sprag_store::records::Life;
+
 use super::Lane;
+use crate::control::Control;
 use crate::options::{LIFE_EVERY_MILLIS, SHORT_LIFE_MILLIS};
 
 impl Lane {
+    /// This process on the store. It begins after the one before it, whatever the clock says, so that the newest is known.
+    pub(super) fn life(&self) -> Life {
+        let ran = self.now.since(self.started_at).min(SHORT_LIFE_MILLIS);
+        Life {
+            started_at: self.life_started,
+            seen_at: self.now.max(self.life_started.plus(ran)),
+        }
+    }
+
+    /// Compares the clock with what is known, and shows what is wrong with it.
+    pub(super) fn observe_clock(&mut self) {
+        let Control { clock, board, .. } = &mut self.control;
+        clock.observe(self.now, self.clock.micros());
+        board.clock.show(clock, self.now);
+    }
+
+    /// When the instant up to which the clock is believed is to be stored, where somebody relies on it.
+    pub(super) fn next_clock(&self) -> Option<Timestamp> {
+        let is_relied_on = self.options.retention.is_some() || self.is_shared;
+        (is_relied_on && self.owned.owns_control()).then(|| self.control.clock.store_at().max(self.now))
+    }
+
     /// When to write down that the process lives: only until it has lived long enough to be above suspicion.
     pub(super) fn next_sign_of_life(&self) -> Option<Timestamp> {
         let young = self.life_written_at.since(self.started_at) < SHORT_LIFE_MILLIS;

@@ -363,7 +363,7 @@ impl Running {
             }
             End::EngineFailed(reason) => Err(Failure::new(format!("the engine stopped: {reason}"))
                 .code("engine-stopped")
-                .note("nothing acknowledged is lost; start it again once the cause is gone")
+                .note("start it again once the cause is fixed; it continues from what is stored")
                 .into()),
             End::ServerFailed(error) => Err(error),
         }
