@@ -7,6 +7,7 @@
 pub mod action;
 pub mod checksum;
 pub mod clock;
+pub mod digest;
 pub mod duration;
 pub mod expression;
 pub mod filter;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sprag_core::checksum::crc32;
 use sprag_core::action::{Action, Body, Origin, Status};
+use sprag_core::checksum::crc32;
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
 use sprag_store::records::{self, ExecutionStatus};
 

@@ -8,8 +8,8 @@ use sprag_store::traits::{Found, SCAN_MAX, Search};
 use crate::command::{Code, Refusal};
 use crate::convert::without_variables;
 use crate::handle::{Handle, whole};
-use crate::lane::damaged;
 use crate::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, Job, JobItemView, JobView, RetryAll};
+use crate::lane::damaged;
 use crate::view::{ActionView, ExecutionView};
 
 impl Handle {
@@ -26,7 +26,9 @@ impl Handle {
             let views = found.rows.into_iter().map(|row| {
                 let aggregate = match whole(reader, row.clone()) {
                     // One that is damaged does not hide the others.
-                    Err(Error::Unreadable { detail }) => without_variables(row, detail).map_err(|error| damaged(&error))?,
+                    Err(Error::Unreadable { detail }) => {
+                        without_variables(row, detail).map_err(|error| damaged(&error))?
+                    }
                     found => found?,
                 };
                 let machine = handle.compiled(reader, &aggregate)?;

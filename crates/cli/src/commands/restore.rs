@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
+use sprag_core::time::Timestamp;
 use sprag_engine::control;
-use sprag_store::LaneStore as _;
 use sprag_store::sqlite::{Existing, Restore, RestoreError, restore};
 
 use crate::config::{Environment, Given, Settings, StoreAddress};

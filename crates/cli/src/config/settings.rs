@@ -28,7 +28,7 @@ use crate::input;
 use crate::telemetry::Endpoint;
 
 /// The file that is read when none is named and it is there.
-const FILE: &str = "sprag.toml";
+pub(super) const FILE: &str = "sprag.toml";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 const STORE: &str = "./sprag.db";

@@ -56,9 +56,13 @@ impl ClockCheck {
     /// What the store says.
     pub(crate) fn read(store: &mut dyn LaneStore) -> Result<Self, Error> {
         let marks = store.facts(FactKind::Mark)?;
+        Self::of(&marks, store.last_life()?)
+    }
+
+    /// What these marks and the newest process on the store say.
+    pub(super) fn of(marks: &[Fact], life: Option<Life>) -> Result<Self, Error> {
         let found = marks.iter().find(|mark| mark.key == CLOCK);
         let stored = found.map(body::<Stored>).transpose()?;
-        let life = store.last_life()?;
         let seen = life.map(|Life { started_at, seen_at }| seen_at.max(started_at));
         let accepted = stored.map(|stored| stored.accepted).unwrap_or_default();
         // Each process on a store begins after the one before it, if only by a millisecond.
@@ -89,6 +93,12 @@ impl ClockCheck {
         self.trusted = Some(if is_believed { now } else { expected });
     }
 
+    /// The clock says `now`, and nothing is deleted by it: it is believed.
+    pub(crate) fn believe(&mut self, now: Timestamp, micros: u64) {
+        self.micros = Some(micros);
+        self.trusted = Some(now);
+    }
+
     /// How far ahead the clock is of what can be believed, if it is not believed.
     pub(crate) fn jump(&self, now: Timestamp) -> Option<u64> {
         let ahead = now.since(self.trusted.unwrap_or(now));
@@ -100,15 +110,18 @@ impl ClockCheck {
         self.latest
     }
 
-    /// When the fact is to be stored again.
-    pub(crate) fn store_at(&self) -> Timestamp {
-        self.stored.map_or(Timestamp::default(), |at| at.plus(STORE_EVERY_MILLIS))
+    /// When the fact is to be stored again, as of `now`: what is believed passes as time does, also while the clock is not.
+    pub(crate) fn next(&self, now: Timestamp) -> Timestamp {
+        match (self.stored, self.trusted) {
+            (Some(stored), Some(trusted)) => now.plus(stored.plus(STORE_EVERY_MILLIS).since(trusted)),
+            _ => now,
+        }
     }
 
     /// The fact to store, if it is time to.
     pub(crate) fn due(&mut self, now: Timestamp) -> Option<Fact> {
         let trusted = self.trusted?;
-        let is_due = self.stored.is_none_or(|at| trusted >= self.store_at() || at > now);
+        let is_due = self.stored.is_none_or(|at| self.next(now) <= now || at > now);
         if !is_due || self.stored == Some(trusted) {
             return None;
         }
@@ -209,7 +222,11 @@ mod tests {
         check.observe(later, 0);
         assert_eq!(check.jump(later), Some(25 * HOUR));
         check.observe(later.plus(HOUR), HOUR * 1_000);
-        assert_eq!(check.jump(later.plus(HOUR)), Some(25 * HOUR), "it passes as any hour does");
+        assert_eq!(
+            check.jump(later.plus(HOUR)),
+            Some(25 * HOUR),
+            "it passes as any hour does"
+        );
         check.accept(later.plus(HOUR));
         assert_eq!(check.jump(later.plus(HOUR)), None);
     }

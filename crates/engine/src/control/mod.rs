@@ -256,15 +256,16 @@ impl Control {
         for fact in store.facts(FactKind::Limit)? {
             control.overrides.insert(fact.key.clone(), body(&fact)?);
         }
-        for fact in store.facts(FactKind::Mark)? {
+        let marks = store.facts(FactKind::Mark)?;
+        for fact in &marks {
             match fact.key.as_str() {
                 REJOIN => control.rejoining = Some(Rejoining::from_the_start()),
-                RETENTION => control.aged.after = body(&fact)?,
+                RETENTION => control.aged.after = body(fact)?,
                 // A backup leaves its own.
                 _ => {}
             }
         }
-        control.clock = ClockCheck::read(store)?;
+        control.clock = ClockCheck::of(&marks, store.last_life()?)?;
         control.next_sweep();
         Ok(control)
     }

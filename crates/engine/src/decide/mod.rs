@@ -31,7 +31,7 @@ use sprag_store::Error;
 pub(crate) use triggers::wait_millis;
 
 use crate::aggregate::Aggregate;
-use crate::command::{Answer, Code, Internal, Refusal, Reply, Request};
+use crate::command::{Answer, Internal, Refusal, Reply, Request};
 use crate::lane::Lane;
 
 /// What a decision comes to: the store's failure fails the batch, a refusal only the request.

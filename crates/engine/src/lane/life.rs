@@ -5,7 +5,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::records::Life;
 
 use super::Lane;
-use crate::control::Control;
+use crate::control::{BEHIND_MILLIS, Control};
 use crate::options::{LIFE_EVERY_MILLIS, SHORT_LIFE_MILLIS};
 
 impl Lane {
@@ -20,15 +20,31 @@ impl Lane {
 
     /// Compares the clock with what is known, and shows what is wrong with it.
     pub(super) fn observe_clock(&mut self) {
+        let (now, micros) = (self.now, self.clock.micros());
         let Control { clock, board, .. } = &mut self.control;
-        clock.observe(self.now, self.clock.micros());
+        match self.options.retention {
+            Some(_) => clock.observe(now, micros),
+            None => clock.believe(now, micros),
+        }
         board.clock.show(clock, self.now);
+    }
+
+    /// Reports a clock that is behind what is stored, when the lane begins.
+    pub(super) fn report_clock(&self) {
+        let millis = self.control.clock.floor().since(self.now);
+        if millis > BEHIND_MILLIS {
+            tracing::warn!(
+                code = "clock-behind",
+                millis,
+                "the clock is behind the newest record in the store; if it is right, run `sprag system --accept-clock`"
+            );
+        }
     }
 
     /// When the instant up to which the clock is believed is to be stored, where somebody relies on it.
     pub(super) fn next_clock(&self) -> Option<Timestamp> {
-        let is_relied_on = self.options.retention.is_some() || self.is_shared;
-        (is_relied_on && self.owned.owns_control()).then(|| self.control.clock.store_at().max(self.now))
+        (self.options.retention.is_some() && self.owned.owns_control())
+            .then(|| self.control.clock.next(self.now))
     }
 
     /// When to write down that the process lives: only until it has lived long enough to be above suspicion.

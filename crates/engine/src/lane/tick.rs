@@ -145,10 +145,8 @@ impl Lane {
             owned.add(store.acquire(CONTROL)?, after_short_life);
         }
         let now = clock.now();
-        let control = Control {
-            clock: ClockCheck::read(&mut *store)?,
-            ..Control::default()
-        };
+        let mut control = Control::default();
+        control.clock = ClockCheck::read(&mut *store)?;
         let mut lane = Self {
             is_shared: store.is_shared() || tenure != Tenure::Whole,
             store: Held::new(store, committer),
@@ -200,6 +198,7 @@ impl Lane {
     /// Says that a life began, and takes up what the one before it left.
     fn begin_life(&mut self) -> Result<(), Fatal> {
         self.observe_clock();
+        self.report_clock();
         let mut life = vec![Mutation::PutLife(self.life())];
         if self.owned.owns_control() {
             life.extend(self.control.clock.due(self.now).map(Mutation::PutFact));

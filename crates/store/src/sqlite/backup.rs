@@ -17,6 +17,7 @@ use super::facts;
 use super::mark::{self, Mark};
 use super::open::open_reader;
 use super::open_error::OpenError;
+use crate::private;
 use crate::records::Fact;
 use crate::traits::Error;
 
@@ -77,6 +78,8 @@ fn copy(path: &Path, temporary: &Path) -> Result<(), Error> {
 /// Copies what `source` sees, as of one instant, into a new file.
 pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<()> {
     source.execute_batch(HOLD_INSTANT)?;
+    // `SQLite` would let others read what it creates. What goes wrong here it says itself.
+    let _ = private::create(into);
     let mut target = Connection::open(into)?;
     target.execute_batch(COPY_SETTINGS)?;
     let backup = Backup::new(source, &mut target)?;

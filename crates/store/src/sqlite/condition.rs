@@ -24,7 +24,8 @@ pub(super) struct Shared {
 impl Shared {
     /// A commit left so many pages in the log.
     pub(super) fn committed(&self, pages: i32) {
-        self.log_pages.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+        self.log_pages
+            .store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 

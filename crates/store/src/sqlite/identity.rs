@@ -81,10 +81,7 @@ pub(super) fn linked(path: &Path, names: u64) -> String {
 }
 
 fn is_missing(problem: &io::Error) -> bool {
-    matches!(
-        problem.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(problem.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(unix)]

@@ -4,8 +4,8 @@
 //! write-ahead log back into the file, with a connection of its own, so that the writer never waits for it. It is the last to close
 //! the file, and merges the log into it: a store that was closed is one file.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 

@@ -6,13 +6,14 @@
 //! On Linux the database file itself is locked too, so that a second process is refused under whatever name or mount it finds the
 //! file. That lock is of another kind than `SQLite`'s, and neither sees the other. Elsewhere the two kinds may be one.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::backup::beside;
 use super::identity;
 use super::open_error::OpenError;
+use crate::private;
 
 /// How the lock file's name ends.
 const ENDING: &str = "-lock";
@@ -34,7 +35,7 @@ impl Lock {
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let name = beside(path, ENDING);
         for _ in 0..TRIES {
-            let file = OpenOptions::new()
+            let file = private::options()
                 .create(true)
                 .truncate(false)
                 .write(true)

@@ -14,8 +14,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use rusqlite::{Connection, MAIN_DB};
 use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, MAIN_DB};
 
 use super::backup::beside;
 

@@ -43,7 +43,7 @@ mod writer;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use migrations::{Migration, Schema};
+pub use migrations::{HEADER_BYTES, Migration, Schema, is_backup};
 pub(crate) use moved::Moved;
 pub use open::{Options, Store, open, open_moved, open_without_log};
 pub use open_error::OpenError;

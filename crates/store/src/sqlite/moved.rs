@@ -16,7 +16,8 @@ pub(super) const TABLE: &str = "moved";
 
 const IS_THERE: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moved'";
 
-const CREATE: &str = "\
+/// Makes the table.
+pub(super) const CREATE: &str = "\
     CREATE TABLE IF NOT EXISTS moved \
     (id INTEGER NOT NULL PRIMARY KEY CHECK (id = 0), place TEXT NOT NULL, moved_at INTEGER NOT NULL) STRICT";
 

@@ -3,7 +3,7 @@
 //! In this order: the directory must exist on a local filesystem, the lock must be free, the file is created if it is
 //! missing and its name flushed, the schema is brought up to date. Nothing is read or written before the lock is held.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use super::moved;
 use super::open_error::OpenError;
 use super::reader::{READERS_MAX, ReadPool};
 use super::writer::Writer;
+use crate::private;
 use crate::traits::Error;
 
 /// Only a checkpoint and a reader that meets it ever wait for each other.
@@ -118,9 +119,7 @@ fn open_as(options: &Options, insists: Insists) -> Result<Store, OpenError> {
     let keeper = connect_writer(&path)?;
     leave_log(&connection).map_err(sqlite)?;
     arm(&keeper).map_err(sqlite)?;
-    let readers = (0..READERS_MAX)
-        .map(|_| open_reader(&path))
-        .collect::<Result<_, _>>()?;
+    let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
     let files = Files::of(&path).map_err(system)?;
     let file = Arc::new(OpenFile::keep(keeper, files, lock).map_err(system)?);
     let copying = Arc::new(Copying::default());
@@ -195,7 +194,7 @@ fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
 /// Creates the file if it is missing, and flushes its name. `SQLite` flushes the names of its logs, not of this file.
 /// A file that exists is not touched: closing it again would free the locks that `SQLite` holds on it.
 fn create(path: &Path, directory: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+    match private::options().write(true).create_new(true).open(path) {
         Ok(file) => {
             file.sync_all()?;
             File::open(directory)?.sync_all()

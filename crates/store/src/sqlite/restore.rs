@@ -76,6 +76,14 @@ pub enum RestoreError {
         /// What `SQLite` said.
         detail: String,
     },
+    /// The backup has tables, views or triggers that Sprag did not make, or lacks some.
+    #[error("the schema of the backup `{}` is not Sprag's: {detail}; restore a backup that nobody changed", path.display())]
+    Schema {
+        /// The backup.
+        path: PathBuf,
+        /// What differs.
+        detail: String,
+    },
     /// The backup cannot be read, or the target cannot be written.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -89,6 +97,7 @@ impl RestoreError {
             Self::Exists { .. } => "store-exists",
             Self::Same { .. } => "backup-is-store",
             Self::Damaged { .. } => "corrupt",
+            Self::Schema { .. } => "foreign-schema",
             Self::Open(problem) => problem.code(),
         }
     }
@@ -184,7 +193,7 @@ impl Restoring {
         Ok(())
     }
 
-    /// Looks at every page of the copy.
+    /// Looks at every page of the copy, and at its schema.
     fn check(&self, source: &Path) -> Result<(), RestoreError> {
         let refuse = |problem| OpenError::from_sqlite(source, problem);
         let connection = Connection::open(&self.temporary).map_err(refuse)?;
@@ -193,13 +202,17 @@ impl Restoring {
             .query_map([], |row| row.get(0))
             .and_then(Iterator::collect)
             .map_err(refuse)?;
-        if found == ["ok"] {
+        let path = source.to_owned();
+        if found != ["ok"] {
+            let detail = found.join("; ");
+            return Err(RestoreError::Damaged { path, detail });
+        }
+        let differences = migrations::compare(&connection, source)?;
+        if differences.is_empty() {
             return Ok(());
         }
-        Err(RestoreError::Damaged {
-            path: source.to_owned(),
-            detail: found.join("; "),
-        })
+        let detail = differences.join(", ");
+        Err(RestoreError::Schema { path, detail })
     }
 
     /// Folds the log of the old database into it, so that it is whole for as long as it is there. One that cannot be

@@ -57,7 +57,10 @@ impl Writer {
         file: Option<Arc<OpenFile>>,
         copying: Arc<Copying>,
     ) -> rusqlite::Result<Self> {
-        let condition = file.as_ref().map(|file| Arc::clone(&file.condition)).unwrap_or_default();
+        let condition = file
+            .as_ref()
+            .map(|file| Arc::clone(&file.condition))
+            .unwrap_or_default();
         let seen = Arc::clone(&condition);
         connection.wal_hook(Some(move |_: &mut Wal, pages| {
             seen.committed(pages);

@@ -4,7 +4,7 @@
 //! are set right after it was started, before its own code gets to run in practice.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use sprag_process::cgroup;
+use sprag_store::private;
 
 use super::MARK;
 use super::user::{Account, UserError};
@@ -202,7 +203,7 @@ impl Launch {
 }
 
 fn open_log(path: &Path) -> Result<File, LaunchError> {
-    let opened = OpenOptions::new().create(true).append(true).open(path);
+    let opened = private::options().create(true).append(true).open(path);
     opened.map_err(|source| LaunchError::Log {
         path: path.to_owned(),
         source,

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use sprag_store::private;
+
 use crate::services::LogPolicy;
 
 /// What is copied at once.
@@ -94,7 +96,7 @@ pub(super) fn rotate(path: &Path, policy: LogPolicy) -> io::Result<bool> {
     }
     if keep > 0 {
         shift(path, keep);
-        let mut copy = File::create(numbered(path, 1))?;
+        let mut copy = private::create(&numbered(path, 1))?;
         copy_all(&mut source, &mut copy)?;
         copy.sync_all()?;
         // What came while the copy went to disk.

@@ -33,7 +33,7 @@ pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, Source};
-use crate::config::{Advertise, Environment, Given, Settings, compile_alerts};
+use crate::config::{Advertise, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 use crate::telemetry::{self, Endpoint};
@@ -115,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     if *demo {
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
     }
+    warn_about_config(config.as_deref());
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -125,6 +126,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         .block_on(async { Reserved::take(settings.listen) })
         .map_err(not_listening)?;
     let store = store::open(&settings.store, settings.shards)?;
+    if let Some(path) = settings.store.file() {
+        warn_about_store(path);
+    }
     let end = runtime.block_on(serve(settings, (store, reserved), services, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);

@@ -108,7 +108,9 @@ fn a_copy_with_its_log_is_opened_and_so_is_one_that_another_program_merged() {
         fs::copy(beside(&copy, ending), beside(&merged, ending)).unwrap();
     }
     let other = Connection::open(&merged).unwrap();
-    let _: i64 = other.query_row("SELECT count(*) FROM history", [], |row| row.get(0)).unwrap();
+    let _: i64 = other
+        .query_row("SELECT count(*) FROM history", [], |row| row.get(0))
+        .unwrap();
     drop(other);
     assert!(!beside(&merged, "-wal").exists(), "the other program merged it");
     for path in [copy, merged] {
@@ -128,7 +130,10 @@ fn a_long_log_that_was_copied_back_leaves_the_mark_too() {
     for sequence in 1..=40 {
         store.writer.commit(&[], &[large(sequence)]).unwrap();
     }
-    assert!(fs::metadata(file.path()).unwrap().len() > 32 * 1024 * 1024, "the writer copied it");
+    assert!(
+        fs::metadata(file.path()).unwrap().len() > 32 * 1024 * 1024,
+        "the writer copied it"
+    );
     let copy = copied(&file, &[""]);
     assert_eq!(open(&at(&copy)).unwrap_err().code(), "log-missing");
 }
@@ -142,7 +147,10 @@ fn nothing_is_acknowledged_into_a_file_that_lost_its_name() {
         fs::remove_file(beside(&file.path(), ending)).unwrap();
         let told = gone(&mut writer);
         assert!(told.contains("was deleted or renamed"), "{told}");
-        assert!(readers.snapshot(&super::backups::mark()).is_err(), "no copy is made by name");
+        assert!(
+            readers.snapshot(&super::backups::mark()).is_err(),
+            "no copy is made by name"
+        );
     }
 }
 
@@ -152,7 +160,11 @@ fn a_store_that_took_the_place_of_another_keeps_its_log() {
     let file = File::new();
     let Store { mut writer, readers } = filled(&file);
     for ending in ["", "-wal", "-shm"] {
-        fs::rename(beside(&file.path(), ending), beside(&file.path(), &format!("{ending}-old"))).unwrap();
+        fs::rename(
+            beside(&file.path(), ending),
+            beside(&file.path(), &format!("{ending}-old")),
+        )
+        .unwrap();
         fs::write(beside(&file.path(), ending), "somebody else's").unwrap();
     }
     let told = gone(&mut writer);
