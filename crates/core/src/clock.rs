@@ -19,6 +19,12 @@ pub trait Clock: Send + Sync {
         u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000)
     }
 
+    /// What the clock on the wall says, which may run backwards: for whoever compares it with the clocks of others. A clock that
+    /// follows a store's time has no other.
+    fn wall(&self) -> Timestamp {
+        self.now()
+    }
+
     /// Follows the time of a store that many share, as of an answer that has just come. The first sets the clock, forwards
     /// or back, because nothing was decided before it; later ones only set it forwards. Says how far it moved, in
     /// milliseconds, if that is worth a word.
@@ -125,6 +131,14 @@ mod system {
 
         fn micros(&self) -> u64 {
             u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+        }
+
+        fn wall(&self) -> Timestamp {
+            if self.follows.load(Ordering::SeqCst) {
+                self.now()
+            } else {
+                Timestamp::from_millis(wall())
+            }
         }
 
         fn follow(&self, store: Timestamp) -> Option<i64> {

@@ -5,7 +5,9 @@
 //! `system-clock`, which is the workspace's only reader of the machine's clock.
 
 pub mod action;
+pub mod checksum;
 pub mod clock;
+pub mod digest;
 pub mod duration;
 pub mod expression;
 pub mod filter;

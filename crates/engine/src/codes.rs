@@ -94,6 +94,8 @@ codes! {
     StoreRefused = "store-refused", 500;
     /// The store failed.
     StoreFailed = "store-failed", 500;
+    /// A stored record is damaged.
+    RecordDamaged = "record-damaged", 500;
     /// No switch with that id is on.
     SwitchUnknown = "switch-unknown", 404;
     /// The scope of a switch names no known action type or action.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::{Action, Body, Origin, Status};
+use sprag_core::checksum::crc32;
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
 use sprag_core::text;
 use sprag_store::records::{self, ExecutionStatus};
@@ -17,13 +18,19 @@ use crate::aggregate::{Aggregate, Head, Waiting};
 
 /// A record that this binary cannot read: written by a newer one, or damaged.
 #[derive(Debug, thiserror::Error)]
-#[error("the stored {what} `{id}` cannot be read")]
+#[error("the stored {what} `{id}` {why}")]
 pub struct Unreadable {
     what: &'static str,
     id: String,
+    why: &'static str,
     #[source]
     source: Option<serde_json::Error>,
 }
+
+/// What is said of a record that does not parse.
+const UNPARSED: &str = "cannot be read";
+/// What is said of variables whose bytes are not those that were written.
+const CHANGED: &str = "do not match their checksum";
 
 /// The body of a stored execution. What is large is lent when it is written, and owned when it is read.
 #[derive(Serialize, Deserialize)]
@@ -46,6 +53,9 @@ struct ExecutionBody<'a> {
     failure: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     migrated: bool,
+    /// Of the variables' bytes. Executions that an earlier version wrote have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<u32>,
 }
 
 fn is_empty<K, V>(map: &BTreeMap<K, V>) -> bool {
@@ -207,6 +217,7 @@ pub fn entry_from(row: &records::HistoryEntry) -> Result<Entry, Unreadable> {
     serde_json::from_slice(&row.body).map_err(|source| Unreadable {
         what: "history entry",
         id: format!("{}/{}", row.execution, row.sequence),
+        why: UNPARSED,
         source: Some(source),
     })
 }
@@ -246,6 +257,7 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
         results,
         message,
     } = execution;
+    let variables = bytes(variables.as_ref());
     let body = ExecutionBody {
         active: active.iter().collect(),
         visits: Cow::Borrowed(visits),
@@ -257,6 +269,7 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
         output: output.as_ref().map(Cow::Borrowed),
         failure: failure.as_deref().map(Cow::Borrowed),
         migrated: *migrated,
+        checksum: Some(crc32(&variables)),
     };
     records::Execution {
         id: *id,
@@ -268,7 +281,7 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
         created_at: *created_at,
         updated_at: *updated_at,
         body: bytes(&body),
-        variables: bytes(variables.as_ref()),
+        variables,
         tags: tags.clone(),
     }
 }
@@ -291,9 +304,18 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
     let unreadable = |source| Unreadable {
         what: "execution",
         id: id.to_string(),
+        why: UNPARSED,
         source: Some(source),
     };
     let body: ExecutionBody<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
+    if body.checksum.is_some_and(|sum| sum != crc32(&variables)) {
+        return Err(Unreadable {
+            what: "variables of execution",
+            id: id.to_string(),
+            why: CHANGED,
+            source: None,
+        });
+    }
     let variables: Map<String, Value> = serde_json::from_slice(&variables).map_err(unreadable)?;
     let ExecutionBody {
         active,
@@ -306,6 +328,7 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
         output,
         failure,
         migrated,
+        checksum: _,
     } = body;
     let execution = Execution {
         facts: Arc::new(Facts {
@@ -342,6 +365,19 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
     })
 }
 
+/// An execution whose variables are damaged, without them: for a list that shows others too.
+pub(crate) fn without_variables(mut row: records::Execution, failure: String) -> Result<Aggregate, Unreadable> {
+    row.variables = bytes(&Map::new());
+    if let Ok(body) = serde_json::from_slice::<ExecutionBody<'_>>(&row.body) {
+        row.body = bytes(&ExecutionBody {
+            checksum: None,
+            failure: Some(Cow::Owned(failure)),
+            ..body
+        });
+    }
+    aggregate_of(row)
+}
+
 /// An execution with everything open about it.
 pub(crate) fn aggregate_from(loaded: sprag_store::traits::LoadedExecution) -> Result<Aggregate, Unreadable> {
     let sprag_store::traits::LoadedExecution {
@@ -362,6 +398,7 @@ pub(crate) fn aggregate_from(loaded: sprag_store::traits::LoadedExecution) -> Re
         let waiting: Waiting = serde_json::from_slice(&entry.body).map_err(|source| Unreadable {
             what: "inbox entry",
             id: format!("{}/{}", entry.execution, entry.position),
+            why: UNPARSED,
             source: Some(source),
         })?;
         aggregate.next_position = aggregate.next_position.max(entry.position + 1);
@@ -444,6 +481,7 @@ pub fn action_from(row: records::Action) -> Result<Action, Unreadable> {
     let unreadable = |source| Unreadable {
         what: "action",
         id: id.to_string(),
+        why: UNPARSED,
         source,
     };
     let body: Body = serde_json::from_slice(&body).map_err(|source| unreadable(Some(source)))?;

@@ -27,8 +27,8 @@ use crate::tasks::{NoSecrets, Runners, SecretSource, TaskHands};
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
-/// The longest a lane sleeps without looking at the clock.
-const SLEEP_MAX: Duration = Duration::from_secs(5);
+/// The longest a lane sleeps without looking at the clock and the store.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// How long the lane looks for outcomes before it sleeps, in microseconds.
 const SPIN_MICROS: u64 = 60;
@@ -75,18 +75,15 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// The engine on this store, with what suits a process of its own: the machine's clock, from no earlier than the
-    /// latest instant the store knows; entropy of the operating system; no secrets. That clock follows no jump of the
+    /// The engine on this store, with what suits a process of its own: the machine's clock; entropy of the operating system; no
+    /// secrets. That clock follows no jump of the
     /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
     /// [`System::adopt_wall`] now and then.
-    pub fn new(mut store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
-        // A store that cannot say fails once more when the lane opens it, and then it is an error.
-        let life = store.last_life().ok().flatten();
-        let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
+    pub fn new(store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
         Self {
             store: Box::new(store),
             readers: Arc::new(readers),
-            clock: Arc::new(System::start(latest)),
+            clock: Arc::new(System::start(Timestamp::default())),
             entropy: Box::new(system_entropy()),
             secrets: Arc::new(NoSecrets),
         }
@@ -434,6 +431,9 @@ fn run(
         last = batch.len();
         is_quiet = last <= 1;
         metrics.begin(clock.micros(), oldest);
+        if batch.is_empty() {
+            lane.check_store()?;
+        }
         if !batch.is_empty() || lane.next_wake() <= clock.now() {
             lane.tick(batch)?;
         } else {

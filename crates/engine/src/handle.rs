@@ -177,6 +177,11 @@ impl Handle {
         self.clock.now()
     }
 
+    /// What the wall clock says, or the database where nodes share one. Unlike engine time, it may run backwards.
+    pub fn wall(&self) -> sprag_core::time::Timestamp {
+        self.clock.wall()
+    }
+
     /// Lints a definition against the runners of this engine.
     pub fn lint(&self, text: &str, format: Format) -> Loaded {
         let options = LoadOptions {
@@ -476,6 +481,7 @@ impl Handle {
         match task.await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error @ Error::Away { .. })) => Err(Refusal::new(Code::StoreAway, error.to_string())),
+            Ok(Err(error @ Error::Unreadable { .. })) => Err(Refusal::new(Code::RecordDamaged, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
             Err(_) => Err(Refusal::new(Code::StoreFailed, "a read did not come back")),
         }

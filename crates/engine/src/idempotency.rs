@@ -229,6 +229,7 @@ fn control_subject(request: &control::Request) -> Option<Subject> {
         control::Request::Switches
         | control::Request::Limits
         | control::Request::SetLimit { .. }
+        | control::Request::AcceptClock { .. }
         | control::Request::ClearLimit { .. } => return None,
     };
     Some(Subject {
@@ -332,7 +333,10 @@ fn kept_answer(answer: &Answer) -> Option<Kept> {
         Answer::Job(view) => Kept::Job(view.clone()),
         Answer::Control(answer) => match answer.as_ref() {
             control::Answer::Switch(view) => Kept::Switch(Box::new(view.clone())),
-            control::Answer::Switches(_) | control::Answer::Limits(_) | control::Answer::Limit(_) => return None,
+            control::Answer::Switches(_)
+            | control::Answer::Limits(_)
+            | control::Answer::Limit(_)
+            | control::Answer::Clock => return None,
         },
         Answer::Finished(finished) => Kept::Finished(finished.clone()),
         Answer::Letter(dealt) => Kept::Letter(dealt.clone()),

@@ -2,11 +2,14 @@
 
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_store::Error;
 use sprag_store::traits::{Found, SCAN_MAX, Search};
 
 use crate::command::{Code, Refusal};
+use crate::convert::without_variables;
 use crate::handle::{Handle, whole};
 use crate::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, Job, JobItemView, JobView, RetryAll};
+use crate::lane::damaged;
 use crate::view::{ActionView, ExecutionView};
 
 impl Handle {
@@ -25,7 +28,13 @@ impl Handle {
             }
             let found = reader.find_executions(&search)?;
             let views = found.rows.into_iter().map(|row| {
-                let aggregate = whole(reader, row)?;
+                let aggregate = match whole(reader, row.clone()) {
+                    // One that is damaged does not hide the others.
+                    Err(Error::Unreadable { detail }) => {
+                        without_variables(row, detail).map_err(|error| damaged(&error))?
+                    }
+                    found => found?,
+                };
                 let machine = handle.compiled(reader, &aggregate)?;
                 Ok(handle.shown(&aggregate, &machine))
             });

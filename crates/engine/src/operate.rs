@@ -138,7 +138,7 @@ impl Handle {
         self.read(|reader| control::report(reader)).await
     }
 
-    async fn control(&self, request: control::Request) -> Result<Answer, Refusal> {
+    pub(crate) async fn control(&self, request: control::Request) -> Result<Answer, Refusal> {
         match self.inbox.ask(Request::Control(request)).await? {
             command::Answer::Control(answer) => Ok(*answer),
             other => Err(unexpected(&other)),

@@ -11,7 +11,7 @@ use crate::handlers::{
     runners, simulate, streams, switches, system,
 };
 use crate::observe::observe;
-use crate::openapi::{Methods, get, operations as doc, post};
+use crate::openapi::{Methods, get, operations as doc, post, put};
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
 use crate::workers::handlers as workers;
@@ -50,6 +50,10 @@ fn about_the_server() -> Vec<Route> {
         ("/v1/stream", get(streams::hints, doc::system::hints())),
         ("/errors/{code}", get(system::error_page, doc::system::error_page())),
         ("/v1/system", get(system::show, doc::system::show())),
+        (
+            "/v1/system/clock",
+            put(system::accept_clock, doc::system::accept_clock()),
+        ),
         (
             "/v1/schemas/machine",
             get(system::machine_schema, doc::system::machine_schema()),

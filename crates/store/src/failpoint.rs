@@ -146,6 +146,10 @@ impl<S: LaneStore> LaneStore for Failing<S> {
         self.store.is_shared()
     }
 
+    fn check(&mut self) -> Result<(), Error> {
+        self.store.check()
+    }
+
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
         self.call(Call::Load, |store| store.load(wanted))
     }

@@ -14,6 +14,7 @@ pub mod home;
 pub mod memory;
 pub mod nodes;
 pub mod postgres;
+pub mod private;
 pub mod records;
 mod rows;
 mod search;

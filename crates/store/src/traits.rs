@@ -236,10 +236,23 @@ pub enum Error {
         /// What the backend said.
         detail: String,
     },
+    /// The file was deleted, renamed, replaced or linked while it was open: what is committed to it may be lost, so the process must
+    /// stop.
+    #[error("{detail}")]
+    Gone {
+        /// What became of which file.
+        detail: String,
+    },
     /// The file is damaged.
     #[error("the database is damaged: {detail}")]
     Corrupt {
         /// What the backend said.
+        detail: String,
+    },
+    /// One record is damaged, or was written by a newer version; the others are not concerned.
+    #[error("{detail}")]
+    Unreadable {
+        /// Which record, and how.
         detail: String,
     },
     /// This store does not do what was asked; something else does.
@@ -261,6 +274,11 @@ pub trait LaneStore: Send {
     /// Whether other processes write to the same store, so that what was read may be old a moment later.
     fn is_shared(&self) -> bool {
         false
+    }
+
+    /// Fails if nothing may be acknowledged any more, for whoever has nothing to commit. Costs nothing.
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Reads what a batch needs, as of the last commit. A text that cannot be stored is not found.
@@ -532,6 +550,11 @@ pub trait Readers: Send + Sync {
     /// A copy of everything as of one instant, with `mark` added to it, in a file that has no name any more. The writer
     /// goes on meanwhile. Only a store that is a file can do it; others say what is to be used instead.
     fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error>;
+
+    /// How many bytes of the log the last checkpoint could not copy, because somebody reads them still. Zero where there is no log.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// Which executions to list. A field that is not given restricts nothing.

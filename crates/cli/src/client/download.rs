@@ -4,12 +4,14 @@ use std::io;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
+use sprag_core::digest::{self, Digest};
+
 use super::{Request, problem, read};
 use crate::failure::Failure;
 
 impl Request<'_> {
     /// Sends it and hands every piece of the answer to `take`, with the length of the whole where it is known. A refusal
-    /// is a failure, and so is an answer that breaks off. There is no bound in time: a large file takes what it takes.
+    /// is a failure, and so is an answer that breaks off or is not what its length and digest say. There is no bound in time: a large file takes what it takes.
     pub(crate) async fn download(
         self,
         mut take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
@@ -39,14 +41,51 @@ impl Request<'_> {
             return Err(problem::refusal(&client.base, status, &document));
         }
         let total = response.content_length();
+        let sent = response.headers().get(digest::HEADER);
+        let sent = sent.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut digest = Digest::default();
+        let mut length: u64 = 0;
         loop {
             match response.chunk().await {
-                Ok(None) => return Ok(()),
+                Ok(None) => return verify(total, length, sent.as_deref(), &digest.header()),
                 Ok(Some(chunk)) => {
+                    length += u64::try_from(chunk.len()).unwrap_or(0);
+                    digest.add(&chunk);
                     take(&chunk, total).map_err(|error| Failure::new(format!("the answer cannot be kept: {error}")))?;
                 }
                 Err(error) => return Err(problem::unreachable(client, &error)),
             }
+        }
+    }
+}
+
+/// Whether everything came, and came as it was sent.
+fn verify(total: Option<u64>, length: u64, sent: Option<&str>, received: &str) -> Result<(), Failure> {
+    let detail = match (total, sent) {
+        (Some(total), _) if total != length => format!("{length} of {total} bytes arrived"),
+        (_, None) => "the server sent no digest of it; is that a server of this version?".to_owned(),
+        (_, Some(sent)) if sent != received => format!("its digest is `{received}`, and the server says `{sent}`"),
+        (_, Some(_)) => return Ok(()),
+    };
+    Err(Failure::new(format!("the answer is not whole: {detail}"))
+        .code("download-damaged")
+        .note("try again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_whole_is_refused() {
+        assert!(verify(Some(3), 3, Some("sha-256=:a:"), "sha-256=:a:").is_ok());
+        for (total, length, sent) in [
+            (Some(4), 3, Some("sha-256=:a:")),
+            (None, 3, None),
+            (Some(3), 3, Some("sha-256=:b:")),
+        ] {
+            let refused = verify(total, length, sent, "sha-256=:a:").unwrap_err();
+            assert!(refused.to_string().contains("not whole"), "{refused}");
         }
     }
 }

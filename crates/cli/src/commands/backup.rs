@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::json;
 
+use sprag_store::{private, sqlite};
+
 use crate::client::Remote;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Progress};
@@ -36,7 +38,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     }
     let client = remote.client()?;
     let part = part_of(to);
-    let file = File::create(&part).with_context(|| format!("`{}` cannot be written", part.display()))?;
+    let file = private::create(&part).with_context(|| format!("`{}` cannot be written", part.display()))?;
     let mut writing = Writing::new(file);
     let received = client
         .post(&["system", "backup"])
@@ -68,6 +70,8 @@ fn part_of(path: &Path) -> PathBuf {
 /// A file that grows, with how far it has come.
 struct Writing {
     file: File,
+    /// The first bytes, which say what kind of file it is.
+    head: Vec<u8>,
     written: u64,
     shown: Option<u64>,
     progress: Progress,
@@ -77,6 +81,7 @@ impl Writing {
     fn new(file: File) -> Self {
         Self {
             file,
+            head: Vec::with_capacity(sqlite::HEADER_BYTES),
             written: 0,
             shown: None,
             progress: Progress::new(),
@@ -85,6 +90,8 @@ impl Writing {
 
     fn add(&mut self, chunk: &[u8], total: Option<u64>) -> io::Result<()> {
         self.file.write_all(chunk)?;
+        let room = sqlite::HEADER_BYTES.saturating_sub(self.head.len());
+        self.head.extend(chunk.iter().take(room));
         self.written += u64::try_from(chunk.len()).unwrap_or(0);
         let percent = total.and_then(|total| self.written.saturating_mul(100).checked_div(total));
         // A line for every piece would be more than anybody can see.
@@ -96,9 +103,12 @@ impl Writing {
         Ok(())
     }
 
-    /// On disk first, then under its name.
+    /// A database of Sprag, on disk first, then under its name.
     fn finish(&mut self, part: &Path, to: &Path) -> io::Result<()> {
         self.progress.end(&format!("{} bytes", self.written));
+        if !sqlite::is_backup(&self.head) {
+            return Err(io::Error::other("what the server sent is no database of Sprag"));
+        }
         self.file.sync_all()?;
         fs::rename(part, to)?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
+use sprag_core::time::Timestamp;
 use sprag_engine::control;
-use sprag_store::LaneStore as _;
 use sprag_store::sqlite::{Existing, Restore, RestoreError, restore};
 
 use crate::config::{Environment, Given, Settings, StoreAddress};
@@ -59,10 +59,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     .map_err(|error| not_restored(&error))?;
     let report = match restoring.lane() {
         Some(lane) => {
-            let life = lane.last_life()?;
-            let latest = life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default();
             let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
-            control::hold(lane, System::start(latest).now(), entropy, WHO)?
+            control::hold(lane, System::start(Timestamp::default()).now(), entropy, WHO)?
         }
         None => return Err(Failure::new("the copy of the backup is gone").into()),
     };

@@ -8,6 +8,9 @@ use crate::output::{Output, Table, instant, span};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Accept the server's clock as right after it jumped or was behind, so that retention continues
+    #[arg(long)]
+    accept_clock: bool,
     #[command(flatten)]
     remote: Remote,
 }
@@ -15,7 +18,11 @@ pub(crate) struct Arguments {
 /// Shows what the server is and how it runs.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.remote.client()?;
-    let system = client.get(&["system"]).send().await?;
+    let system = if arguments.accept_clock {
+        client.put(&["system", "clock"]).send().await?
+    } else {
+        client.get(&["system"]).send().await?
+    };
     output.show(&system, text)?;
     Ok(Exit::Done)
 }
@@ -24,9 +31,12 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 fn text(system: &Value) -> String {
     let mut head = Table::bare();
     for (name, value) in system.as_object().into_iter().flatten() {
-        if !value.is_object() {
+        if !value.is_object() && !value.is_array() {
             head.pair(name, shown(value));
         }
+    }
+    for note in system["notes"].as_array().into_iter().flatten() {
+        head.pair("note", format!("{} ({})", shown(&note["text"]), shown(&note["code"])));
     }
     let limits = system["limits"].as_object().into_iter().flatten();
     let mut bounds = Table::new(&["LIMIT", ""]);

@@ -6,6 +6,7 @@
 mod advertise;
 mod alerts;
 mod environment;
+mod exposure;
 mod file;
 mod keys;
 mod layers;
@@ -20,6 +21,7 @@ mod tests;
 pub(crate) use advertise::Advertise;
 pub(crate) use alerts::{Compiled as CompiledAlert, compile as compile_alerts};
 pub(crate) use environment::Environment;
+pub(crate) use exposure::{warn_about_config, warn_about_store};
 pub(crate) use layers::{Invalid, Problem};
 pub(crate) use print::{annotated, described};
 pub(crate) use settings::{Given, Settings, StoreAddress};

@@ -28,12 +28,14 @@ use crate::input;
 use crate::telemetry::Endpoint;
 
 /// The file that is read when none is named and it is there.
-const FILE: &str = "sprag.toml";
+pub(super) const FILE: &str = "sprag.toml";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 const STORE: &str = "./sprag.db";
 /// What is written behind a file on which a server starts although it was moved to a database.
 const MOVED: &str = "moved=allow";
+/// What is written behind a file on which a server starts although its write-ahead log is lost.
+const LOG_LOST: &str = "log=lost";
 const VAULT: &str = "secrets.vault";
 
 /// What the command line says.
@@ -56,6 +58,8 @@ pub(crate) enum StoreAddress {
     Sqlite(PathBuf),
     /// A file, whether or not what it holds was moved to a database.
     MovedSqlite(PathBuf),
+    /// A file, even if it lacks its write-ahead log.
+    SqliteWithoutLog(PathBuf),
     /// A database on a server.
     Postgres(Box<postgres::Address>),
 }
@@ -69,7 +73,7 @@ impl StoreAddress {
     /// What kind of store it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Sqlite(_) | Self::MovedSqlite(_) => "sqlite",
+            Self::Sqlite(_) | Self::MovedSqlite(_) | Self::SqliteWithoutLog(_) => "sqlite",
             Self::Postgres(_) => "postgres",
         }
     }
@@ -77,7 +81,7 @@ impl StoreAddress {
     /// The file, where it is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
-            Self::Sqlite(path) | Self::MovedSqlite(path) => Some(path),
+            Self::Sqlite(path) | Self::MovedSqlite(path) | Self::SqliteWithoutLog(path) => Some(path),
             Self::Postgres(_) => None,
         }
     }
@@ -88,6 +92,7 @@ impl fmt::Display for StoreAddress {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             Self::MovedSqlite(path) => write!(f, "sqlite:{}?{MOVED}", path.display()),
+            Self::SqliteWithoutLog(path) => write!(f, "sqlite:{}?{LOG_LOST}", path.display()),
             Self::Postgres(address) => address.fmt(f),
         }
     }
@@ -374,9 +379,13 @@ fn file_of(text: &str) -> Result<StoreAddress, Wrong> {
     match text.split_once('?') {
         None => Ok(StoreAddress::Sqlite(PathBuf::from(text))),
         Some((path, MOVED)) => Ok(StoreAddress::MovedSqlite(PathBuf::from(path))),
+        Some((path, LOG_LOST)) => Ok(StoreAddress::SqliteWithoutLog(PathBuf::from(path))),
         Some((_, other)) => Err((
             format!("`?{other}` is not understood"),
-            format!("write `?{MOVED}` for a file that was moved to a database, or leave it out"),
+            format!(
+                "write `?{MOVED}` for a file that was moved to a database, `?{LOG_LOST}` for one whose write-ahead log is lost, or \
+                 leave it out"
+            ),
         )),
     }
 }

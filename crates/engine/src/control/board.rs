@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::clock::ClockBoard;
 use super::switch::Switches;
 
 /// Written by the lane after a commit, read by everybody.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Board {
+    /// How the clock is.
+    pub(crate) clock: ClockBoard,
     switches: Arc<RwLock<Arc<Switches>>>,
 }
 

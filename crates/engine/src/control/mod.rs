@@ -4,6 +4,7 @@
 //! lane keeps them in memory; after a batch that was not written they are read again.
 
 mod board;
+mod clock;
 mod limit;
 mod restored;
 mod scope;
@@ -21,6 +22,8 @@ use sprag_store::traits::{OpenAction, ReadyKey};
 use sprag_store::{Error, LaneStore, ShardId};
 
 pub(crate) use board::Board;
+pub(crate) use clock::ClockCheck;
+pub use clock::{BEHIND_MILLIS, ClockView, JUMP_MILLIS};
 pub(crate) use limit::define;
 pub use limit::{LimitKey, LimitView, Numbers, Override};
 pub(crate) use restored::report;
@@ -62,6 +65,11 @@ pub enum Request {
         by: String,
         /// Only if what is there is still this.
         matches: Matches,
+    },
+    /// Believe the clock, though it jumped ahead or is behind what is stored.
+    AcceptClock {
+        /// Who says so.
+        by: String,
     },
     /// Let the definitions count again.
     ClearLimit {
@@ -124,6 +132,8 @@ pub enum Answer {
     Limits(Vec<LimitView>),
     /// One key.
     Limit(LimitView),
+    /// The clock is believed.
+    Clock,
 }
 
 /// Work of the engine's own that follows from what operators set, and from the age of executions.
@@ -211,6 +221,8 @@ pub(crate) struct Control {
     pub(crate) aged: Aging,
     /// When old executions are looked at next.
     pub(crate) aged_at: Timestamp,
+    /// Whether the clock can be believed.
+    pub(crate) clock: ClockCheck,
     /// What readers see.
     pub(crate) board: Board,
 }
@@ -226,6 +238,7 @@ impl Default for Control {
             swept: BTreeSet::new(),
             aged: Aging::from_the_start(),
             aged_at: Timestamp::default(),
+            clock: ClockCheck::default(),
             board: Board::default(),
         }
     }
@@ -241,14 +254,16 @@ impl Control {
         for fact in store.facts(FactKind::Limit)? {
             control.overrides.insert(fact.key.clone(), body(&fact)?);
         }
-        for fact in store.facts(FactKind::Mark)? {
+        let marks = store.facts(FactKind::Mark)?;
+        for fact in &marks {
             match fact.key.as_str() {
                 REJOIN => control.rejoining = Some(Rejoining::from_the_start()),
-                RETENTION => control.aged.after = body(&fact)?,
+                RETENTION => control.aged.after = body(fact)?,
                 // A backup leaves its own.
                 _ => {}
             }
         }
+        control.clock = ClockCheck::of(&marks, store.last_life()?)?;
         control.next_sweep();
         Ok(control)
     }
@@ -267,6 +282,7 @@ impl Control {
         self.swept = std::mem::take(&mut before.swept);
         self.stored = std::mem::take(&mut before.stored);
         self.board = before.board.clone();
+        self.clock.inherit(&before.clock);
     }
 
     /// Whether a switch has been stored for so many milliseconds.

@@ -28,6 +28,10 @@ impl Lane {
                 by,
                 matches,
             } => self.set_limit(key, *numbers, by, *matches).map(Answer::Limit),
+            Request::AcceptClock { by } => {
+                self.accept_clock(by);
+                Ok(Answer::Clock)
+            }
             Request::ClearLimit { key, matches } => self.clear_limit(key, *matches).map(Answer::Limit),
         };
         answer.map(|answer| command::Answer::Control(Box::new(answer)))
@@ -80,6 +84,14 @@ impl Lane {
             self.control.next_sweep();
         }
         Ok(view)
+    }
+
+    /// Retention goes on, and ids follow the clock again.
+    fn accept_clock(&mut self, by: &str) {
+        tracing::warn!(by, now = %self.now, "the clock was accepted: retention continues");
+        let fact = self.control.clock.accept(self.now);
+        self.batch.log.push(Mutation::PutFact(fact));
+        self.control.aged_at = self.now;
     }
 
     /// Remembers a switch as it is now.

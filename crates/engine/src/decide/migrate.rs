@@ -17,8 +17,7 @@ impl Lane {
     /// Pins the execution to another version, if each of its active states is there too.
     pub(super) fn migrate(&mut self, migrate: &Migrate) -> Result<Reply, Error> {
         let Some(aggregate) = self.cache.get(migrate.execution) else {
-            let detail = format!("there is no execution `{}`", migrate.execution);
-            return Ok(Err(Refusal::new(Code::ExecutionUnknown, detail)));
+            return Ok(Err(self.unknown(migrate.execution)));
         };
         let name = Arc::clone(&aggregate.head.machine);
         let version = match migrate.version {

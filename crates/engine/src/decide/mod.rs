@@ -31,7 +31,7 @@ use sprag_store::Error;
 pub(crate) use triggers::wait_millis;
 
 use crate::aggregate::Aggregate;
-use crate::command::{Answer, Code, Internal, Refusal, Reply, Request};
+use crate::command::{Answer, Internal, Refusal, Reply, Request};
 use crate::lane::Lane;
 
 /// What a decision comes to: the store's failure fails the batch, a refusal only the request.
@@ -103,8 +103,6 @@ impl Lane {
 
     /// Takes an execution out of memory to decide on it; whoever does brings it back with `cache.put`.
     pub(crate) fn take(&mut self, id: ExecutionId) -> Result<Aggregate, Refusal> {
-        self.cache
-            .take(id)
-            .ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        self.cache.take(id).ok_or_else(|| self.unknown(id))
     }
 }

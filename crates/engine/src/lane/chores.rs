@@ -144,6 +144,16 @@ impl Lane {
         if self.now < self.control.aged_at {
             return Ok(());
         }
+        if let Some(millis) = self.control.clock.jump(self.now) {
+            tracing::warn!(
+                code = "retention-waits",
+                millis,
+                "the clock is more than a day ahead of what was known: nothing is deleted until a person accepts it \
+                 (`sprag system --accept-clock`)"
+            );
+            self.control.aged_at = self.now.plus(AGED_WALK_MILLIS);
+            return Ok(());
+        }
         let Aging { shard, after } = self.control.aged;
         let Some(shard) = self.owned.from(shard) else {
             self.control.aged = Aging::from_the_start();

@@ -6,7 +6,6 @@
 //! be written, those behind it are decided again from what is stored.
 
 use sprag_core::ids::ExecutionId;
-use sprag_store::records::Life;
 use sprag_store::{Error, Mutation};
 
 use super::Change;
@@ -148,11 +147,12 @@ impl Lane {
         let mut batch = std::mem::replace(&mut self.batch, next);
         let mut mutations = batch.mutations(|id| self.cache.get(id));
         if self.signs_life(mutations.is_empty()) {
-            mutations.push(Mutation::PutLife(Life {
-                started_at: self.started_at,
-                seen_at: self.now,
-            }));
+            mutations.push(Mutation::PutLife(self.life()));
             self.life_written_at = self.now;
+        }
+        if self.owned.owns_control() {
+            let fact = self.control.clock.due(self.now);
+            mutations.extend(fact.map(Mutation::PutFact));
         }
         let changes = batch.changes(|id| self.cache.get(id));
         let told = self.closed_views(&changes, &commands);
@@ -404,13 +404,15 @@ impl Lane {
             | Error::Outdated { .. }
             | Error::Answered
             | Error::Disk { .. }
+            | Error::Gone { .. }
             | Error::Corrupt { .. } => Code::StoreFailed,
+            Error::Unreadable { .. } => Code::RecordDamaged,
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
         self.metrics.commits_failed.add(1);
         let is_fatal = matches!(
             error,
-            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Corrupt { .. }
+            Error::FenceBroken { .. } | Error::Disk { .. } | Error::Gone { .. } | Error::Corrupt { .. }
         );
         let waits = matches!(error, Error::Full | Error::ReadOnly | Error::Failed { .. });
         for Command { request, reply, .. } in commands {

@@ -207,6 +207,14 @@ impl Held {
         locked(&self.store).map(Reading)
     }
 
+    /// Fails if the store takes nothing more. A batch that is on its way finds out by itself.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.away {
+            0 => locked(&self.store)?.check(),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a batch of so many commands is to be written beside the lane.
     pub(crate) fn goes(&self, commands: usize) -> bool {
         let least = self.committer.as_ref().map(|committer| committer.worthwhile());

@@ -2,10 +2,51 @@
 
 use sprag_core::time::Timestamp;
 
+use sprag_store::records::Life;
+
 use super::Lane;
+use crate::control::{BEHIND_MILLIS, Control};
 use crate::options::{LIFE_EVERY_MILLIS, SHORT_LIFE_MILLIS};
 
 impl Lane {
+    /// This process on the store. It begins after the one before it, whatever the clock says, so that the newest is known.
+    pub(super) fn life(&self) -> Life {
+        let ran = self.now.since(self.started_at).min(SHORT_LIFE_MILLIS);
+        Life {
+            started_at: self.life_started,
+            seen_at: self.now.max(self.life_started.plus(ran)),
+        }
+    }
+
+    /// Compares the clock with what is known, and shows what is wrong with it.
+    pub(super) fn observe_clock(&mut self) {
+        let (now, micros) = (self.now, self.clock.micros());
+        let Control { clock, board, .. } = &mut self.control;
+        match self.options.retention {
+            Some(_) => clock.observe(now, micros),
+            None => clock.believe(now, micros),
+        }
+        board.clock.show(clock, self.now);
+    }
+
+    /// Reports a clock that is behind what is stored, when the lane begins.
+    pub(super) fn report_clock(&self) {
+        let millis = self.control.clock.floor().since(self.now);
+        if millis > BEHIND_MILLIS {
+            tracing::warn!(
+                code = "clock-behind",
+                millis,
+                "the clock is behind the newest record in the store; if it is right, run `sprag system --accept-clock`"
+            );
+        }
+    }
+
+    /// When the instant up to which the clock is believed is to be stored, where somebody relies on it.
+    pub(super) fn next_clock(&self) -> Option<Timestamp> {
+        (self.options.retention.is_some() && self.owned.owns_control())
+            .then(|| self.control.clock.next(self.now))
+    }
+
     /// When to write down that the process lives: only until it has lived long enough to be above suspicion.
     pub(super) fn next_sign_of_life(&self) -> Option<Timestamp> {
         let young = self.life_written_at.since(self.started_at) < SHORT_LIFE_MILLIS;

@@ -3,7 +3,7 @@
 //! Nothing is answered before it is durable, and no effect starts before its attempt is. A decision may be taken on what is
 //! being written, but is itself written after it (see `commit.rs`). Time is read once per batch, so a batch is one instant.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sprag_core::action::Status;
@@ -12,8 +12,7 @@ use sprag_core::ids::{AttemptId, ExecutionId, Mint};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
-use sprag_store::records::Life;
-use sprag_store::traits::Loaded;
+use sprag_store::traits::{Loaded, LoadedExecution};
 use sprag_store::{Error, Fence, LaneStore, Mutation, Wanted};
 
 use super::alerts::Armed;
@@ -27,8 +26,8 @@ use super::owned::{Owned, Tenure};
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
 use crate::closings::Closings;
-use crate::command::{Answer, Command, Internal, Reply, Request};
-use crate::control::Control;
+use crate::command::{Answer, Code, Command, Internal, Refusal, Reply, Request};
+use crate::control::{ClockCheck, Control};
 use crate::convert;
 use crate::decide::EXPIRY_EVERY_MILLIS;
 use crate::dispatch::Dispatcher;
@@ -102,6 +101,8 @@ pub struct Lane {
     pub(crate) batch: Batch,
     /// What was decided and is neither written nor on its way: what `batch` holds.
     pub(super) open: Open,
+    /// Executions that the batch asked for and that cannot be read.
+    damaged: BTreeMap<ExecutionId, String>,
     /// What the batch's look-ups found that belongs to no execution in memory.
     pub(crate) loaded: Loaded,
     /// The engine's own requests that come next.
@@ -119,6 +120,8 @@ pub struct Lane {
     /// Executions whose next step the store refuses (see `refused.rs`).
     pub(super) set_aside: BTreeSet<ExecutionId>,
     pub(super) started_at: Timestamp,
+    /// The same as the store has it.
+    pub(super) life_started: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
     pub(crate) expiry_due: Timestamp,
@@ -146,6 +149,8 @@ impl Lane {
             owned.add(store.acquire(CONTROL)?, after_short_life);
         }
         let now = clock.now();
+        let mut control = Control::default();
+        control.clock = ClockCheck::read(&mut *store)?;
         let mut lane = Self {
             is_shared: store.is_shared() || tenure != Tenure::Whole,
             store: Held::new(store, committer),
@@ -159,12 +164,13 @@ impl Lane {
             machines: Machines::default(),
             dispatcher: Dispatcher::new(options.caps.clone(), options.circuits, now),
             timers: Timers::new(owned.shards(), owned.all()),
-            control: Control::default(),
+            control,
             jobs: Jobs::new(),
             alerts: Vec::new(),
             closings: Closings::default(),
             batch: Batch::default(),
             open: Open::default(),
+            damaged: BTreeMap::new(),
             loaded: Loaded::default(),
             pending: Vec::new(),
             lost: VecDeque::new(),
@@ -180,6 +186,7 @@ impl Lane {
             given_up: Vec::new(),
             now,
             started_at: now,
+            life_started: last.map_or(now, |life| now.max(life.started_at.plus(1))),
             life_written_at: now,
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
         };
@@ -196,10 +203,12 @@ impl Lane {
 
     /// Says that a life began, and takes up what the one before it left.
     fn begin_life(&mut self) -> Result<(), Fatal> {
-        let life = vec![Mutation::PutLife(Life {
-            started_at: self.now,
-            seen_at: self.now,
-        })];
+        self.observe_clock();
+        self.report_clock();
+        let mut life = vec![Mutation::PutLife(self.life())];
+        if self.owned.owns_control() {
+            life.extend(self.control.clock.due(self.now).map(Mutation::PutFact));
+        }
         let fences = self.owned.fences(&life, &[]).into_owned();
         self.store.commit(&fences, &life)?;
         if self.owned.owns_control() {
@@ -224,8 +233,14 @@ impl Lane {
             self.next_chore(),
             Some(self.expiry_due),
             self.next_let_go(),
+            self.next_clock(),
         ];
         wakes.into_iter().flatten().min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// Ends the lane if its store takes nothing more, though nobody asks for anything.
+    pub(crate) fn check_store(&self) -> Result<(), Fatal> {
+        Ok(self.store.check()?)
     }
 
     /// How many attempts are under way.
@@ -254,7 +269,9 @@ impl Lane {
             return self.decide_and_write(commands);
         }
         self.now = self.now.max(self.clock.now());
-        self.mint = Mint::new(self.now, (self.entropy)());
+        self.observe_clock();
+        let not_before = self.control.clock.floor();
+        self.mint = Mint::new(self.now.max(not_before), (self.entropy)());
         if let Err(error) = self.gather_batch(&mut commands) {
             return self.away(commands, error);
         }
@@ -409,6 +426,7 @@ impl Lane {
 
     /// Reads what the commands need and memory does not hold.
     fn load(&mut self, commands: &[Command]) -> Result<(), Error> {
+        self.damaged.clear();
         let mut wanted = Wanted::default();
         for command in commands {
             want(&command.request, &mut wanted);
@@ -447,11 +465,32 @@ impl Lane {
             let found = self.store.get()?.load(&wanted)?;
             self.loaded.receipts.extend(found.receipts);
             for loaded in found.executions {
-                self.cache
-                    .put(convert::aggregate_from(loaded).map_err(|error| damaged(&error))?);
+                self.take_in(loaded);
             }
         }
         Ok(())
+    }
+
+    /// Takes an execution into memory. Whoever asks for one that is damaged is told; others are not concerned.
+    fn take_in(&mut self, loaded: LoadedExecution) {
+        let id = loaded.execution.id;
+        match convert::aggregate_from(loaded) {
+            Ok(aggregate) => {
+                self.cache.put(aggregate);
+            }
+            Err(error) => {
+                tracing::error!(execution = %id, code = "record-damaged", %error, "an execution is damaged; it is left alone");
+                self.damaged.insert(id, error.to_string());
+            }
+        }
+    }
+
+    /// Why an execution is not in memory although it was asked for.
+    pub(crate) fn unknown(&self, id: ExecutionId) -> Refusal {
+        match self.damaged.get(&id) {
+            Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
+            None => Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")),
+        }
     }
 
     pub(crate) fn hands(&self) -> &dyn Hands {
@@ -476,7 +515,7 @@ impl Lane {
 }
 
 pub(crate) fn damaged(error: &convert::Unreadable) -> Error {
-    Error::Corrupt {
+    Error::Unreadable {
         detail: error.to_string(),
     }
 }

@@ -7,6 +7,7 @@
 mod actions;
 mod alerts;
 mod backups;
+mod clock;
 mod closings;
 mod control;
 mod crowd;

@@ -1,12 +1,14 @@
 //! Backups: a copy of everything, as of one instant, as a download. The server writes nowhere that a request names.
 
 use std::fs::File;
+use std::io::{Read as _, Seek as _};
 
 use axum::body::Body as Stream;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use sprag_core::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
 use crate::app::App;
@@ -29,7 +31,9 @@ pub(crate) async fn take(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     let file = app.engine.backup().await?;
-    download(file).map_err(|error| {
+    let digested = tokio::task::spawn_blocking(move || digested(file)).await;
+    let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {
         tracing::error!(%error, "a backup cannot be read");
         Problem::new(
             Code::InternalError,
@@ -38,8 +42,22 @@ pub(crate) async fn take(
     })
 }
 
+/// The file, at its beginning again, with the digest of everything in it.
+fn digested(mut file: File) -> std::io::Result<(File, String)> {
+    let mut digest = Digest::default();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => break,
+            read => digest.add(chunk.get(..read).unwrap_or_default()),
+        }
+    }
+    file.rewind()?;
+    Ok((file, digest.header()))
+}
+
 /// A file as a body of known length, read as fast as it is taken.
-fn download(file: File) -> std::io::Result<Response> {
+fn download(file: File, digest: String) -> std::io::Result<Response> {
     let length = file.metadata()?.len();
     let chunks = stream::try_unfold(tokio::fs::File::from_std(file), |mut file| async move {
         let mut chunk = Vec::with_capacity(CHUNK_BYTES);
@@ -50,6 +68,7 @@ fn download(file: File) -> std::io::Result<Response> {
         (header::CONTENT_TYPE, MEDIA_TYPE.to_owned()),
         (header::CONTENT_LENGTH, length.to_string()),
         (header::CONTENT_DISPOSITION, DISPOSITION.to_owned()),
+        (HeaderName::from_static(digest::HEADER), digest),
     ];
     Ok((headers, Stream::from_stream(chunks)).into_response())
 }

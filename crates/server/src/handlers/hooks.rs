@@ -92,7 +92,7 @@ impl Inbound {
     fn verify(&self, app: &App, hook: &Hook, secrets: &[String]) -> Result<Option<String>, Problem> {
         match hook.verify {
             Verify::StandardWebhooks => {
-                let now = app.engine.now().as_millis().div_euclid(1_000);
+                let now = app.engine.wall().as_millis().div_euclid(1_000);
                 let call = self.call().ok_or_else(|| refused(Refused::Unsigned))?;
                 let secrets = keys(secrets, Secret::parse)?;
                 call.verify(&secrets, now).map_err(refused)?;

@@ -10,10 +10,12 @@ use sprag_core::ids::NodeId;
 use sprag_core::machine::schema;
 use sprag_core::source::DEFINITION_BYTES_MAX;
 use sprag_core::time::Timestamp;
-use sprag_engine::Limits;
+use sprag_engine::{Limits, Note};
 use sprag_store::nodes::{Node, Shard, View};
 
 use crate::app::App;
+use crate::body::{Body, NoFields};
+use crate::handlers::WHO;
 use crate::path::Path;
 use crate::problem::{Code, Problem, page};
 use crate::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
@@ -24,6 +26,15 @@ use crate::shown::shown;
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<Note>,
+}
+
+impl Health {
+    fn well(status: &'static str) -> Self {
+        let notes = Vec::new();
+        Self { status, notes }
+    }
 }
 
 /// The server as `GET /v1/system` shows it.
@@ -33,6 +44,8 @@ struct SystemView<'a> {
     version: &'static str,
     store: &'a str,
     limits: LimitsView,
+    /// What an operator should know.
+    notes: Vec<Note>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ClusterView>,
 }
@@ -147,7 +160,7 @@ impl LimitsView {
 
 /// `GET /healthz`: the process answers.
 pub(crate) async fn healthy() -> Response {
-    ok(&Health { status: "ok" })
+    ok(&Health::well("ok"))
 }
 
 /// `GET /readyz`: the lane answers and the store can be read.
@@ -158,7 +171,9 @@ pub(crate) async fn ready(State(app): State<App>) -> Answer {
         .execution_by_key(String::new(), String::new())
         .await
         .map_err(not_ready)?;
-    Ok(ok(&Health { status: "ready" }))
+    let status = "ready";
+    let notes = app.engine.notes();
+    Ok(ok(&Health { status, notes }))
 }
 
 /// `GET /errors/{code}`: the page that a problem's `type` leads to.
@@ -174,6 +189,20 @@ pub(crate) async fn error_page(Path(code): Path<String>) -> Answer {
 
 /// `GET /v1/system`
 pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {
+    system(&app)
+}
+
+/// `PUT /v1/system/clock`: a person says that the clock is right.
+pub(crate) async fn accept_clock(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    app.engine.accept_clock(WHO.to_owned()).await?;
+    Ok(system(&app))
+}
+
+fn system(app: &App) -> Response {
     let limits = LimitsView::of(app.engine.limits(), app.settings.body_bytes);
     let whereabouts = app.engine.whereabouts();
     let cluster = whereabouts.and_then(|known| Some((known.me(), known.view()?)));
@@ -182,6 +211,7 @@ pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>)
         version: env!("CARGO_PKG_VERSION"),
         store: &app.settings.store,
         limits,
+        notes: app.engine.notes(),
         cluster,
     })
 }

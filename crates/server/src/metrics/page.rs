@@ -274,6 +274,8 @@ fn open_work(text: &mut Text, app: &App, census: &Census) {
     let mut bytes = text.family("sprag_store_bytes", Kind::Gauge, help);
     bytes.sample(&[("file", "main")], *main);
     bytes.sample(&[("file", "log")], *log);
+    let help = "Bytes of the write-ahead log that a reader keeps from being copied into the store.";
+    text.single("sprag_store_log_held_bytes", Kind::Gauge, help, app.engine.held_bytes());
 }
 
 /// Queued actions under the names that types are counted by: those without a runner together.

@@ -30,6 +30,14 @@ pub(crate) fn post<H: Handler<T, App>, T: 'static>(handler: H, operation: Operat
     }
 }
 
+/// A route that can be set.
+pub(crate) fn put<H: Handler<T, App>, T: 'static>(handler: H, operation: Operation) -> Methods {
+    Methods {
+        router: routing::put(handler),
+        operations: vec![("put", operation.complete())],
+    }
+}
+
 impl Methods {
     /// The same route, which can also be read.
     pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {

@@ -14,7 +14,7 @@ mod schemas;
 mod tests;
 
 pub(crate) use document::{document, text};
-pub(crate) use methods::{Methods, get, post};
+pub(crate) use methods::{Methods, get, post, put};
 #[cfg(test)]
 pub(crate) use operation::ONCE;
 pub(crate) use operation::{Answer, Operation, Parameter};

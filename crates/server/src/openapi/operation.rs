@@ -337,6 +337,7 @@ impl Operation {
             command::Code::ShuttingDown,
             command::Code::StoreAway,
             command::Code::StoreFailed,
+            command::Code::RecordDamaged,
         ])
     }
 

@@ -14,8 +14,10 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::errors::classify;
 use super::facts;
+use super::mark::{self, Mark};
 use super::open::open_reader;
 use super::open_error::OpenError;
+use crate::private;
 use crate::records::Fact;
 use crate::traits::Error;
 
@@ -76,6 +78,8 @@ fn copy(path: &Path, temporary: &Path) -> Result<(), Error> {
 /// Copies what `source` sees, as of one instant, into a new file.
 pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<()> {
     source.execute_batch(HOLD_INSTANT)?;
+    // `SQLite` would let others read what it creates. What goes wrong here it says itself.
+    let _ = private::create(into);
     let mut target = Connection::open(into)?;
     target.execute_batch(COPY_SETTINGS)?;
     let backup = Backup::new(source, &mut target)?;
@@ -90,15 +94,17 @@ pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<(
 }
 
 /// Adds the mark, and makes the copy a database that is one file.
-fn finish(temporary: &Path, mark: &Fact) -> rusqlite::Result<()> {
+fn finish(temporary: &Path, fact: &Fact) -> rusqlite::Result<()> {
     let connection = Connection::open(temporary)?;
     connection.execute_batch(ONE_FILE)?;
-    facts::put(&connection, mark)?;
+    mark::put(&connection, Mark::Whole)?;
+    facts::put(&connection, fact)?;
     connection.close().map_err(|(_, problem)| problem)
 }
 
 /// Makes the database of a connection one file without logs, on disk, and closes it.
 pub(super) fn settle(connection: Connection) -> rusqlite::Result<()> {
+    mark::put(&connection, Mark::Whole)?;
     connection.execute_batch(ONE_FILE)?;
     connection.close().map_err(|(_, problem)| problem)
 }

@@ -2,13 +2,18 @@
 //!
 //! The operating system holds the lock for the open file, so it goes with the process however that ends; the file
 //! itself stays beside its database and means nothing. `SQLite`'s own locks would let two processes write in turns.
+//!
+//! On Linux the database file itself is locked too, so that a second process is refused under whatever name or mount it finds the
+//! file. That lock is of another kind than `SQLite`'s, and neither sees the other. Elsewhere the two kinds may be one.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::backup::beside;
+use super::identity;
 use super::open_error::OpenError;
+use crate::private;
 
 /// How the lock file's name ends.
 const ENDING: &str = "-lock";
@@ -21,6 +26,8 @@ const TRIES: usize = 8;
 pub(super) struct Lock {
     file: File,
     database: PathBuf,
+    /// The database file. It must stay open until every connection is closed: closing it would free the locks that `SQLite` holds.
+    opened: Option<File>,
 }
 
 impl Lock {
@@ -28,7 +35,7 @@ impl Lock {
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let name = beside(path, ENDING);
         for _ in 0..TRIES {
-            let file = OpenOptions::new()
+            let file = private::options()
                 .create(true)
                 .truncate(false)
                 .write(true)
@@ -39,13 +46,39 @@ impl Lock {
                 Ok(()) if !is_named(&file, &name).map_err(|problem| OpenError::from_system(path, problem))? => {}
                 Ok(()) => {
                     let database = path.to_owned();
-                    return Ok(Self { file, database });
+                    let opened = None;
+                    return Ok(Self { file, database, opened });
                 }
                 Err(TryLockError::WouldBlock) => break,
                 Err(TryLockError::Error(problem)) => return Err(OpenError::from_system(path, problem)),
             }
         }
         Err(OpenError::Locked { path: path.to_owned() })
+    }
+}
+
+impl Lock {
+    /// Locks the database file itself, which must exist by now and must have one name. No connection to it may be open.
+    pub(super) fn hold_file(&mut self) -> Result<(), OpenError> {
+        let path = &self.database;
+        let system = |problem| OpenError::from_system(path, problem);
+        let names = identity::names(path).map_err(system)?;
+        if names > 1 {
+            let path = path.clone();
+            return Err(OpenError::Linked { path, names });
+        }
+        if !cfg!(target_os = "linux") {
+            return Ok(());
+        }
+        let file = File::open(path).map_err(system)?;
+        match file.try_lock() {
+            Ok(()) => {
+                self.opened = Some(file);
+                Ok(())
+            }
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { path: path.clone() }),
+            Err(TryLockError::Error(problem)) => Err(system(problem)),
+        }
     }
 }
 

@@ -1,13 +1,31 @@
 //! The schema, step by step. A step never changes once it is merged; `PostgreSQL`'s have the same numbers and names.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::moved;
 use super::open_error::OpenError;
 
 /// The mark in the file's header that says whose database it is: `SPRG`.
 const APPLICATION_ID: i32 = 0x5350_5247;
+
+/// Bytes of a database's header.
+pub const HEADER_BYTES: usize = 100;
+
+/// What every `SQLite` database begins with.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Where the header has the mark.
+const MARK_OFFSET: usize = 68;
+
+/// Whether the first bytes of a file are those of a database of Sprag.
+pub fn is_backup(header: &[u8]) -> bool {
+    let mark = header.get(MARK_OFFSET..MARK_OFFSET + 4);
+    header.len() >= HEADER_BYTES && header.starts_with(MAGIC) && mark == Some(&APPLICATION_ID.to_be_bytes())
+}
 
 /// One step of a schema.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +123,10 @@ const RECORDED: &str = "SELECT version, name FROM schema_migration ORDER BY vers
 
 const RECORD: &str = "INSERT INTO schema_migration (version, name) VALUES (?1, ?2)";
 
+/// The planner's own statistics change nothing.
+const OBJECTS: &str = "\
+    SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_stat%' ESCAPE '\\'";
+
 /// Brings the engine's database to the newest schema. Either all missing steps are taken or none.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     migrate_to(connection, path, &ENGINE)
@@ -124,6 +146,67 @@ pub(super) fn migrate_to(connection: &mut Connection, path: &Path, schema: &Sche
         transaction.execute(RECORD, params![version, name]).map_err(sqlite)?;
     }
     transaction.commit().map_err(sqlite)
+}
+
+/// Compares the schema of a database with what its recorded steps make. Nothing is written, so no trigger of somebody else's runs. Says
+/// what is there that should not be, or is not there.
+pub(super) fn compare(connection: &Connection, path: &Path) -> Result<Vec<String>, OpenError> {
+    let sqlite = |problem| OpenError::from_sqlite(path, problem);
+    let taken = check(&recorded(connection).map_err(sqlite)?, path, &ENGINE)?;
+    let found = objects(connection).map_err(sqlite)?;
+    let is_moved = found.iter().any(|object| object.name == moved::TABLE);
+    let expected = made(taken, is_moved).map_err(sqlite)?;
+    let surplus = found
+        .difference(&expected)
+        .map(|object| format!("{object} is not Sprag's"));
+    let missing = expected.difference(&found).filter(|object| {
+        let is_same = |other: &&Object| (&other.kind, &other.name) == (&object.kind, &object.name);
+        !found.iter().any(|other| is_same(&other))
+    });
+    Ok(surplus
+        .chain(missing.map(|object| format!("{object} is missing")))
+        .collect())
+}
+
+/// What a database has whose first steps were taken.
+fn made(taken: usize, is_moved: bool) -> rusqlite::Result<BTreeSet<Object>> {
+    let reference = Connection::open_in_memory()?;
+    reference.execute_batch(CREATE)?;
+    for Migration { sql, .. } in MIGRATIONS.iter().take(taken) {
+        reference.execute_batch(sql)?;
+    }
+    if is_moved {
+        reference.execute_batch(moved::CREATE)?;
+    }
+    objects(&reference)
+}
+
+/// One object of a schema.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Object {
+    kind: String,
+    name: String,
+    table: String,
+    sql: Option<String>,
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}`", self.kind, self.name)
+    }
+}
+
+fn objects(connection: &Connection) -> rusqlite::Result<BTreeSet<Object>> {
+    let mut statement = connection.prepare(OBJECTS)?;
+    let rows = statement.query_map([], |row| {
+        Ok(Object {
+            kind: row.get(0)?,
+            name: row.get(1)?,
+            table: row.get(2)?,
+            sql: row.get(3)?,
+        })
+    })?;
+    rows.collect()
 }
 
 /// Whether the file's header says that it is a database of Sprag.

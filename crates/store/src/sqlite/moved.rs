@@ -16,7 +16,8 @@ pub(super) const TABLE: &str = "moved";
 
 const IS_THERE: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moved'";
 
-const CREATE: &str = "\
+/// Makes the table.
+pub(super) const CREATE: &str = "\
     CREATE TABLE IF NOT EXISTS moved \
     (id INTEGER NOT NULL PRIMARY KEY CHECK (id = 0), place TEXT NOT NULL, moved_at INTEGER NOT NULL) STRICT";
 
@@ -25,15 +26,6 @@ const PUT: &str = "INSERT OR REPLACE INTO moved (id, place, moved_at) VALUES (0,
 const GET: &str = "SELECT place, moved_at FROM moved";
 
 const FORGET: &str = "DROP TABLE IF EXISTS moved";
-
-/// What is done with a file whose contents were moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IfMoved {
-    /// It is not opened.
-    Refuse,
-    /// It is opened: somebody insists.
-    Open,
-}
 
 /// Where a file's contents went, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,22 +3,29 @@
 //! In this order: the directory must exist on a local filesystem, the lock must be free, the file is created if it is
 //! missing and its name flushed, the schema is brought up to date. Nothing is read or written before the lock is held.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::backup::Copying;
+use super::errors::classify;
 use super::filesystem;
+use super::identity::Files;
+use super::keeper::OpenFile;
 use super::lock::Lock;
+use super::mark;
 use super::migrations;
-use super::moved::{self, IfMoved};
+use super::moved;
 use super::open_error::OpenError;
 use super::reader::{READERS_MAX, ReadPool};
 use super::writer::Writer;
+use crate::private;
+use crate::traits::Error;
 
 /// Only a checkpoint and a reader that meets it ever wait for each other.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -72,35 +79,81 @@ pub struct Store {
     pub readers: ReadPool,
 }
 
+/// What somebody insists on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Insists {
+    /// Nothing.
+    No,
+    /// To open a file whose contents were moved to another store.
+    Moved,
+    /// To open a file without the log that it needs.
+    LogLost,
+}
+
 /// Opens the database, creating the file or bringing its schema up to date where needed. One that was moved to another store is
-/// refused, and left as it is.
+/// refused, and left as it is; so is one whose write-ahead log is missing.
 pub fn open(options: &Options) -> Result<Store, OpenError> {
-    open_if(options, IfMoved::Refuse)
+    open_as(options, Insists::No)
 }
 
 /// The same, for somebody who insists on a database that was moved: what is still to happen in the other will happen here too.
 pub fn open_moved(options: &Options) -> Result<Store, OpenError> {
-    open_if(options, IfMoved::Open)
+    open_as(options, Insists::Moved)
 }
 
-fn open_if(options: &Options, if_moved: IfMoved) -> Result<Store, OpenError> {
+/// The same, for somebody who insists on a database whose log is lost, and with it the newest commits.
+pub fn open_without_log(options: &Options) -> Result<Store, OpenError> {
+    open_as(options, Insists::LogLost)
+}
+
+fn open_as(options: &Options, insists: Insists) -> Result<Store, OpenError> {
     let path = locate(&options.path)?;
-    let directory = directory_of(&path);
-    let lock = Arc::new(Lock::take(&path)?);
-    let copying = Arc::new(Copying::default());
-    create(&path, directory).map_err(|problem| OpenError::from_system(&path, problem))?;
+    let system = |problem| OpenError::from_system(&path, problem);
+    let sqlite = |problem| OpenError::from_sqlite(&path, problem);
+    let lock = take(&path, insists == Insists::LogLost)?;
     let mut connection = connect_writer(&path)?;
-    if if_moved == IfMoved::Refuse {
+    if insists != Insists::Moved {
         moved::refuse(&connection, &path)?;
     }
     migrations::migrate(&mut connection, &path)?;
+    let keeper = connect_writer(&path)?;
+    leave_log(&connection).map_err(sqlite)?;
+    arm(&keeper).map_err(sqlite)?;
     let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
-    let writer = Writer::new(connection, Arc::clone(&lock), Arc::clone(&copying))
-        .map_err(|problem| OpenError::from_sqlite(&path, problem))?;
+    let files = Files::of(&path).map_err(system)?;
+    let file = Arc::new(OpenFile::keep(keeper, files, lock).map_err(system)?);
+    let copying = Arc::new(Copying::default());
+    let writer = Writer::new(connection, Some(Arc::clone(&file)), Arc::clone(&copying)).map_err(sqlite)?;
     Ok(Store {
         writer,
-        readers: ReadPool::new(readers, path, lock, copying),
+        readers: ReadPool::new(readers, path, file, copying),
     })
+}
+
+/// Takes the lock of a file, and creates the file if it is missing. One that lacks its log is refused unless that is `accepted`.
+pub(super) fn take(path: &Path, accepted: bool) -> Result<Lock, OpenError> {
+    let system = |problem| OpenError::from_system(path, problem);
+    let mut lock = Lock::take(path)?;
+    create(path, directory_of(path)).map_err(system)?;
+    lock.hold_file()?;
+    if !accepted && mark::lacks_log(path).map_err(system)? {
+        return Err(OpenError::LogMissing { path: path.to_owned() });
+    }
+    Ok(lock)
+}
+
+/// Has the file say that it needs its log from now on. A disk that is full or cannot be written says so with the first commit.
+fn arm(connection: &Connection) -> rusqlite::Result<()> {
+    match mark::copy_back(connection) {
+        Err(problem) if matches!(classify(&problem), Error::Disk { .. } | Error::Corrupt { .. }) => Err(problem),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Has a connection leave the log alone when it closes: only the keeper knows whether the log is still this file's.
+fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(())
 }
 
 /// The absolute path, on a filesystem that can be trusted.
@@ -140,8 +193,8 @@ fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
 
 /// Creates the file if it is missing, and flushes its name. `SQLite` flushes the names of its logs, not of this file.
 /// A file that exists is not touched: closing it again would free the locks that `SQLite` holds on it.
-pub(super) fn create(path: &Path, directory: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+fn create(path: &Path, directory: &Path) -> io::Result<()> {
+    match private::options().write(true).create_new(true).open(path) {
         Ok(file) => {
             file.sync_all()?;
             File::open(directory)?.sync_all()
@@ -167,7 +220,11 @@ pub(super) fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
 /// A connection that only reads.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    connect(path, flags, &[READER_SETTINGS]).map_err(|problem| OpenError::from_sqlite(path, problem))
+    let opened = connect(path, flags, &[READER_SETTINGS]).and_then(|connection| {
+        leave_log(&connection)?;
+        Ok(connection)
+    });
+    opened.map_err(|problem| OpenError::from_sqlite(path, problem))
 }
 
 fn connect(path: &Path, flags: OpenFlags, settings: &[&str]) -> rusqlite::Result<Connection> {

@@ -7,6 +7,7 @@ use rusqlite::ErrorCode;
 use sprag_core::time::Timestamp;
 
 use super::errors::classify;
+use super::identity;
 use crate::traits::Error;
 
 /// Why a database could not be opened. Every text names the file and the remedy.
@@ -31,6 +32,27 @@ pub enum OpenError {
     /// Another process has the database open.
     #[error("another process has `{}` open; stop it, or name another file", path.display())]
     Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has several names.
+    #[error(
+        "{}; remove the others, or copy the file with `sprag backup` instead of linking it",
+        identity::linked(path, *names)
+    )]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
+    /// The newest commits are in a log that is not there.
+    #[error(
+        "`{path}` was copied or moved without its write-ahead log `{path}-wal`, which holds its newest commits; put the log beside it, \
+         or restore a copy that `sprag backup` made; to go on without those commits, insist with `--store 'sqlite:{path}?log=lost'`",
+        path = path.display()
+    )]
+    LogMissing {
         /// The file.
         path: PathBuf,
     },
@@ -121,6 +143,8 @@ impl OpenError {
             Self::DirectoryMissing { .. } => "directory-missing",
             Self::Directory { .. } => "store-is-directory",
             Self::Locked { .. } => "store-locked",
+            Self::Linked { .. } => "store-linked",
+            Self::LogMissing { .. } => "log-missing",
             Self::Moved { .. } => "store-moved",
             Self::NewerDatabase { .. } => "newer-database",
             Self::NetworkFilesystem { .. } => "network-filesystem",

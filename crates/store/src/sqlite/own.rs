@@ -14,7 +14,7 @@ use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior};
 use super::errors::classify;
 use super::lock::Lock;
 use super::migrations::{self, Schema};
-use super::open::{connect_writer, create, directory_of, locate};
+use super::open::{connect_writer, locate, take};
 use super::open_error::OpenError;
 use crate::traits::Error;
 
@@ -33,8 +33,7 @@ impl OwnFile {
     /// Opens the file, creating it or bringing its schema up to date where needed. Its directory must exist.
     pub fn open(path: &Path, schema: &Schema) -> Result<Self, OpenError> {
         let path = locate(path)?;
-        let lock = Lock::take(&path)?;
-        create(&path, directory_of(&path)).map_err(|problem| OpenError::from_system(&path, problem))?;
+        let lock = take(&path, false)?;
         let mut connection = connect_writer(&path)?;
         migrations::migrate_to(&mut connection, &path, schema)?;
         let log_pages = Arc::new(AtomicU32::new(0));

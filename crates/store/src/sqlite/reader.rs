@@ -12,7 +12,7 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 
 use super::backup::{self, Copying};
 use super::errors::classify;
-use super::lock::Lock;
+use super::keeper::OpenFile;
 use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
@@ -34,7 +34,7 @@ struct Shared {
     returned: Condvar,
     path: PathBuf,
     copying: Arc<Copying>,
-    _lock: Arc<Lock>,
+    file: Arc<OpenFile>,
 }
 
 impl Shared {
@@ -45,14 +45,14 @@ impl Shared {
 
 impl ReadPool {
     /// A pool of these connections to the file at `path`.
-    pub(super) fn new(connections: Vec<Connection>, path: PathBuf, lock: Arc<Lock>, copying: Arc<Copying>) -> Self {
+    pub(super) fn new(connections: Vec<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 idle: Mutex::new(connections),
                 returned: Condvar::new(),
                 path,
                 copying,
-                _lock: lock,
+                file,
             }),
         }
     }
@@ -78,7 +78,17 @@ impl Readers for ReadPool {
     }
 
     fn snapshot(&self, mark: &Fact) -> Result<File, Error> {
-        backup::snapshot(&self.shared.path, &self.shared.copying, mark)
+        let Shared {
+            path, copying, file, ..
+        } = &*self.shared;
+        let copied = backup::snapshot(path, copying, mark)?;
+        // The copy is made by name, and must be of this file.
+        file.check()?;
+        Ok(copied)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.shared.file.condition.held_bytes()
     }
 }
 

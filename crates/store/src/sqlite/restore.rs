@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::backup::{self, Copying};
 use super::lock::Lock;
+use super::mark;
 use super::migrations;
 use super::moved;
 use super::open::{directory_of, locate, open_writer};
@@ -75,6 +76,14 @@ pub enum RestoreError {
         /// What `SQLite` said.
         detail: String,
     },
+    /// The backup has tables, views or triggers that Sprag did not make, or lacks some.
+    #[error("the schema of the backup `{}` is not Sprag's: {detail}; restore a backup that nobody changed", path.display())]
+    Schema {
+        /// The backup.
+        path: PathBuf,
+        /// What differs.
+        detail: String,
+    },
     /// The backup cannot be read, or the target cannot be written.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -88,6 +97,7 @@ impl RestoreError {
             Self::Exists { .. } => "store-exists",
             Self::Same { .. } => "backup-is-store",
             Self::Damaged { .. } => "corrupt",
+            Self::Schema { .. } => "foreign-schema",
             Self::Open(problem) => problem.code(),
         }
     }
@@ -99,7 +109,7 @@ pub struct Restoring {
     writer: Option<Writer>,
     temporary: PathBuf,
     target: PathBuf,
-    lock: Arc<Lock>,
+    _lock: Lock,
 }
 
 /// Copies a backup beside its target, checks it, and brings it to the newest schema.
@@ -113,9 +123,12 @@ pub fn restore(restore: &Restore<'_>) -> Result<Restoring, RestoreError> {
     if source == target {
         return Err(RestoreError::Same { path: target });
     }
-    let lock = Arc::new(Lock::take(&target)?);
-    if existing == Existing::Refuse && target.exists() {
-        return Err(RestoreError::Exists { path: target });
+    let mut lock = Lock::take(&target)?;
+    if target.exists() {
+        if existing == Existing::Refuse {
+            return Err(RestoreError::Exists { path: target });
+        }
+        lock.hold_file()?;
     }
     let temporary = backup::beside(&target, "-restore");
     backup::remove(&temporary).map_err(|problem| OpenError::from_system(&target, problem))?;
@@ -123,7 +136,7 @@ pub fn restore(restore: &Restore<'_>) -> Result<Restoring, RestoreError> {
         writer: None,
         temporary,
         target,
-        lock,
+        _lock: lock,
     };
     restoring.copy(&source)?;
     Ok(restoring)
@@ -158,6 +171,10 @@ impl Restoring {
     fn copy(&mut self, source: &Path) -> Result<(), RestoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let refuse = |problem| OpenError::from_sqlite(source, problem);
+        if mark::lacks_log(source).map_err(|problem| OpenError::from_system(source, problem))? {
+            let path = source.to_owned();
+            return Err(OpenError::LogMissing { path }.into());
+        }
         let connection = Connection::open_with_flags(source, flags).map_err(refuse)?;
         if !migrations::is_ours(&connection).map_err(refuse)? {
             return Err(OpenError::ForeignDatabase {
@@ -171,12 +188,12 @@ impl Restoring {
         let connection = open_writer(&self.temporary)?;
         // Whoever restores holds everything until somebody looked, and wants to serve the file whatever became of another.
         moved::forget(&connection).map_err(refuse)?;
-        let writer = Writer::new(connection, Arc::clone(&self.lock), Arc::new(Copying::default())).map_err(refuse)?;
+        let writer = Writer::new(connection, None, Arc::new(Copying::default())).map_err(refuse)?;
         self.writer = Some(writer);
         Ok(())
     }
 
-    /// Looks at every page of the copy.
+    /// Looks at every page of the copy, and at its schema.
     fn check(&self, source: &Path) -> Result<(), RestoreError> {
         let refuse = |problem| OpenError::from_sqlite(source, problem);
         let connection = Connection::open(&self.temporary).map_err(refuse)?;
@@ -185,13 +202,17 @@ impl Restoring {
             .query_map([], |row| row.get(0))
             .and_then(Iterator::collect)
             .map_err(refuse)?;
-        if found == ["ok"] {
+        let path = source.to_owned();
+        if found != ["ok"] {
+            let detail = found.join("; ");
+            return Err(RestoreError::Damaged { path, detail });
+        }
+        let differences = migrations::compare(&connection, source)?;
+        if differences.is_empty() {
             return Ok(());
         }
-        Err(RestoreError::Damaged {
-            path: source.to_owned(),
-            detail: found.join("; "),
-        })
+        let detail = differences.join(", ");
+        Err(RestoreError::Schema { path, detail })
     }
 
     /// Folds the log of the old database into it, so that it is whole for as long as it is there. One that cannot be

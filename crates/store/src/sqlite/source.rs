@@ -13,7 +13,7 @@ use sprag_core::ids::ExecutionId;
 use super::errors::classify;
 use super::lock::Lock;
 use super::moved::{self, Moved};
-use super::open::{locate, open_writer};
+use super::open::{locate, open_writer, take};
 use super::{migrations, open_error::OpenError, shards};
 use crate::records::Scope;
 use crate::traits::{Error, shard_of};
@@ -54,7 +54,7 @@ impl Source {
             return Err(TransferError::Missing { path: path.to_owned() });
         }
         let path = locate(path)?;
-        let lock = Lock::take(&path)?;
+        let lock = take(&path, false)?;
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
         let opened = Connection::open_with_flags(&path, flags);
         let is_ours = opened.and_then(|connection| migrations::is_ours(&connection));

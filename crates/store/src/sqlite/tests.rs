@@ -2,6 +2,7 @@
 
 mod backups;
 mod files;
+mod keeping;
 mod plans;
 mod processes;
 mod readers;

@@ -5,7 +5,6 @@
 //! reported as such. Between commits the write-ahead log is copied back into the file once it has grown enough.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
@@ -14,9 +13,11 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use super::backup::Copying;
+use super::condition::Shared;
 use super::errors::classify;
 use super::history::Ends;
-use super::lock::Lock;
+use super::keeper::{MergeOnDrop, OpenFile};
+use super::mark::{self, Mark};
 use super::{
     actions, apply, executions, facts, idempotency, inbox, jobs, lives, machines, receipts, retention, search, shards,
     timers,
@@ -38,29 +39,42 @@ const LOG_PAGES_MAX: u32 = 65_536;
 #[derive(Debug)]
 pub struct Writer {
     connection: Connection,
-    log_pages: Arc<AtomicU32>,
+    condition: Arc<Shared>,
     restart_at: u32,
+    /// The mark that the last commit left in the file.
+    mark: Mark,
+    /// The mark that the next commit is to leave there.
+    next_mark: Option<Mark>,
     ends: Ends,
     copying: Arc<Copying>,
-    _lock: Arc<Lock>,
+    _merge: MergeOnDrop,
 }
 
 impl Writer {
-    /// The writer on a connection whose schema is up to date.
-    pub(super) fn new(mut connection: Connection, lock: Arc<Lock>, copying: Arc<Copying>) -> rusqlite::Result<Self> {
-        let log_pages = Arc::new(AtomicU32::new(0));
-        let seen = Arc::clone(&log_pages);
+    /// The writer on a connection whose schema is up to date. A file that nobody else can open yet has no keeper.
+    pub(super) fn new(
+        mut connection: Connection,
+        file: Option<Arc<OpenFile>>,
+        copying: Arc<Copying>,
+    ) -> rusqlite::Result<Self> {
+        let condition = file
+            .as_ref()
+            .map(|file| Arc::clone(&file.condition))
+            .unwrap_or_default();
+        let seen = Arc::clone(&condition);
         connection.wal_hook(Some(move |_: &mut Wal, pages| {
-            seen.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            seen.committed(pages);
             Ok(())
         }))?;
         Ok(Self {
             connection,
-            log_pages,
+            condition,
             restart_at: LOG_PAGES_MAX,
+            mark: Mark::Whole,
+            next_mark: None,
             ends: Ends::default(),
             copying,
-            _lock: lock,
+            _merge: MergeOnDrop(file),
         })
     }
 
@@ -71,10 +85,16 @@ impl Writer {
 
     /// Copies the log back once it is long. `SQLite` would do so by itself, but would keep a failed flush to itself too.
     fn checkpoint(&mut self) -> Result<(), Error> {
-        let pages = self.log_pages.load(Ordering::Relaxed);
+        let pages = self.condition.log_pages();
         if pages < CHECKPOINT_PAGES {
             return Ok(());
         }
+        // What is copied must end with the mark that says that there is more, so the next commit writes it; see `mark`.
+        if self.mark == Mark::Whole {
+            self.next_mark = Some(Mark::NeedsLog);
+            return Ok(());
+        }
+        self.next_mark = Some(Mark::Whole);
         // A copy under way reads from the log for as long as it takes; the log grows meanwhile, and nobody waits.
         let restart = pages >= self.restart_at && !self.copying.is_under_way();
         let mode = if restart {
@@ -92,7 +112,11 @@ impl Writer {
         match result.map_err(|problem| classify(&problem)) {
             // The commit is durable in the log whether the file had room for the copy or not; only a failed disk counts.
             Err(problem @ (Error::Disk { .. } | Error::Corrupt { .. })) => Err(problem),
-            Ok(_) | Err(_) => Ok(()),
+            Ok(copied) => {
+                self.condition.copied(copied);
+                Ok(())
+            }
+            Err(_) => Ok(()),
         }
     }
 
@@ -125,19 +149,31 @@ impl LaneStore for Writer {
         self.read(|connection| machines::get(connection, machine, version))
     }
 
+    fn check(&mut self) -> Result<(), Error> {
+        self.condition.check()
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
+        self.condition.check()?;
+        let mark = self.next_mark;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|problem| classify(&problem))?;
         let written = shards::check(&transaction, fences)
             .and_then(|()| apply::all(&transaction, &mut self.ends, mutations))
+            .and_then(|()| put_mark(&transaction, mark))
             .and_then(|()| transaction.commit().map_err(|problem| classify(&problem)));
         if written.is_err() {
             self.ends.forget();
         }
         written?;
-        self.checkpoint()
+        if let Some(mark) = self.next_mark.take() {
+            self.mark = mark;
+        }
+        self.checkpoint()?;
+        // The file may have gone while this was written.
+        self.condition.check()
     }
 
     fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
@@ -218,6 +254,13 @@ impl LaneStore for Writer {
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
         self.read_shard(shard, |connection| idempotency::first_to_expire(connection, limit))
+    }
+}
+
+fn put_mark(connection: &Connection, mark: Option<Mark>) -> Result<(), Error> {
+    match mark {
+        None => Ok(()),
+        Some(mark) => mark::put(connection, mark).map_err(|problem| classify(&problem)),
     }
 }
 

@@ -63,11 +63,11 @@ impl Folder {
         Ok((folder, name.to_owned()))
     }
 
-    /// Opens a file of the folder. Modes are left to the process's mask.
+    /// Opens a file of the folder. Only its owner may use one that is new.
     pub(super) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
         let flags = access.flags() | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let path = || self.path.join(name);
-        let mode = Mode::from_raw_mode(0o666);
+        let mode = Mode::from_raw_mode(0o600);
         let file = openat(&self.folder, name, flags, mode).map_err(|error| refusal(&path(), error))?;
         let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
         if kind != FileType::RegularFile {

@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sprag_store::private;
+
 use super::MARK;
 use super::probe::probe_mark;
 use super::record::{Records, Started, log_file, path_of_log};
@@ -64,14 +66,14 @@ impl Place {
     pub fn open(state: &Path) -> Result<Self, PlaceError> {
         let folder = state.with_extension("d");
         for part in [folder.clone(), folder.join("logs"), folder.join("run")] {
-            fs::create_dir_all(&part).map_err(|source| PlaceError::Io { path: part, source })?;
+            private::folder(&part).map_err(|source| PlaceError::Io { path: part, source })?;
         }
         let lock = folder.join("lock");
         let failed = |source| PlaceError::Io {
             path: lock.clone(),
             source,
         };
-        let file = File::create(&lock).map_err(failed)?;
+        let file = private::create(&lock).map_err(failed)?;
         if file.try_lock().is_err() {
             return Err(PlaceError::Held { folder });
         }
@@ -111,7 +113,7 @@ impl Place {
         let is_beside = given.parent().and_then(|parent| parent.canonicalize().ok()).as_deref() == Some(beside);
         let name = given.file_name().map(PathBuf::from).filter(|_| is_beside);
         let written = name.unwrap_or(given);
-        fs::write(&claim, format!("{}\n", written.display())).map_err(failed)
+        private::write(&claim, format!("{}\n", written.display()).as_bytes()).map_err(failed)
     }
 
     /// The log of a service.
@@ -193,6 +195,6 @@ fn instance(folder: &Path) -> Result<String, PlaceError> {
         source,
     };
     let fresh = fs::read_to_string(RANDOM_UUID).map_err(failed)?;
-    fs::write(&path, &fresh).map_err(failed)?;
+    private::write(&path, fresh.as_bytes()).map_err(failed)?;
     Ok(fresh.trim().to_owned())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sprag_core::time::Timestamp;
 use sprag_process::{Identity, boot_id};
+use sprag_store::private;
 
 use super::budget::GaveUp;
 use super::watch::Exit;
@@ -102,7 +103,7 @@ impl Records {
     pub(super) fn save(&self, record: &Record) -> io::Result<()> {
         let path = self.file(&record.path);
         let fresh = path.with_extension("new");
-        let mut file = File::create(&fresh)?;
+        let mut file = private::create(&fresh)?;
         file.write_all(serde_json::to_string(record)?.as_bytes())?;
         file.sync_all()?;
         fs::rename(&fresh, &path)?;

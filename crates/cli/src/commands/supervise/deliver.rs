@@ -32,7 +32,7 @@ impl Delivery {
             return Ok(None);
         }
         let folder = state.with_extension("d");
-        std::fs::create_dir_all(&folder)
+        sprag_store::private::folder(&folder)
             .map_err(|error| Failure::new(format!("`{}` cannot be used: {error}", folder.display())))?;
         let store = up::open_store(&StoreAddress::Sqlite(folder.join("alerts.db")), settings.shards)?;
         let time: Arc<dyn Clock> = store.clock.clone();

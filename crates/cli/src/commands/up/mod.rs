@@ -33,7 +33,7 @@ pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, Source};
-use crate::config::{Advertise, Environment, Given, Settings, compile_alerts};
+use crate::config::{Advertise, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 use crate::privacy;
@@ -119,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     if *demo {
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
     }
+    warn_about_config(config.as_deref());
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -129,6 +130,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         .block_on(async { Reserved::take(settings.listen) })
         .map_err(not_listening)?;
     let store = store::open(&settings.store, settings.shards)?;
+    if let Some(path) = settings.store.file() {
+        warn_about_store(path);
+    }
     let end = runtime.block_on(serve(settings, (store, reserved), services, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
@@ -367,7 +371,7 @@ impl Running {
             }
             End::EngineFailed(reason) => Err(Failure::new(format!("the engine stopped: {reason}"))
                 .code("engine-stopped")
-                .note("nothing acknowledged is lost; start it again once the cause is gone")
+                .note("start it again once the cause is fixed; it continues from what is stored")
                 .into()),
             End::ServerFailed(error) => Err(error),
         }

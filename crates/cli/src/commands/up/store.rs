@@ -21,7 +21,7 @@ pub(in crate::commands) struct Opened {
     pub(super) lane: Box<dyn LaneStore>,
     /// For everybody else.
     pub(super) readers: Arc<dyn Readers>,
-    /// Engine time: it starts no earlier than the latest instant the store knows.
+    /// Engine time.
     pub(in crate::commands) clock: Arc<System>,
     /// The way to other nodes on the same store, where there may be any.
     pub(super) nodes: Option<Box<dyn Nodes>>,
@@ -32,6 +32,7 @@ pub(in crate::commands) fn open(address: &StoreAddress, shards: u32) -> Result<O
     match address {
         StoreAddress::Sqlite(path) => open_file(path, sqlite::open),
         StoreAddress::MovedSqlite(path) => open_file(path, sqlite::open_moved),
+        StoreAddress::SqliteWithoutLog(path) => open_file(path, sqlite::open_without_log),
         StoreAddress::Postgres(address) => open_database(address, shards),
     }
 }
@@ -41,12 +42,11 @@ fn open_file(
     open: fn(&sqlite::Options) -> Result<sqlite::Store, sqlite::OpenError>,
 ) -> Result<Opened, Failure> {
     let options = sqlite::Options { path: path.to_owned() };
-    let sqlite::Store { mut writer, readers } = open(&options).map_err(|error| not_opened(&error, error.code()))?;
-    let clock = System::start(latest(&mut writer)?);
+    let sqlite::Store { writer, readers } = open(&options).map_err(|error| not_opened(&error, error.code()))?;
     Ok(Opened {
         lane: lane(writer)?,
         readers: Arc::new(readers),
-        clock: Arc::new(clock),
+        clock: clock(),
         nodes: None,
     })
 }
@@ -57,25 +57,23 @@ fn open_database(address: &postgres::Address, shards: u32) -> Result<Opened, Fai
         shards,
     };
     let postgres::Store {
-        mut writer,
+        writer,
         readers,
         members,
         shards: _,
     } = postgres::open(&options).map_err(|error| not_opened(&error, error.code()))?;
-    // The first heartbeat sets it to the database's time.
-    let clock = System::start(latest(&mut writer)?);
     Ok(Opened {
         lane: lane(writer)?,
         readers: Arc::new(readers),
-        clock: Arc::new(clock),
+        // The first heartbeat sets it to the database's time.
+        clock: clock(),
         nodes: Some(Box::new(members)),
     })
 }
 
-/// The latest instant that a store knows.
-fn latest(writer: &mut impl LaneStore) -> Result<Timestamp, Failure> {
-    let life = writer.last_life().map_err(|error| Failure::new(error.to_string()))?;
-    Ok(life.map(|life| life.seen_at.max(life.started_at)).unwrap_or_default())
+/// The machine's clock. The lane compares it with what is stored.
+fn clock() -> Arc<System> {
+    Arc::new(System::start(Timestamp::default()))
 }
 
 fn not_opened(error: &dyn Error, code: &str) -> Failure {

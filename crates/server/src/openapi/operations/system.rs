@@ -111,6 +111,17 @@ pub(crate) fn show() -> Operation {
     ))
 }
 
+pub(crate) fn accept_clock() -> Operation {
+    Operation::new(
+        RESOURCE,
+        "acceptClock",
+        "Accept the clock as right, so that retention continues after a jump",
+    )
+    .optional_body(reference("Nothing"))
+    .answers(Answer::json(200, "The server.", reference("System")))
+    .writes()
+}
+
 pub(crate) fn backup() -> Operation {
     let copy = Answer::of(
         200,

@@ -20,7 +20,8 @@ const BOUNDS: [&str; 10] = [
 
 pub(super) fn schemas() -> Named {
     let bounds: Map<String, Value> = BOUNDS.map(|name| (name.to_owned(), whole(0))).into_iter().collect();
-    let system = json!({ "version": text(), "store": text(), "limits": reference("Bounds") });
+    let notes = json!({ "type": "array", "items": reference("Note") });
+    let system = json!({ "version": text(), "store": text(), "limits": reference("Bounds"), "notes": notes });
     let cluster = json!({
         "node": text(), "lag": whole(0),
         "nodes": { "type": "array", "items": reference("Node") },
@@ -35,8 +36,12 @@ pub(super) fn schemas() -> Named {
     vec![
         (
             "Health",
-            object(&json!({ "status": words(&["ok", "ready"]) }), &json!({})),
+            object(
+                &json!({ "status": words(&["ok", "ready"]) }),
+                &json!({ "notes": notes }),
+            ),
         ),
+        ("Note", object(&json!({ "code": text(), "text": text() }), &json!({}))),
         ("System", object(&system, &json!({ "cluster": reference("Cluster") }))),
         ("Cluster", object(&cluster, &json!({}))),
         ("Node", object(&node, &json!({}))),

@@ -9,7 +9,7 @@ use crate::conformance::fixtures::{SHARD, entry, execution, inserts};
 use crate::records::{Fact, FactKind};
 use crate::traits::{ExecutionQuery, LaneStore as _, Mutation, Reader as _, Readers as _};
 
-fn mark() -> Fact {
+pub(super) fn mark() -> Fact {
     Fact {
         kind: FactKind::Mark,
         key: "backup".to_owned(),
@@ -212,4 +212,75 @@ fn what_is_no_backup_changes_nothing() {
     }
     let itself = restored(&file.path(), &file.path(), Existing::Replace).unwrap_err();
     assert_eq!(itself.code(), "backup-is-store");
+}
+
+/// A backup with `sql` done to it.
+fn changed(folder: &Path, store: &Store, sql: &str) -> std::path::PathBuf {
+    let path = folder.join("changed.db");
+    save(store, &path);
+    rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    path
+}
+
+#[test]
+fn a_backup_whose_schema_is_not_exactly_ours_is_refused_before_anything_runs() {
+    let (file, target) = (File::new(), File::new());
+    let store = file.store();
+    let folder = target.path().parent().unwrap().to_owned();
+    for (sql, named) in [
+        (
+            "CREATE TRIGGER free AFTER INSERT ON fact BEGIN DELETE FROM fact WHERE kind = 0; END",
+            "trigger `free`",
+        ),
+        ("CREATE VIEW seen AS SELECT * FROM fact", "view `seen`"),
+        ("CREATE TABLE notes (a)", "table `notes`"),
+        ("CREATE INDEX extra ON fact (body)", "index `extra`"),
+        ("ALTER TABLE fact ADD COLUMN more TEXT", "table `fact`"),
+        ("DROP TABLE life", "table `life` is missing"),
+        (
+            "CREATE TABLE moved (id INTEGER, place TEXT, moved_at INTEGER)",
+            "table `moved`",
+        ),
+    ] {
+        let from = changed(&folder, &store, sql);
+        let refused = restored(&from, &target.path(), Existing::Replace).unwrap_err();
+        assert_eq!(refused.code(), "foreign-schema", "{sql}: {refused}");
+        assert!(refused.to_string().contains(named), "{refused}");
+        assert!(!target.path().exists());
+    }
+    let analyzed = changed(&folder, &store, "ANALYZE");
+    restored(&analyzed, &target.path(), Existing::Replace).unwrap();
+}
+
+#[test]
+fn the_header_says_whether_a_file_is_a_backup() {
+    use super::super::{HEADER_BYTES, is_backup};
+    let file = File::new();
+    let store = file.store();
+    let path = file.directory.path().join("copy.db");
+    save(&store, &path);
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(is_backup(&bytes));
+    assert!(!is_backup(&bytes[..HEADER_BYTES - 1]), "cut off");
+    let mut foreign = bytes[..HEADER_BYTES].to_vec();
+    foreign[68] ^= 1;
+    assert!(!is_backup(&foreign), "another program's");
+    assert!(!is_backup(&[b'x'; 200]));
+}
+
+#[cfg(unix)]
+#[test]
+fn copies_and_restored_files_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (file, target) = (File::new(), File::new());
+    let store = file.store();
+    let copy = store.readers.snapshot(&mark()).unwrap();
+    assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let path = file.directory.path().join("copy.db");
+    save(&store, &path);
+    restored(&path, &target.path(), Existing::Refuse).unwrap();
+    assert_eq!(
+        std::fs::metadata(target.path()).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }
