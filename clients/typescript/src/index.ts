@@ -1,6 +1,7 @@
 /** Performs actions of Sprag in Node. See README.md. */
 
 export { Attempt, Superseded } from "./attempt.js";
+export { Done, type DoneOptions } from "./done.js";
 export { Failed, NotDone, Unknown, type FailureOptions } from "./errors.js";
 export { Problem, Unreachable } from "./http.js";
 export { Runner, type Handler, type RunnerOptions } from "./runner.js";

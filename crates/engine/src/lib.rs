@@ -101,6 +101,7 @@ mod near;
 mod once;
 mod operate;
 pub mod options;
+pub mod queue;
 pub mod rehearsal;
 mod replay;
 mod tasks;
@@ -108,7 +109,7 @@ mod timers;
 pub mod traces;
 pub mod view;
 
-pub use case::{CaseFile, Others, SentRequest};
+pub use case::{CaseFile, Diagnosis, Others, SentRequest};
 pub use closings::{Closed, Closing};
 pub use dry_run::DryRun;
 pub use engine::{Builder, Engine, Requirements};

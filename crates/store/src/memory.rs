@@ -28,8 +28,8 @@ use crate::records::{
 };
 use crate::traits::{
     ActionQuery, Aged, AgedPage, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
-    LoadedExecution, Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
-    first_after,
+    LoadedExecution, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted,
+    Window, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -80,6 +80,15 @@ impl LaneStore for Memory {
 
     fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
         self.machine(machine, Some(version))
+    }
+
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        let state = self.state();
+        let versions = state
+            .machines
+            .range((machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX));
+        let mut newest_first = versions.rev();
+        Ok(newest_first.find_map(|((_, version), row)| (row.digest == *digest).then_some(*version)))
     }
 
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
@@ -436,9 +445,20 @@ impl Reader for Memory {
         Ok(counted(open.filter(|status| status.is_open())))
     }
 
-    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
         let state = self.state();
-        Ok(counted(state.open_with(&[QUEUED]).map(|action| action.line.clone())))
+        let mut lines: BTreeMap<&str, (u64, Timestamp)> = BTreeMap::new();
+        for action in state.open_with(&[QUEUED]) {
+            let (count, oldest) = lines.entry(&action.line).or_insert((0, action.run_at));
+            *count += 1;
+            *oldest = action.run_at.min(*oldest);
+        }
+        let lines = lines.into_iter().map(|(line, (count, oldest))| QueuedLine {
+            line: line.to_owned(),
+            count,
+            oldest,
+        });
+        Ok(lines.collect())
     }
 
     fn dead_letters(&self) -> Result<u64, Error> {

@@ -13,12 +13,14 @@ open, and the action's `onUnknown` decides.
 """
 
 from ._attempt import Attempt, Superseded
+from ._done import Done
 from ._errors import Failed, NotDone, Unknown
 from ._http import Problem, Unreachable
 from ._runner import Handler, Runner
 
 __all__ = [
     "Attempt",
+    "Done",
     "Failed",
     "Handler",
     "NotDone",

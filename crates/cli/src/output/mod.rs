@@ -23,7 +23,7 @@ pub(crate) use migration::{migration, migrations};
 pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, plain};
-pub(crate) use views::{action, actions, execution, executions, history, instant, lines, machine, machines};
+pub(crate) use views::{action, actions, execution, executions, history, instant, machine, machines, queue};
 pub(crate) use when::{When, now, span};
 
 /// How data is shown.

@@ -17,6 +17,7 @@ mod homes;
 mod jobs;
 mod leases;
 mod limits;
+mod logs;
 mod messages;
 mod metrics;
 mod once;

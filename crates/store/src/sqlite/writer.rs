@@ -125,6 +125,10 @@ impl LaneStore for Writer {
         self.read(|connection| machines::get(connection, machine, version))
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.read(|connection| machines::with_digest(connection, machine, digest))
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         let transaction = self
             .connection
