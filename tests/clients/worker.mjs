@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const { NotDone, Runner } = await import(pathToFileURL(process.env.SPRAG_RUNNER).href);
+const { Done, NotDone, Runner } = await import(pathToFileURL(process.env.SPRAG_RUNNER).href);
 const [url, name] = process.argv.slice(2);
 const runner = new Runner({ url, name, concurrency: 4, leaseSeconds: 2, waitMillis: 2_000 });
 const sleep = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
@@ -25,6 +25,10 @@ runner.register("work", async (attempt) => {
     writeFileSync(join(folder, "begun"), "");
     while (!attempt.cancelled) await sleep(50);
     throw new NotDone("stopped", "as asked");
+  }
+  if (mode === "measured") {
+    const metadata = { gpu: 3, note: `used ${token}` };
+    return new Done({ attempt: attempt.number }, { costEstimate: 0.25, metadata });
   }
   if ((mode === "killed" || mode === "restarted") && first) {
     writeFileSync(join(folder, "begun"), "");

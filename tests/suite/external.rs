@@ -153,6 +153,16 @@ fn outcomes_and_retries(rig: &mut Rig) {
     let (id, _) = rig.begin("steps");
     let done = rig.until(&id, "succeeded");
     assert_eq!(done["result"]["checkpoint"], json!({"step": 7}));
+    let (id, _) = rig.begin("measured");
+    let done = rig.until(&id, "succeeded");
+    let attempt = &done["attempts"][0];
+    assert_eq!(
+        (&done["result"], &attempt["cost"]),
+        (&json!({"attempt": 1}), &json!(0.25))
+    );
+    assert_eq!(attempt["metadata"]["gpu"], 3);
+    let note = attempt["metadata"]["note"].as_str().unwrap();
+    assert!(note.starts_with("used ") && !note.contains(CANARY), "{note}");
     let (id, folder) = rig.begin("cancelled");
     mark(&folder, "begun");
     let action = rig.until(&id, "running");

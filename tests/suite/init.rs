@@ -61,8 +61,14 @@ fn init_overwrites_nothing() {
     let output = sprag(folder.path(), &["init"]);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("services.yaml") && said.contains("nothing was written"), "{said}");
+    assert!(
+        said.contains("services.yaml") && said.contains("nothing was written"),
+        "{said}"
+    );
     let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");
-    assert_eq!(std::fs::read_to_string(folder.path().join("services.yaml")).unwrap(), "mine");
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("services.yaml")).unwrap(),
+        "mine"
+    );
 }

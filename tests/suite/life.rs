@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sprag_tests::{Product, store, wait};
+use sprag_tests::{Client, Product, Reply, Site, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 
@@ -56,4 +56,64 @@ fn termination_drains_and_ends_even_when_an_action_ignores_it() {
     // The promise is ten seconds; three times that is a hang.
     let status = product.terminate(Duration::from_secs(30));
     assert!(status.success(), "{status:?}");
+}
+
+/// A machine that calls `url` until it is answered, and then waits for a message.
+fn calling(url: &str) -> serde_json::Value {
+    json!({
+        "id": "calling",
+        "initial": "a",
+        "states": { "a": { "on": { "done.call": "b", "failed.call": "b" } }, "b": { "on": { "END": "c" } }, "c": { "type": "final" } },
+        "actions": [{
+            "actionId": "call",
+            "type": "webhook",
+            "triggerState": "a",
+            "config": { "url": url },
+            "retryPolicy": { "maxAttempts": 2, "baseDelay": 1, "jitter": false },
+        }],
+    })
+}
+
+fn begin(client: &mut Client, machine: &str) {
+    let started = client.post("/v1/executions", &json!({ "machine": machine })).unwrap();
+    assert_eq!(started.status, 201, "{started:?}");
+}
+
+#[test]
+fn a_server_says_what_it_recovered_and_which_actions_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("sprag.db");
+    let silent = Site::start(|_| Reply::Silence);
+    let first = Product::start(&store, &[]);
+    let mut client = first.client();
+    let machine = calling(&silent.url("/"));
+    assert_eq!(client.post("/v1/machines", &machine).unwrap().status, 201);
+    begin(&mut client, "calling");
+    wait::until("the call to arrive", GUARD, || {
+        (!silent.visits().is_empty()).then_some(())
+    });
+    first.kill();
+    let second = Product::start(&store, &[]);
+    let recovered = if store::is_file("one process owns a file, so it counts its own executions") {
+        "recovered 1 executions, 1 interrupted attempts"
+    } else {
+        "recovered 1 interrupted attempts; the database holds 1 open executions"
+    };
+    wait::until("what it recovered", GUARD, || {
+        second.log().contains(recovered).then_some(())
+    });
+    wait::until("the retry", GUARD, || (silent.visits().len() > 1).then_some(()));
+    let log = second.log();
+    let line = log.lines().find(|line| line.contains("attempt failed, retrying"));
+    let line = line.unwrap_or_else(|| panic!("{log}"));
+    for part in [
+        "\"error\":\"crashed\"",
+        "\"attempt\":1",
+        "\"action\":\"call\"",
+        "act_",
+        "exe_",
+        "att_",
+    ] {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
 }

@@ -10,6 +10,7 @@ export {
   type Sent,
   type StartOptions,
 } from "./client.js";
+export { Done, type DoneOptions } from "./done.js";
 export { Failed, NotDone, Unknown, type FailureOptions } from "./errors.js";
 export { Problem, Unreachable } from "./http.js";
 export { Runner, type Handler, type RunnerOptions } from "./runner.js";

@@ -1,6 +1,7 @@
 /** The loop: ask for work, perform it, say how it ended. */
 
 import { Attempt, Superseded, sleep, type Given } from "./attempt.js";
+import { Done } from "./done.js";
 import { Failed, Unknown } from "./errors.js";
 import { Http, Problem, Unreachable } from "./http.js";
 import type { Json } from "./json.js";
@@ -9,8 +10,8 @@ const ERROR_PAUSE_MILLIS_MAX = 15_000;
 /** The most attempts that one question asks for. */
 const LEASED_MAX = 100;
 
-/** Performs an attempt; what it resolves to is the action's result. */
-export type Handler = (attempt: Attempt) => Promise<Json | void> | Json | void;
+/** Performs an attempt; what it resolves to is the action's result, or a `Done` with the result. */
+export type Handler = (attempt: Attempt) => Promise<Json | Done | void> | Json | Done | void;
 
 /** What a runner is. */
 export interface RunnerOptions {
@@ -145,7 +146,8 @@ export class Runner {
     try {
       const handler = this.#handlers.get(attempt.type);
       if (handler === undefined) throw new Failed("invalid_configuration", `no handler serves ${attempt.type}`);
-      return ["complete", { result: (await handler(attempt)) ?? null }];
+      const result = (await handler(attempt)) ?? null;
+      return ["complete", (result instanceof Done ? result : new Done(result)).body()];
     } catch (error) {
       if (error instanceof Superseded) return undefined;
       if (error instanceof Failed) return ["fail", error.body()];

@@ -80,7 +80,39 @@ pub struct Others {
     pub more: bool,
 }
 
+/// What would settle a dead letter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// A retry as it is can succeed, once what is wrong outside of the action is fixed.
+    pub recoverable: bool,
+    /// A person must check before it is retried.
+    pub manual_review_required: bool,
+    /// What would fix it.
+    pub suggested_fix: Option<String>,
+    /// The same as a JSON Patch for a retry, where a change of the action alone would do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fix_patch: Vec<Operation>,
+}
+
 impl Handle {
+    /// What would settle a dead letter: its case file without what takes a search.
+    pub async fn diagnosis(&self, id: ActionId) -> Result<Diagnosis, Refusal> {
+        let handle = self.clone();
+        let found = self
+            .read(move |reader| {
+                let Some(row) = reader.action(id)? else { return Ok(None) };
+                let action = convert::action_from(row).map_err(|error| damaged(&error))?;
+                let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+                let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+                let sent = sent_config(&action, definition);
+                let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
+                Ok(Some(diagnose(&action, definition, sent.as_ref(), &secrets)))
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+    }
+
     /// The case file of an action. It says what the action's status is: only a dead one waits for a person.
     pub async fn case_file(&self, id: ActionId) -> Result<CaseFile, Refusal> {
         let handle = self.clone();
@@ -116,6 +148,27 @@ fn others(reader: &dyn Reader, action: &Action) -> Result<Others, Error> {
 fn case_file(view: ActionView, action: &Action, definition: Option<&Definition>, others: Others) -> CaseFile {
     let sent = sent_config(action, definition);
     let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
+    let Diagnosis {
+        recoverable,
+        manual_review_required,
+        suggested_fix,
+        fix_patch,
+    } = diagnose(action, definition, sent.as_ref(), &secrets);
+    CaseFile {
+        failure_reason: action.body.last_error.clone(),
+        total_attempts: action.attempts_made(),
+        last_attempt_at: action.body.attempts.last().map(|attempt| attempt.start_time),
+        request: sent.map(|sent| request(action, definition, &sent, secrets)),
+        action: view,
+        others,
+        recoverable,
+        manual_review_required,
+        suggested_fix,
+        fix_patch,
+    }
+}
+
+fn diagnose(action: &Action, definition: Option<&Definition>, sent: Option<&Frozen>, secrets: &[String]) -> Diagnosis {
     let policy = policy_of(action, definition);
     let Triage {
         recoverable,
@@ -127,18 +180,12 @@ fn case_file(view: ActionView, action: &Action, definition: Option<&Definition>,
             timeout: timeout_of(action, definition),
             policy: &policy,
             on_unknown: definition.map_or(OnUnknown::default(), |found| found.on_unknown),
-            secrets: &secrets,
-            config: sent.as_ref().map(|sent| &sent.config),
+            secrets,
+            config: sent.map(|sent| &sent.config),
         },
     );
     let (suggested_fix, fix_patch) = fix.map_or((None, Vec::new()), |Fix { text, patch }| (Some(text), patch));
-    CaseFile {
-        failure_reason: action.body.last_error.clone(),
-        total_attempts: action.attempts_made(),
-        last_attempt_at: action.body.attempts.last().map(|attempt| attempt.start_time),
-        request: sent.map(|sent| request(action, definition, &sent, secrets)),
-        action: view,
-        others,
+    Diagnosis {
         recoverable,
         manual_review_required,
         suggested_fix,

@@ -22,6 +22,7 @@ use crate::idempotency::Idempotency;
 use crate::jobs::{JobView, RetryAll};
 use crate::leasing::{Beat, Finished, Leased, Poll};
 use crate::letters::{Dealt, RetryLetter};
+use crate::queue::LinesInMemory;
 use crate::view::{ActionView, ExecutionView};
 
 /// A request with the way back to whoever asked.
@@ -314,8 +315,8 @@ pub enum Answer {
     Finished(Finished),
     /// The configuration of an attempt, if it is some program's.
     LeasedConfig(Option<Box<Frozen>>),
-    /// What waits and what runs.
-    Queue(Vec<LineStatus>),
+    /// What holds lines back and what runs.
+    Queue(LinesInMemory),
     /// What a node is allowed under a limit.
     Allowed(Allowed),
     /// What became of a dead letter.
@@ -328,15 +329,18 @@ pub enum Answer {
     Replayed(Box<Reply>),
 }
 
-/// A machine version that is kept.
+/// What came of applying a machine: the version that new executions use from now on.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Applied {
     /// The machine's name.
     pub id: String,
-    /// Its version.
+    /// Its newest version.
     pub version: u32,
-    /// Whether it is new, or was known by its digest.
+    /// Whether the version is new, or was the newest before.
     pub created: bool,
+    /// The latest earlier version with the same content as a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<u32>,
 }
 
 /// What became of a message.
@@ -354,32 +358,9 @@ pub struct Sent {
     pub configuration: Vec<String>,
     /// The sequence of its history entry.
     pub sequence: u64,
-}
-
-/// One line of the dispatcher.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LineStatus {
-    /// The action type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The external runner it is for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runner: Option<String>,
-    /// The keys it is limited by.
-    pub limits: Vec<String>,
-    /// Where it goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
-    /// How many wait in memory.
-    pub ready: usize,
-    /// Whether the store holds more.
-    pub more: bool,
-    /// How many attempts are under way.
-    pub running: usize,
-    /// What holds it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<crate::view::Waiting>,
+    /// What the active states accept, where no transition answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepts: Vec<String>,
 }
 
 /// Why something was refused. Codes are stable and have a page each.

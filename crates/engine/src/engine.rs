@@ -11,7 +11,7 @@ use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::Readers;
 use sprag_store::{LaneStore, Nodes};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::command::Command;
 use crate::committer::Beside;
@@ -182,6 +182,7 @@ impl Builder {
         if let Some(joined) = &joined {
             lane.obey(&joined.first)?;
         }
+        let recovered = lane.recovered();
         let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
         let served = joined.map(|joined| joined.serve(inbox.clone())).transpose()?;
         let (words, member) = served.unzip();
@@ -203,6 +204,7 @@ impl Builder {
             masks,
             whereabouts,
         });
+        tokio::spawn(report_recovery(handle.clone(), recovered));
         Ok(Engine {
             handle,
             inbox,
@@ -380,6 +382,29 @@ fn publisher(changes: broadcast::Sender<Change>) -> Publish {
             let _ = changes.send(change.clone());
         }
     })
+}
+
+/// Says what this process took over from the one before it, once the lane has taken it up.
+async fn report_recovery(handle: Handle, recovered: oneshot::Receiver<usize>) {
+    let Ok(interrupted) = recovered.await else { return };
+    if let Ok(census) = handle.census().await {
+        let executions: u64 = census.executions.iter().map(|(_, count)| count).sum();
+        let interrupted_attempts = interrupted;
+        if handle.whereabouts().is_some() {
+            // Other nodes may own some of the executions.
+            tracing::info!(
+                executions,
+                interrupted_attempts,
+                "recovered {interrupted} interrupted attempts; the database holds {executions} open executions"
+            );
+        } else {
+            tracing::info!(
+                executions,
+                interrupted_attempts,
+                "recovered {executions} executions, {interrupted} interrupted attempts"
+            );
+        }
+    }
 }
 
 /// The lane's loop: gather what waits, decide it in one batch, sleep until the next thing is due.

@@ -5,13 +5,14 @@
 
 use sprag_core::ids::ExecutionId;
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::FileBytes;
+use sprag_store::traits::{FileBytes, QueuedLine};
 
 use crate::command::{Code, Refusal};
 use crate::convert;
 use crate::handle::{Handle, open_actions};
 use crate::history::{self, HistoryView};
 use crate::lane::damaged;
+use crate::queue::kind_of_line;
 use crate::view::ActionView;
 
 /// What somebody who follows an execution has not seen.
@@ -79,9 +80,9 @@ impl Handle {
     pub async fn census(&self) -> Result<Census, Refusal> {
         self.read(|reader| {
             let mut queued: Vec<(String, u64)> = Vec::new();
-            for (line, count) in reader.queued_actions()? {
+            for QueuedLine { line, count, .. } in reader.queued_actions()? {
                 // Lines come in order, so those of one type come together.
-                let kind = line.split(['\u{1d}', '\u{1e}', '\u{1f}']).next().unwrap_or_default();
+                let kind = kind_of_line(&line);
                 match queued.last_mut() {
                     Some((known, sum)) if known == kind => *sum += count,
                     _ => queued.push((kind.to_owned(), count)),

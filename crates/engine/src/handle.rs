@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use sprag_core::action::{ConfigProblem, Permission, SecretRules, Status};
+use sprag_core::action::{ConfigProblem, SecretRules, Status};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
-use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
+use sprag_core::machine::{
+    ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, RequiredPermissions, UnknownType, load_text,
+};
 use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
@@ -19,9 +21,7 @@ use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
 use crate::closings::{Closing, Closings};
-use crate::command::{
-    Answer, Applied, Code, LineStatus, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start,
-};
+use crate::command::{Answer, Applied, Code, Migrate, Refusal, Reply, Request, RetryDead, SendMessage, Sent, Start};
 use crate::control::{Board, Matches};
 use crate::convert;
 use crate::divergence::Comparison;
@@ -38,6 +38,7 @@ use crate::migration::{self, MigrationCheck};
 use crate::near::no_machine;
 use crate::once::Once;
 use crate::options::Limits;
+use crate::queue::Depths;
 use crate::replay::{self, Replayed, Walk};
 use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
@@ -60,6 +61,8 @@ pub struct Handle {
     metrics: Arc<Metrics>,
     leases: Leases,
     pub(crate) masks: Masks,
+    /// How much is queued, as it was last counted.
+    pub(crate) depths: Depths,
     whereabouts: Option<Whereabouts>,
 }
 
@@ -123,6 +126,7 @@ impl Handle {
             metrics,
             leases,
             masks,
+            depths: Depths::default(),
             whereabouts,
         }
     }
@@ -191,12 +195,19 @@ impl Handle {
         load_text(text, format, &options)
     }
 
-    /// What an action of this machine may reach, for people who review it.
-    pub fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
-        self.runners
-            .get(kind)
-            .map(|runner| runner.permissions(kind, config))
-            .unwrap_or_default()
+    /// What the actions of a machine may reach, for people who review it.
+    pub fn permissions(&self, machine: &Machine) -> Vec<RequiredPermissions> {
+        machine.permissions(|kind, config| {
+            let runner = self.runners.get(kind);
+            runner.map_or_else(Vec::new, |runner| runner.permissions(kind, config))
+        })
+    }
+
+    /// The same for a version that is stored.
+    pub async fn permissions_of(&self, name: String, version: u32) -> Result<Vec<RequiredPermissions>, Refusal> {
+        let handle = self.clone();
+        let machine = self.read(move |reader| handle.version(reader, &name, version)).await?;
+        Ok(self.permissions(&machine))
     }
 
     /// The same engine for one request that acts once, however often it is sent under `key`.
@@ -268,14 +279,6 @@ impl Handle {
     /// An action with why it does not move, as its owner knows it.
     pub async fn explain_action(&self, id: ActionId) -> Result<ActionView, Refusal> {
         action(self.inbox.ask(Request::Explain(id)).await)
-    }
-
-    /// What waits and what runs.
-    pub async fn queue(&self) -> Result<Vec<LineStatus>, Refusal> {
-        match self.inbox.ask(Request::Queue).await? {
-            Answer::Queue(lines) => Ok(lines),
-            other => Err(unexpected(&other)),
-        }
     }
 
     /// Changes as they become durable. A listener that lags is told so and looks for itself.

@@ -164,7 +164,12 @@ impl Handle {
 
     async fn finish_masked(&self, attempt: AttemptId, outcome: Outcome) -> Reply {
         match &outcome {
-            Outcome::Done(done) => self.check_size("result", &done.result)?,
+            Outcome::Done(done) => {
+                self.check_size("result", &done.result)?;
+                if !done.metadata.is_empty() {
+                    self.check_size("metadata", &json!(done.metadata))?;
+                }
+            }
             Outcome::NotDone(failure) | Outcome::Unknown(failure) => self.check_size("error", &json!(failure.error))?,
         }
         let idempotency = ends_once(attempt, &outcome);

@@ -94,8 +94,17 @@ pub struct ActionView {
     pub waiting: Waiting,
     /// Its attempts, oldest first.
     pub attempts: Vec<AttemptView>,
+    /// Whether it succeeded; null while it is open, and for one that was skipped.
+    #[serde(default)]
+    pub success: Option<bool>,
+    /// Milliseconds from the start of its first recorded attempt to the end of the last; null without one that ended.
+    #[serde(default)]
+    pub duration: Option<u64>,
     /// What came back.
     pub result: Option<Value>,
+    /// The events that its runner made of the result.
+    #[serde(default)]
+    pub result_events: Vec<ResultEventView>,
     /// Why it last failed.
     pub last_error: Option<ActionError>,
     /// Whose.
@@ -150,8 +159,14 @@ pub struct AttemptView {
     pub start_time: Timestamp,
     /// When its outcome was committed.
     pub end_time: Option<Timestamp>,
+    /// How long it took, in milliseconds; null while it runs.
+    #[serde(default)]
+    pub duration: Option<u64>,
     /// How it ended.
     pub outcome: Option<Verdict>,
+    /// Whether it succeeded; null while it runs.
+    #[serde(default)]
+    pub success: Option<bool>,
     /// Why it did not succeed.
     pub error: Option<ActionError>,
     /// What it cost.
@@ -160,6 +175,35 @@ pub struct AttemptView {
     /// Whose it is, or was, where a program outside this process performs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseView>,
+    /// What its runner reported beside the result.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+/// An event that a runner made of its result, as the machine received it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultEventView {
+    /// `email_sent`, `webhook_called`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What the event carries.
+    pub payload: Value,
+    /// Always `action_runner`.
+    pub source: String,
+    /// When the attempt that made it ended.
+    pub timestamp: Timestamp,
+}
+
+/// The events that an action's runner made of its result.
+pub fn result_events(action: &Action) -> Vec<ResultEventView> {
+    let ended = action.body.attempts.last().and_then(|attempt| attempt.end_time);
+    let event = action.body.event.iter().map(|event| ResultEventView {
+        kind: event.kind.clone(),
+        payload: event.payload.clone(),
+        source: "action_runner".to_owned(),
+        timestamp: ended.unwrap_or(action.run_at),
+    });
+    event.collect()
 }
 
 /// Whose an attempt is.
@@ -267,16 +311,20 @@ impl From<&AttemptRecord> for AttemptView {
             error,
             cost,
             lease,
+            metadata,
         } = record.clone();
         Self {
             id,
             number,
             start_time,
             end_time,
+            duration: end_time.map(|end| end.since(start_time)),
             outcome,
+            success: outcome.map(|outcome| outcome == Verdict::Done),
             error,
             cost,
             lease: lease.map(LeaseView::from),
+            metadata,
         }
     }
 }
@@ -302,7 +350,10 @@ impl ActionView {
             status: action.status,
             waiting: action_waiting(action, execution),
             attempts: body.attempts.iter().map(AttemptView::from).collect(),
+            success: success(action.status),
+            duration: duration(action),
             result: body.result.clone(),
+            result_events: result_events(action),
             last_error: body.last_error.clone(),
             execution_id: action.origin.execution,
             machine: action.origin.machine.clone(),
@@ -322,6 +373,20 @@ impl ActionView {
             remark: body.remark,
         }
     }
+}
+
+fn success(status: Status) -> Option<bool> {
+    match status {
+        Status::Succeeded => Some(true),
+        Status::Dead | Status::Cancelled | Status::Archived => Some(false),
+        Status::Scheduled | Status::Queued | Status::Running | Status::Retrying | Status::Skipped => None,
+    }
+}
+
+fn duration(action: &Action) -> Option<u64> {
+    let attempts = &action.body.attempts;
+    let end = attempts.last()?.end_time?;
+    Some(end.since(attempts.first()?.start_time))
 }
 
 /// What the attempts that are kept cost together; none where nobody knows of any.

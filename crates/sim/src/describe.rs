@@ -66,7 +66,7 @@ pub(crate) fn reply(reply: &Reply) -> String {
             )
         }
         Ok(Answer::Action(view)) => format!("{} {} {}", view.id, view.action_id, view.status.word()),
-        Ok(Answer::Queue(lines)) => format!("{} lines", lines.len()),
+        Ok(Answer::Queue(lines)) => format!("{} lines", lines.lines.len()),
         Ok(other) => format!("{other:?}"),
         Err(refusal) => format!("refused: {} {}", refusal.code.text(), refusal.detail),
     }

@@ -67,9 +67,13 @@ impl Simulation {
                     .machine(&applied.id, Some(applied.version))
                     .ok()
                     .flatten();
-                stored
-                    .map(|_| ())
-                    .ok_or_else(|| lost(format!("{applied:?} is not stored")))
+                let is_so = match &ask.request {
+                    Request::Apply(apply) => stored.is_some_and(|row| row.digest == apply.machine.digest),
+                    _ => stored.is_some(),
+                };
+                is_so
+                    .then_some(())
+                    .ok_or_else(|| lost(format!("{applied:?} is not stored as it was applied")))
             }
             (Answer::Execution(view), purpose) => {
                 let stored = self.disk.memory().execution(view.id).ok().flatten();

@@ -303,6 +303,10 @@ impl LaneStore for FaultyStore {
         self.read(|memory| memory.machine_version(machine, version))
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.read(|memory| memory.version_with_digest(machine, digest))
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         if self.is_dead {
             return Err(dead());

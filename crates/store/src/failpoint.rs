@@ -158,6 +158,10 @@ impl<S: LaneStore> LaneStore for Failing<S> {
         self.call(Call::MachineVersion, |store| store.machine_version(machine, version))
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.call(Call::MachineVersion, |store| store.version_with_digest(machine, digest))
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         self.call(Call::Commit, |store| store.commit(fences, mutations))
     }

@@ -28,8 +28,8 @@ use crate::records::{
 };
 use crate::traits::{
     ActionQuery, Aged, AgedPage, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
-    LoadedExecution, Mutation, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
-    first_after,
+    LoadedExecution, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted,
+    Window, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -65,7 +65,7 @@ impl Memory {
         *self.refuses.lock().unwrap_or_else(PoisonError::into_inner) = rule;
     }
 
-    fn check(&self, mutation: &Mutation) -> Result<(), Error> {
+    fn accept(&self, mutation: &Mutation) -> Result<(), Error> {
         let refuses = *self.refuses.lock().unwrap_or_else(PoisonError::into_inner);
         if refuses.is_some_and(|rule| rule(mutation)) {
             return Err(Error::Refused {
@@ -101,6 +101,15 @@ impl LaneStore for Memory {
         self.machine(machine, Some(version))
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        let state = self.state();
+        let versions = state
+            .machines
+            .range((machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX));
+        let mut newest_first = versions.rev();
+        Ok(newest_first.find_map(|((_, version), row)| (row.digest == *digest).then_some(*version)))
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         let mut state = self.state();
         if let Some(broken) = fences.iter().find(|fence| !state.cluster.holds(**fence)) {
@@ -108,7 +117,7 @@ impl LaneStore for Memory {
         }
         let mut undo = Vec::with_capacity(mutations.len());
         for mutation in mutations {
-            match self.check(mutation).and_then(|()| state.change(mutation)) {
+            match self.accept(mutation).and_then(|()| state.change(mutation)) {
                 Ok(change) => undo.push(state.put(change)),
                 Err(problem) => {
                     while let Some(change) = undo.pop() {
@@ -455,9 +464,20 @@ impl Reader for Memory {
         Ok(counted(open.filter(|status| status.is_open())))
     }
 
-    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
         let state = self.state();
-        Ok(counted(state.open_with(&[QUEUED]).map(|action| action.line.clone())))
+        let mut lines: BTreeMap<&str, (u64, Timestamp)> = BTreeMap::new();
+        for action in state.open_with(&[QUEUED]) {
+            let (count, oldest) = lines.entry(&action.line).or_insert((0, action.run_at));
+            *count += 1;
+            *oldest = action.run_at.min(*oldest);
+        }
+        let lines = lines.into_iter().map(|(line, (count, oldest))| QueuedLine {
+            line: line.to_owned(),
+            count,
+            oldest,
+        });
+        Ok(lines.collect())
     }
 
     fn dead_letters(&self) -> Result<u64, Error> {

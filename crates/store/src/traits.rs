@@ -287,6 +287,9 @@ pub trait LaneStore: Send {
     /// Reads one machine version.
     fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error>;
 
+    /// The highest version of a machine that has this digest.
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error>;
+
     /// Writes all mutations or none, durably, if every fence holds.
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error>;
 
@@ -488,8 +491,8 @@ pub trait Reader: Send {
     /// How many executions are open, by status. A status that none has is left out.
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;
 
-    /// How many actions are queued, by line.
-    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error>;
+    /// How many actions are queued, and since when, by line. Those that a pause or a switch holds have an empty line.
+    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error>;
 
     /// How many dead letters wait for a person.
     fn dead_letters(&self) -> Result<u64, Error>;
@@ -531,6 +534,17 @@ pub struct Counted {
     pub count: u64,
     /// Whether there may be more that were not looked at.
     pub more: bool,
+}
+
+/// The queued actions of one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedLine {
+    /// The line's name.
+    pub line: String,
+    /// How many there are.
+    pub count: u64,
+    /// When the oldest of them became ready.
+    pub oldest: Timestamp,
 }
 
 /// The size of a store on disk, by what the bytes are. A store in memory has none.

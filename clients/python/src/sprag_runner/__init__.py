@@ -20,6 +20,7 @@ open, and the action's `onUnknown` decides.
 
 from ._attempt import Attempt, Superseded
 from ._client import Client
+from ._done import Done
 from ._errors import Failed, NotDone, Unknown
 from ._http import Problem, Unreachable
 from ._runner import Handler, Runner
@@ -27,6 +28,7 @@ from ._runner import Handler, Runner
 __all__ = [
     "Attempt",
     "Client",
+    "Done",
     "Failed",
     "Handler",
     "NotDone",

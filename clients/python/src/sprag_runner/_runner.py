@@ -9,10 +9,11 @@ import threading
 from typing import Any, Callable, Iterable
 
 from ._attempt import Attempt, Superseded
+from ._done import Done
 from ._errors import Failed, Unknown
 from ._http import Http, Problem, Unreachable
 
-#: Performs an attempt; what it returns is the action's result.
+#: Performs an attempt; what it returns is the action's result, or a `Done` with the result.
 Handler = Callable[[Attempt], Any]
 
 _LOG = logging.getLogger("sprag_runner")
@@ -137,8 +138,9 @@ class Runner:
     def _outcome(self, attempt: Attempt) -> tuple[str, dict[str, Any]]:
         try:
             result = self._handlers[attempt.type](attempt)
-            json.dumps(result, allow_nan=False)
-            return "complete", {"result": result}
+            body = (result if isinstance(result, Done) else Done(result)).body()
+            json.dumps(body, allow_nan=False)
+            return "complete", body
         except Superseded:
             _LOG.info("%s of %s is nobody's any more", attempt.id, attempt.action_id)
             return "", {}

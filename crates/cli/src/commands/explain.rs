@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use sprag_core::machine::{Descriptor, Machine, is_reserved, load_stored};
+use sprag_core::machine::load_stored;
 
 use crate::client::{Client, Remote};
 use crate::failure::{Exit, Failure};
@@ -54,7 +54,10 @@ pub(crate) async fn execution(client: &Client, id: &str, output: Output) -> anyh
 }
 
 async fn action(client: &Client, id: &str, output: Output) -> anyhow::Result<Exit> {
-    let explained = client.get(&["actions", id]).send().await?;
+    let mut explained = client.get(&["actions", id]).send().await?;
+    if explained["status"] == "dead" {
+        explained = client.get(&["dead-letters", id]).send().await?;
+    }
     output.show(&explained, |explained| action_text(explained, id))?;
     Ok(Exit::Done)
 }
@@ -72,32 +75,8 @@ async fn answers(client: &Client, id: &str) -> Result<Vec<String>, Failure> {
         .filter_map(Value::as_str);
     // Whatever stands in the way of reading the definition, the rest of the explanation is still true.
     Ok(load_stored(&kept["definition"])
-        .map(|machine| messages(&machine, paths))
+        .map(|machine| machine.accepted_messages(paths))
         .unwrap_or_default())
-}
-
-fn messages<'p>(machine: &Machine, paths: impl Iterator<Item = &'p str>) -> Vec<String> {
-    let mut names = Vec::new();
-    for state in paths.filter_map(|path| machine.by_path(path)) {
-        for state in std::iter::once(state).chain(machine.ancestors(state)) {
-            names.extend(
-                machine
-                    .state(state)
-                    .on
-                    .iter()
-                    .filter_map(|(descriptor, _)| match descriptor {
-                        Descriptor::Exact(name) => (!is_reserved(name)).then(|| name.clone()),
-                        Descriptor::Prefix(prefix) => {
-                            (!is_reserved(&format!("{prefix}."))).then(|| format!("{prefix}.*"))
-                        }
-                        Descriptor::Any => Some("*".to_owned()),
-                    }),
-            );
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 fn text(explained: &Value, id: &str, answers: &[String]) -> String {
@@ -123,18 +102,42 @@ fn text(explained: &Value, id: &str, answers: &[String]) -> String {
 fn action_text(action: &Value, id: &str) -> String {
     let (name, status) = (word(action, "actionId"), word(action, "status"));
     if status == "dead" {
-        let error = &action["lastError"];
-        let why = format!("{}: {}", word(error, "type"), word(error, "message"));
-        return format!(
-            "{name} ({id}) is a dead letter: {why}.\n\
-             What would free it: `sprag dlq retry {id}`, or `sprag dlq archive {id}` to put it away.\n"
-        );
+        return dead_letter(action, &name, id);
     }
     if has_ended(action) {
         return format!("{name} ({id}) has ended: it is {status}.\n");
     }
     let Reason { what, freed_by } = reason(&action["waiting"], Subject::Action(id), now());
     format!("{name} ({id}) is {status}: {what}.\nWhat would free it: {freed_by}.\n")
+}
+
+/// Why it died, what would fix it, and the commands that settle it.
+fn dead_letter(action: &Value, name: &str, id: &str) -> String {
+    let error = &action["lastError"];
+    let why = match error["message"].as_str().filter(|message| !message.is_empty()) {
+        Some(message) => format!("{}: {}", word(error, "type"), plain(message)),
+        None => word(error, "type"),
+    };
+    let mut text = format!("{name} ({id}) is a dead letter: {}.\n", why.trim_end_matches('.'));
+    if let Some(fix) = action["suggestedFix"].as_str() {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "Suggested fix: {}.", plain(fix).trim_end_matches('.'));
+    }
+    if action["manualReviewRequired"] == true {
+        text.push_str(
+            "Check the other system before you retry: the effect may have happened, or a retry cannot help.\n",
+        );
+    }
+    let apply = if action["fixPatch"].is_array() {
+        format!("`sprag dlq retry {id} --apply-fix` applies the fix and retries it, ")
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        text,
+        "What would free it: {apply}`sprag dlq retry {id}` retries it as it is, `sprag dlq archive {id}` puts it away."
+    );
+    text
 }
 
 fn has_ended(document: &Value) -> bool {

@@ -30,7 +30,7 @@ pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, be_wide};
 pub(crate) use terminal::{Reader, errors_to_terminal, is_terminal, log, one_line as plain};
-pub(crate) use views::{action, actions, execution, executions, history, instant, lines, machine, machines};
+pub(crate) use views::{action, actions, execution, executions, history, instant, machine, machines, queue};
 pub(crate) use when::{When, now, span};
 
 /// How data is shown.

@@ -5,7 +5,8 @@ use sprag_core::time::Timestamp;
 
 use super::sentences::{Subject, reason};
 use super::table::Table;
-use super::when::{When, now};
+use super::terminal::one_line as plain;
+use super::when::{When, now, span};
 
 /// A field as text; a dash where there is nothing.
 pub(super) fn field(document: &Value, name: &str) -> String {
@@ -149,6 +150,18 @@ pub(crate) fn action(document: &Value) -> String {
             table.pair(name, field(document, name));
         }
     }
+    if let Some(millis) = document["duration"].as_u64() {
+        table.pair("duration", format!("{millis} ms"));
+    }
+    for event in document["resultEvents"].as_array().into_iter().flatten() {
+        table.pair("event", format!("{} {}", field(event, "type"), event["payload"]));
+    }
+    for attempt in document["attempts"].as_array().into_iter().flatten() {
+        if attempt["metadata"].is_object() {
+            let name = format!("metadata of attempt {}", attempt["number"]);
+            table.pair(&name, field(attempt, "metadata"));
+        }
+    }
     if document["lastError"].is_object() {
         table.pair("last error", error(&document["lastError"]));
     }
@@ -214,6 +227,18 @@ pub(crate) fn machine(document: &Value) -> String {
         }
     }
     table.pair("applied", instant(document, "createdAt"));
+    for required in document["permissions"].as_array().into_iter().flatten() {
+        let reached = required["permissions"].as_array().into_iter().flatten();
+        let reached: Vec<String> = reached
+            .map(|one| format!("{} {}", field(one, "scope"), field(one, "object")))
+            .collect();
+        if !reached.is_empty() {
+            table.pair(
+                &plain(&format!("{} may reach", field(required, "actionId"))),
+                reached.join(", "),
+            );
+        }
+    }
     format!("{}\n{:#}\n", table.text(), document["definition"])
 }
 
@@ -273,24 +298,52 @@ pub(super) fn what(item: &Value) -> String {
     }
 }
 
-/// The queue, one line of the dispatcher a line.
-pub(crate) fn lines(document: &Value) -> String {
-    list(
-        document,
-        Table::new(&["TYPE", "LIMITS", "DESTINATION", "READY", "RUNNING", "WAITING FOR"]).optional(&["DESTINATION"]),
+/// The queue: first by type, then one line of the dispatcher a line.
+pub(crate) fn queue(document: &Value) -> String {
+    let types = Value::from_iter([("data", document["types"].clone())]);
+    let types = list(
+        &types,
+        Table::new(&["TYPE", "READY", "OLDEST", "RUNNING", "STARTED/MIN"]),
         |item| {
-            let more = if item["more"] == Value::Bool(true) { "+" } else { "" };
+            vec![
+                field(item, "type"),
+                field(item, "ready"),
+                age(item),
+                field(item, "running"),
+                field(item, "startedLastMinute"),
+            ]
+        },
+    );
+    let lines = list(
+        document,
+        Table::new(&["TYPE", "LIMITS", "DESTINATION", "READY", "OLDEST", "WAITING FOR"]).optional(&["DESTINATION"]),
+        |item| {
             vec![
                 field(item, "type"),
                 field(item, "limits"),
                 field(item, "destination"),
-                format!("{}{more}", field(item, "ready")),
-                field(item, "running"),
+                field(item, "ready"),
+                age(item),
                 match item["waiting"]["for"].as_str() {
                     Some(reason) => format!("{reason} {}", field(&item["waiting"], "object")),
                     None => "-".to_owned(),
                 },
             ]
         },
-    )
+    );
+    let held = match &document["held"]["ready"] {
+        Value::Number(count) if count.as_u64() != Some(0) => format!(
+            "{count} more are held by a paused execution or a kill switch, the oldest for {}\n",
+            age(&document["held"])
+        ),
+        _ => String::new(),
+    };
+    let parts = [types, lines, held].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// How long the oldest waits.
+fn age(item: &Value) -> String {
+    let seconds = item["oldestAge"].as_u64().map(|millis| millis - millis % 1_000);
+    seconds.map_or_else(|| "-".to_owned(), span)
 }

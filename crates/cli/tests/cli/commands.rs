@@ -46,6 +46,11 @@ fn a_dead_letter_is_explained_and_retried_with_another_configuration() {
         "{explained:?}"
     );
     let waiting = server.run(&["explain", &id]).ok();
+    for explanation in [&explained, &waiting] {
+        let text = &explanation.stdout;
+        assert!(text.contains("is a dead letter: temporary_failure: busy.\n"), "{text}");
+        assert!(text.contains("\nSuggested fix: "), "{text}");
+    }
     assert!(
         waiting.stdout.contains("Its states answer to: GIVE_UP, RETRY."),
         "{waiting:?}"
@@ -242,4 +247,51 @@ fn an_id_of_another_kind_and_a_name_that_is_nearly_right_lead_to_what_was_meant(
         .run(&["exec", "list", "--status", "runing"])
         .fails(2, "query-invalid");
     assert_eq!(refused.stderr.lines().count(), 1, "said once: {refused:?}");
+}
+
+#[test]
+fn a_message_that_nothing_handles_names_what_is_accepted() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    server.apply(
+        "id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: { target: open, guard: { '==': [{ var: 'event.payload.key' }, 1] } }, KNOCK: shut } }\n  open: {}\n",
+    );
+    let id = server.json(&["exec", "start", "door"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let sent = server.run(&["exec", "send", &id, "OPNE"]).ok();
+    assert!(
+        sent.stdout.contains("OPNE was recorded, nothing handles it"),
+        "{sent:?}"
+    );
+    assert!(sent.stdout.ends_with("Accepted now: KNOCK, OPEN.\n"), "{sent:?}");
+    let guarded = server.run(&["exec", "send", &id, "OPEN", "{\"key\": 2}"]).ok();
+    assert!(guarded.stdout.contains("its guard did not hold"), "{guarded:?}");
+    assert_eq!(
+        server.json(&["exec", "send", &id, "OPNE"])["accepts"],
+        json!(["KNOCK", "OPEN"])
+    );
+    assert!(server.json(&["exec", "send", &id, "KNOCK"])["accepts"].is_null());
+}
+
+#[test]
+fn applying_says_which_version_new_executions_use() {
+    let place = Place::new();
+    let server = place.up(&[]);
+    let text = |state: &str| format!("id: door\ninitial: {state}\nstates: {{ {state}: {{}} }}\n");
+    place.write("one.yaml", &text("one"));
+    place.write("two.yaml", &text("two"));
+    for (file, says) in [
+        ("one.yaml", "door version 1 applied; new executions use version 1\n"),
+        ("two.yaml", "door version 2 applied; new executions use version 2\n"),
+        ("two.yaml", "door version 2 unchanged; new executions use version 2\n"),
+        (
+            "one.yaml",
+            "door version 3 applied, same as version 1; new executions use version 3\n",
+        ),
+    ] {
+        assert_eq!(server.run(&["machine", "apply", file]).ok().stdout, says);
+    }
+    assert_eq!(server.json(&["exec", "start", "door"])["configuration"], json!(["one"]));
 }

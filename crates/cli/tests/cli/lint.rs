@@ -176,3 +176,30 @@ fn a_small_bare_number_as_a_timeout_is_a_warning() {
         assert_eq!(is_found, is_doubtful, "{timeout}: {ended:?}");
     }
 }
+
+#[test]
+fn lint_says_what_actions_may_reach_beside_the_findings() {
+    let place = Place::new();
+    let action = "{ actionId: tell, type: webhook, triggerState: a, config: { url: 'https://crm.example.com/x', secret: '{{secrets.crm}}' } }";
+    place.write("m.yaml", &format!("{CLEAN}actions:\n- {action}\n"));
+    let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
+    let reach = "m.yaml: action `tell` (webhook) may reach network crm.example.com:443, secret crm\n";
+    assert!(ended.stderr.contains(reach), "{ended:?}");
+    assert!(!ended.stdout.contains("may reach"), "{ended:?}");
+    let document = place
+        .run(&["machine", "lint", "m.yaml", "--output", "json"])
+        .ok()
+        .json();
+    assert_eq!(
+        document["permissions"],
+        json!([{
+            "file": "m.yaml",
+            "actionId": "tell",
+            "type": "webhook",
+            "permissions": [
+                {"scope": "network", "object": "crm.example.com:443"},
+                {"scope": "secret", "object": "crm"},
+            ],
+        }])
+    );
+}

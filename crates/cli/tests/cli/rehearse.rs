@@ -69,6 +69,16 @@ fn a_bare_definition_is_tried_once_while_everything_goes_well() {
         (&json!("succeeded"), &json!(true))
     );
     assert_eq!(report["result"]["result"]["data"], json!({}));
+    let result = &report["result"];
+    assert_eq!(
+        (&result["actionId"], &result["runner"]),
+        (&json!("a"), &json!("webhook"))
+    );
+    let event = &result["resultEvents"][0];
+    assert_eq!(
+        (&event["type"], &event["source"], &event["timestamp"]),
+        (&json!("webhook_called"), &json!("action_runner"), &result["endTime"])
+    );
     let sent = &report["interactions"][0]["request"];
     assert_eq!(
         (&sent["method"], &sent["url"]),

@@ -70,7 +70,7 @@ fn a_guard_that_fails_leads_elsewhere_and_a_closed_machine_refuses() {
             "--output",
             "json",
         ])
-        .ok();
+        .fails(1, "");
     let lines = lines(&ended);
     assert_eq!(lines[1]["configuration"], json!(["rejected"]));
     assert_eq!(
@@ -105,7 +105,7 @@ fn time_and_outcomes_come_from_a_file_after_the_arguments() {
             ]
             .concat(),
         )
-        .ok();
+        .fails(1, "");
     let lines = lines(&ended);
     let events: Vec<&str> = lines
         .iter()
@@ -165,15 +165,17 @@ fn people_see_states_that_are_not_cut() {
             "--variables",
             "{\"orderId\": \"A\", \"amount\": 1}",
         ])
-        .ok();
+        .fails(1, "");
     let variables = "{\"currency\":\"EUR\",\"orderId\":\"A\",\"amount\":1}";
     let shown: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         shown,
         [
             format!("start → charging   runs charge   {variables}"),
-            format!("CANCEL → cancelled   {variables}"),
-            format!("X → cancelled   refused: execution-closed   {variables}"),
+            format!("CANCEL → cancelled   {variables}   completed"),
+            format!(
+                "X → cancelled   refused: execution-closed: the execution is completed and takes no more messages   {variables}"
+            ),
         ]
     );
 }
@@ -213,4 +215,62 @@ states: { a: {} }
         .run(&["machine", "simulate", file, "--var", "amount=\"x\""])
         .fails(2, "/variables/amount");
     place.run(&["machine", "simulate", file, "--var", "amount=1"]).ok();
+}
+
+const STEPS: &str = "\
+id: steps
+initial: work
+states:
+  work: { on: { done.call: ready, failed.call: broken, BAD: { assign: { n: '{{variables.missing.deep}}' } } }, after: { 5m: late } }
+  ready: { type: final, output: { code: '{{event.result.code}}' } }
+  broken: { type: final, output: '{{event.error.type}}' }
+  late: { on: { NEXT: work } }
+actions: [{ actionId: call, type: noop, triggerState: work }]
+";
+
+#[test]
+fn ends_of_actions_and_time_are_given_on_the_command_line_and_the_output_is_shown() {
+    let place = Place::new();
+    place.write("m.yaml", STEPS);
+    let done = place
+        .run(&[
+            "machine",
+            "simulate",
+            "m.yaml",
+            "+5m",
+            "NEXT",
+            "done.call={\"code\": 7}",
+        ])
+        .ok();
+    let last = done.stdout.lines().last().unwrap();
+    assert!(last.starts_with("done.call → ready"), "{last}");
+    assert!(last.ends_with("completed, output {\"code\":7}"), "{last}");
+    let failed = place
+        .run(&[
+            "machine",
+            "simulate",
+            "m.yaml",
+            "failed.call={\"type\": \"timeout\"}",
+            "--output",
+            "json",
+        ])
+        .ok();
+    assert_eq!(lines(&failed)[1]["output"], "timeout");
+    place.run(&["machine", "simulate", "m.yaml", "+5x"]).fails(2, "5x");
+}
+
+#[test]
+fn what_is_refused_says_why_and_ends_with_1() {
+    let place = Place::new();
+    place.write("m.yaml", STEPS);
+    let decision = place.run(&["machine", "simulate", "m.yaml", "BAD"]);
+    assert_eq!(decision.code, Some(1), "{decision:?}");
+    assert!(decision.stdout.contains("refused: decision-failed: "), "{decision:?}");
+    assert!(decision.stdout.contains("missing"), "{decision:?}");
+    let unknown = place.run(&["machine", "simulate", "m.yaml", "done.cal"]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    assert!(
+        unknown.stdout.contains("the machine has no action `cal`"),
+        "{unknown:?}"
+    );
 }

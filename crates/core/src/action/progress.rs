@@ -4,7 +4,7 @@
 //! together with whatever follows. Policy and timeouts are not here: they stand in the definition the action refers to.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::definition::{OnUnknown, Rate};
 use super::edit::Overrides;
@@ -184,6 +184,9 @@ pub struct AttemptRecord {
     /// Whose it is, where a program outside this process performs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
+    /// What its runner reported beside the result.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
 }
 
 /// Somebody asked for an action to end.
@@ -355,6 +358,7 @@ impl Action {
             error: None,
             cost: None,
             lease: None,
+            metadata: Map::new(),
         });
         Ok(&self.body.attempts[self.body.attempts.len() - 1])
     }
@@ -370,14 +374,14 @@ impl Action {
     pub fn settle(
         &mut self,
         attempt: AttemptId,
-        outcome: Outcome,
+        mut outcome: Outcome,
         rules: Rules<'_>,
         now: Timestamp,
     ) -> Result<Next, Stale> {
         if self.current().is_none_or(|current| current.id != attempt) || self.status != Status::Running {
             return Err(Stale::Superseded);
         }
-        self.close_attempt(&outcome, rules.cost, now);
+        self.close_attempt(&mut outcome, rules.cost, now);
         Ok(match outcome {
             Outcome::Done(done) => self.succeed(done),
             Outcome::NotDone(failure) => self.fail(failure, rules, Verdict::NotDone, now),
@@ -385,14 +389,17 @@ impl Action {
         })
     }
 
-    fn close_attempt(&mut self, outcome: &Outcome, estimate: Option<f64>, now: Timestamp) {
+    fn close_attempt(&mut self, outcome: &mut Outcome, estimate: Option<f64>, now: Timestamp) {
         let Some(current) = self.body.attempts.last_mut() else {
             return;
         };
         current.end_time = Some(now);
         current.outcome = Some(outcome.verdict());
         match outcome {
-            Outcome::Done(done) => current.cost = done.cost.or(estimate),
+            Outcome::Done(done) => {
+                current.cost = done.cost.or(estimate);
+                current.metadata = std::mem::take(&mut done.metadata);
+            }
             Outcome::NotDone(failure) => current.error = Some(failure.error.clone()),
             Outcome::Unknown(failure) => {
                 current.cost = estimate;

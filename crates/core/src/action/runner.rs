@@ -3,10 +3,12 @@
 //! The engine commits an attempt before it calls [`Runner::run`], and commits the outcome after. A runner may be
 //! dropped at any await point (deadline, shutdown); what it started in the world is then `Unknown`.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::outcome::{Outcome, Probe};
@@ -136,10 +138,16 @@ pub enum Fault {
 }
 
 /// Something an action may reach.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Permission {
-    /// The kind of reach: `network`, `process`, `secret`, `chain`.
+    /// The kind of reach: `network`, `process`, `secret`, `chain`, `runner`.
     pub scope: String,
-    /// What is reached: a host, a program, a secret's name.
+    /// What is reached: a host, a program, a secret's name, an external runner.
     pub object: String,
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.scope, self.object)
+    }
 }

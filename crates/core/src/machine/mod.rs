@@ -1,5 +1,6 @@
 //! Machines: from a file to a compiled statechart, and one macrostep at a time from there.
 
+mod accepts;
 mod context;
 mod diagram;
 mod diff;
@@ -13,6 +14,7 @@ mod load;
 mod mail;
 mod model;
 mod outline;
+mod permissions;
 pub mod rehearsal;
 mod scenario;
 mod schema;
@@ -43,6 +45,7 @@ pub use load::{
 };
 pub use mail::{Mail, MailError};
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
+pub use permissions::RequiredPermissions;
 pub use scenario::{Mismatch, Report, ScenarioFile, run_scenarios};
 pub use schema::schema;
 pub use simulate::{InputError, Line, SimInput, Simulation};

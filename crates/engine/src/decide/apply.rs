@@ -1,4 +1,7 @@
 //! Keeping machine versions.
+//!
+//! New executions use the definition that was applied last, and that is always the newest version. A definition that
+//! differs from the newest version therefore becomes a new version, even if an older version had the same content.
 
 use std::sync::Arc;
 
@@ -11,21 +14,31 @@ use crate::command::{Answer, Applied, Apply, Reply};
 use crate::lane::Lane;
 
 impl Lane {
-    /// Keeps a machine as its next version, unless a version with its digest is there already.
+    /// Keeps a machine as its next version, unless it is the newest version already.
     pub(super) fn apply(&mut self, apply: &Apply) -> Result<Reply, Error> {
         let Apply { machine, matches } = apply;
         let newest = self.newest(&machine.id).unwrap_or(0);
         if !matches.is(newest.into()) {
             return Ok(Err(changed(&format!("machine `{}`", machine.id), newest.into())));
         }
-        if let Some(version) = self.version_with_digest(machine, newest)? {
-            return Ok(Ok(Answer::Applied(Applied {
+        let is_newest = self
+            .machine(&machine.id, newest)?
+            .is_some_and(|known| known.digest == machine.digest);
+        let applied = if is_newest {
+            Applied {
                 id: machine.id.clone(),
-                version,
+                version: newest,
                 created: false,
-            })));
-        }
-        let version = newest + 1;
+                same_as: None,
+            }
+        } else {
+            self.keep_version(machine, newest + 1)?
+        };
+        Ok(Ok(Answer::Applied(applied)))
+    }
+
+    fn keep_version(&mut self, machine: &Arc<Machine>, version: u32) -> Result<Applied, Error> {
+        let same_as = self.version_with_digest(machine)?;
         self.batch.newest.insert(machine.id.clone(), version);
         self.batch.log.push(Mutation::InsertMachineVersion(MachineVersion {
             machine: machine.id.clone(),
@@ -35,11 +48,12 @@ impl Lane {
             created_at: self.now,
         }));
         self.machines.put(&machine.id, version, Arc::clone(machine));
-        Ok(Ok(Answer::Applied(Applied {
+        Ok(Applied {
             id: machine.id.clone(),
             version,
             created: true,
-        })))
+            same_as,
+        })
     }
 
     /// The newest version of a machine, as of this batch. Where others write to the store, the batch counts only if it still is
@@ -57,15 +71,10 @@ impl Lane {
         Some(known)
     }
 
-    fn version_with_digest(&mut self, machine: &Machine, newest: u32) -> Result<Option<u32>, Error> {
-        for version in (1..=newest).rev() {
-            if self
-                .machine(&machine.id, version)?
-                .is_some_and(|known| known.digest == machine.digest)
-            {
-                return Ok(Some(version));
-            }
-        }
-        Ok(None)
+    /// The highest earlier version with the same content. Memory holds the versions of this batch, the store all others.
+    fn version_with_digest(&mut self, machine: &Machine) -> Result<Option<u32>, Error> {
+        let in_memory = self.machines.with_digest(&machine.id, &machine.digest);
+        let stored = self.store.get()?.version_with_digest(&machine.id, &machine.digest)?;
+        Ok(in_memory.max(stored))
     }
 }

@@ -239,6 +239,7 @@ impl Lane {
             self.adopt_lease(&action, attempt, lease.renewed(self.now));
             return Ok(());
         }
+        self.batch.interrupted += 1;
         let crashes = after_crash(action.body.crashes, self.owned.after_short_life(id.slot()));
         Arc::make_mut(&mut action).body.crashes = crashes;
         self.dispatcher.adopt(attempt, &action, self.now);
@@ -306,6 +307,7 @@ impl Lane {
 
     fn note_settled(&mut self, action: &Action, again: bool) {
         self.trace_attempt(action);
+        self.log_settled(action, again);
         if let Some(attempt) = action.body.attempts.last()
             && let Some(outcome) = attempt.outcome
         {

@@ -9,7 +9,7 @@ use sprag_store::{Error, Mutation};
 
 use crate::command::{Answer, Code, JobStep, Refusal, Reply};
 use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
-use crate::lane::Lane;
+use crate::lane::{Lane, LogEntry};
 use crate::letters::{Dealt, Fate, RetryLetter};
 
 /// How far the clocks of nodes may be apart, in milliseconds. A letter that another node's clock saw die so soon after a job
@@ -233,7 +233,11 @@ impl Lane {
         };
         let (fate, detail) = match reply {
             None => (Fate::TooYoung, None),
-            Some(Ok(_)) => (Fate::Retried, None),
+            Some(Ok(_)) => {
+                let action = retry.action;
+                self.batch.logged.push(LogEntry::RetriedByJob { action });
+                (Fate::Retried, None)
+            }
             Some(Err(refusal)) if was_dead => (Fate::Failed, Some(refusal.detail)),
             Some(Err(refusal)) => (Fate::Skipped, Some(refusal.detail)),
         };

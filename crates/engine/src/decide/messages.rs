@@ -154,12 +154,18 @@ impl Lane {
                 self.follow(aggregate, machine, stepped.ends);
                 let configuration = machine.configuration(&aggregate.execution.active);
                 let execution = aggregate.head.id;
+                let accepts = if stepped.handled {
+                    Vec::new()
+                } else {
+                    machine.accepted_messages(configuration.iter().map(String::as_str))
+                };
                 Ok(Sent {
                     execution,
                     handled: stepped.handled,
                     queued: false,
                     configuration,
                     sequence,
+                    accepts,
                 })
             }
             Err(error) => {
@@ -188,6 +194,7 @@ impl Lane {
             queued: true,
             configuration: machine.configuration(&aggregate.execution.active),
             sequence: aggregate.head.sequence,
+            accepts: Vec::new(),
         })
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use triggers::wait_millis;
 
 use crate::aggregate::Aggregate;
 use crate::command::{Answer, Internal, Refusal, Reply, Request};
-use crate::lane::Lane;
+use crate::lane::{Lane, LogEntry};
 
 /// What a decision comes to: the store's failure fails the batch, a refusal only the request.
 pub(crate) type Decision<T> = Result<Result<T, Refusal>, Error>;
@@ -50,7 +50,14 @@ impl Lane {
             Request::Migrate(migrate) => self.migrate(migrate),
             Request::RetryNow(action) => self.retry_now(*action),
             Request::CancelAction(action) => self.cancel_action(*action),
-            Request::RetryDead(retry) => self.retry_dead(retry),
+            Request::RetryDead(retry) => {
+                let reply = self.retry_dead(retry)?;
+                if reply.is_ok() {
+                    let action = retry.action;
+                    self.batch.logged.push(LogEntry::Retried { action });
+                }
+                Ok(reply)
+            }
             Request::RetryLetter(retry) => self.deal(retry),
             Request::Archive(action) => self.archive(*action),
             Request::RetryAll(retry) => Ok(self.retry_all(retry)),

@@ -9,9 +9,10 @@ use crate::lane::{Batch, Lane};
 use crate::traces::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
 
 impl Lane {
-    /// What the batch holds is durable: it is counted, and told to whoever draws traces.
+    /// What the batch holds is durable: it is counted, logged, and told to whoever draws traces.
     pub(crate) fn count(&self, batch: &mut Batch) {
         self.metrics.count(batch);
+        self.log(batch);
         self.options.traces.tell(std::mem::take(&mut batch.traced));
     }
 

@@ -11,8 +11,8 @@ use super::circuit::{CircuitOptions, Circuits};
 use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
 use super::polls::Polls;
+use super::recent::RecentStarts;
 use super::shards::Resting;
-use crate::command::LineStatus;
 use crate::control::Switches;
 use crate::leases::Leases;
 use crate::view::{Waiting, WaitingFor};
@@ -56,7 +56,9 @@ pub(crate) struct Dispatcher {
     pub(super) hungry: BTreeSet<String>,
     /// Lines that lack something, under what they lack.
     pub(super) parked: BTreeMap<Lack, BTreeSet<String>>,
-    lack_of: BTreeMap<String, Lack>,
+    pub(super) lack_of: BTreeMap<String, Lack>,
+    /// Attempts that started in the last minute.
+    pub(crate) started: RecentStarts,
     turn: u64,
     /// Chosen, but not begun yet: they hold their place among those under way.
     pub(super) reserved: BTreeMap<ActionId, Reserved>,
@@ -88,6 +90,7 @@ impl Dispatcher {
             hungry: BTreeSet::new(),
             parked: BTreeMap::new(),
             lack_of: BTreeMap::new(),
+            started: RecentStarts::default(),
             turn: 0,
             reserved: BTreeMap::new(),
             permits: Permits::new(caps),
@@ -466,27 +469,6 @@ impl Dispatcher {
         }
     }
 
-    /// Every line with what it holds.
-    pub(crate) fn status(&self, switches: &Switches, now: Timestamp) -> Vec<LineStatus> {
-        let line = |(name, line): (&String, &Line)| LineStatus {
-            kind: line.kind.clone(),
-            runner: line.route.as_ref().map(|route| route.runner.clone()),
-            limits: line.limits.iter().map(|LimitUse { key, .. }| key.clone()).collect(),
-            destination: line.destination.clone(),
-            ready: line.len(),
-            more: line.more,
-            running: self.permits.of_type(&line.kind),
-            waiting: match switches.holding_type(&line.kind, now) {
-                Some(switch) => Some(lack_waiting(&Lack::Switch(switch), now)),
-                None => self.lack_of.get(name).map(|lack| match lack {
-                    Lack::Runner(route) => self.waiting_for_runner(route),
-                    lack => lack_waiting(lack, now),
-                }),
-            },
-        };
-        self.lines.iter().map(line).collect()
-    }
-
     pub(super) fn requeue(&mut self, name: &str) {
         if let Some(place) = self.place_of.remove(name) {
             self.eligible.remove(&place);
@@ -559,22 +541,4 @@ fn lacking(
         return Some(Lack::Circuit(destination.to_owned(), until));
     }
     permits.lacks(need, now)
-}
-
-fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
-    let waiting = |reason, object: &str, until| Waiting::Waiting {
-        reason,
-        object: object.to_owned(),
-        since: now,
-        until,
-    };
-    match lack {
-        Lack::Total => waiting(WaitingFor::Permit, "this node", None),
-        Lack::Switch(switch) => waiting(WaitingFor::KillSwitch, &switch.to_string(), None),
-        Lack::Type(kind) => waiting(WaitingFor::Permit, kind, None),
-        Lack::Key(key) | Lack::Home(key) => waiting(WaitingFor::Permit, key, None),
-        Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),
-        Lack::Circuit(destination, until) => waiting(WaitingFor::Circuit, destination, Some(*until)),
-        Lack::Runner(route) => waiting(WaitingFor::Runner, &route.runner, None),
-    }
 }

@@ -12,11 +12,14 @@ mod line;
 mod permits;
 mod polls;
 mod rate;
+mod recent;
 mod shards;
 mod statements;
+mod status;
 
 pub use circuit::CircuitOptions;
 pub(crate) use dispatcher::Dispatcher;
 pub(crate) use line::LINE_MAX;
 pub use permits::Caps;
 pub use polls::PollId;
+pub(crate) use status::line_named;

@@ -124,6 +124,12 @@ impl Permits {
         self.held.keys().copied()
     }
 
+    /// How many attempts are under way, by type.
+    pub(super) fn by_type(&self) -> impl Iterator<Item = (&str, usize)> {
+        let types = self.by_type.iter();
+        types.map(|(kind, attempts)| (kind.as_str(), attempts.len()))
+    }
+
     /// How many attempts of a type are under way.
     pub(super) fn of_type(&self, kind: &str) -> usize {
         self.by_type.get(kind).map_or(0, BTreeSet::len)

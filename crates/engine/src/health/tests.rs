@@ -38,6 +38,7 @@ fn action(number: u64, attempts: &[(Option<&str>, u64)]) -> Action {
             error: error.map(|kind| ActionError::new(kind, "it says so")),
             cost: error.is_none().then_some(0.5),
             lease: None,
+            metadata: serde_json::Map::new(),
         }
     };
     let last = attempts.last().and_then(|(error, _)| *error);

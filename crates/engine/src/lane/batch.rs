@@ -12,6 +12,7 @@ use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
 use sprag_store::{Fence, Mutation};
 
+use super::log::LogEntry;
 use crate::aggregate::Aggregate;
 use crate::command::{AttemptRef, Request, Sent};
 use crate::convert;
@@ -131,6 +132,10 @@ pub(crate) struct Batch {
     pub(crate) notes: Vec<Note>,
     /// What is to be told to whoever draws traces, once it is durable.
     pub(crate) traced: Vec<Traced>,
+    /// What is to be logged, once it is durable.
+    pub(crate) logged: Vec<LogEntry>,
+    /// Attempts of an earlier process that were interrupted by its end.
+    pub(crate) interrupted: usize,
     /// Actions that ended in this batch, in order.
     pub(super) ended: Vec<(ActionId, Status)>,
     /// How many of them were looked at for alerts.

@@ -15,6 +15,7 @@ use super::held::Reading;
 use super::refused::{Begun, execution_of};
 use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
 use crate::command::{Code, Command, Internal, Refusal, Reply, Request};
+use crate::hands::Task;
 use crate::options::BATCH_MAX;
 
 /// Batches that are under way at most: one that is being written, and one that waits behind it.
@@ -321,6 +322,7 @@ impl Lane {
 
     fn act(&mut self, mut batch: Batch, changes: &[Change]) {
         self.count(&mut batch);
+        self.note_recovered(batch.interrupted);
         let over = changes.iter().filter_map(Change::execution);
         over.for_each(|id: ExecutionId| self.cache.forget_over(id));
         self.machines.learn(batch.newest);
@@ -332,6 +334,9 @@ impl Lane {
         self.control.is_stored(self.now.max(self.clock.now()));
         self.control.board.show(&self.control.switches);
         for job in batch.jobs {
+            if job.task == Task::Run {
+                self.dispatcher.started.add(&job.kind, self.now);
+            }
             match job.lease {
                 None => self.start_job(job),
                 Some(_) => self.dispatcher.polls.grant(job),

@@ -43,8 +43,7 @@ impl Lane {
 
     /// When the instant up to which the clock is believed is to be stored, where somebody relies on it.
     pub(super) fn next_clock(&self) -> Option<Timestamp> {
-        (self.options.retention.is_some() && self.owned.owns_control())
-            .then(|| self.control.clock.next(self.now))
+        (self.options.retention.is_some() && self.owned.owns_control()).then(|| self.control.clock.next(self.now))
     }
 
     /// When to write down that the process lives: only until it has lived long enough to be above suspicion.

@@ -29,6 +29,12 @@ impl Machines {
         self.compiled.get(machine)?.get(&version).map(Arc::clone)
     }
 
+    /// The highest version in memory with this digest.
+    pub(crate) fn with_digest(&self, machine: &str, digest: &[u8; 32]) -> Option<u32> {
+        let mut newest_first = self.compiled.get(machine)?.iter().rev();
+        newest_first.find_map(|(version, known)| (known.digest == *digest).then_some(*version))
+    }
+
     /// The version, compiled, from the store.
     pub(crate) fn read(
         &mut self,

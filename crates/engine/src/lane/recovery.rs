@@ -7,6 +7,7 @@ use sprag_core::action::{Action, Lease};
 use sprag_core::ids::{ActionId, AttemptId};
 use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef};
 use sprag_store::{Error, ShardId, Wanted};
+use tokio::sync::oneshot;
 
 use super::batch::Batch;
 use super::commit::is_kept;
@@ -21,7 +22,33 @@ use crate::timers::{Due, Timers};
 /// How many records are read at once on start.
 const PAGE: usize = 1_000;
 
+/// How far a lane is with what an earlier process left running.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    interrupted: usize,
+    told: Option<oneshot::Sender<usize>>,
+}
+
 impl Lane {
+    /// Tells how many attempts were interrupted, once all that an earlier process left running is taken up.
+    pub fn recovered(&mut self) -> oneshot::Receiver<usize> {
+        let (sender, receiver) = oneshot::channel();
+        self.recovery.told = Some(sender);
+        self.note_recovered(0);
+        receiver
+    }
+
+    /// So many more interrupted attempts are taken up, durably.
+    pub(super) fn note_recovered(&mut self, interrupted: usize) {
+        self.recovery.interrupted += interrupted;
+        if self.lost.is_empty()
+            && let Some(told) = self.recovery.told.take()
+        {
+            // Nobody need listen.
+            let _ = told.send(self.recovery.interrupted);
+        }
+    }
+
     /// What an earlier process left.
     pub(super) fn gather(&mut self) -> Result<(), Error> {
         self.read_control()?;

@@ -83,7 +83,11 @@ impl Lane {
             self.gather_jobs()?;
         }
         if !claimed.is_empty() {
-            tracing::info!(shards = claimed.len(), "shards are served here from now on");
+            tracing::info!(
+                shards = claimed.len(),
+                interrupted_attempts = self.lost.len(),
+                "shards are served here from now on"
+            );
             self.expiry_due = self.now;
             self.control.swept.clear();
             self.read_control()?;

@@ -23,6 +23,7 @@ use super::held::{Committer, Held};
 use super::jobs::Jobs;
 use super::machines::Machines;
 use super::owned::{Owned, Tenure};
+use super::recovery::Recovery;
 use super::wants::{receipts_by_key, want};
 use crate::aggregate::Aggregate;
 use crate::closings::Closings;
@@ -109,6 +110,8 @@ pub struct Lane {
     pub(super) pending: Vec<Request>,
     /// What an earlier process left running and nobody has settled yet. Until then nothing begins.
     pub(super) lost: VecDeque<Request>,
+    /// Whom to tell once all of that is settled, and how many attempts were interrupted.
+    pub(super) recovery: Recovery,
     /// Set while the store refuses writes: when to try again.
     pub(super) store_rests_until: Option<Timestamp>,
     /// Attempts that were to begin with a commit of which nobody knows whether it landed.
@@ -174,6 +177,7 @@ impl Lane {
             loaded: Loaded::default(),
             pending: Vec::new(),
             lost: VecDeque::new(),
+            recovery: Recovery::default(),
             store_rests_until: None,
             unsure: BTreeSet::new(),
             is_away: false,

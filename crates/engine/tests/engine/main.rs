@@ -18,6 +18,7 @@ mod homes;
 mod jobs;
 mod leases;
 mod limits;
+mod logs;
 mod messages;
 mod metrics;
 mod once;

@@ -280,22 +280,32 @@ actions: [{ actionId: work, type: noop, triggerState: a, config: {} }]
 }
 
 #[test]
-fn a_known_digest_is_the_version_it_was() {
+fn new_executions_use_what_was_applied_last() {
     let mut rig = Rig::new(DOOR);
     let apply = |rig: &mut Rig, text: &str| {
         let machine = std::sync::Arc::new(crate::rig::machine(text));
         match rig.ask(Request::Apply(machine.into())).unwrap() {
-            sprag_engine::command::Answer::Applied(applied) => (applied.version, applied.created),
+            sprag_engine::command::Answer::Applied(applied) => (applied.version, applied.created, applied.same_as),
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(apply(&mut rig, DOOR), (1, false));
+    let other = DOOR.replace("KNOCK", "RING").replace("REMOVE", "TAKE");
+    assert_eq!(apply(&mut rig, DOOR), (1, false, None));
+    assert_eq!(apply(&mut rig, &other), (2, true, None));
+    assert_eq!(rig.start("door").version, 2);
+    assert_eq!(apply(&mut rig, DOOR), (3, true, Some(1)));
+    assert_eq!(rig.start("door").version, 3);
     assert_eq!(
-        apply(&mut rig, &DOOR.replace("KNOCK", "RING").replace("REMOVE", "TAKE")),
-        (2, true)
+        apply(&mut rig, DOOR),
+        (3, false, None),
+        "the newest again changes nothing"
     );
-    assert_eq!(apply(&mut rig, DOOR), (1, false));
-    assert_eq!(rig.start("door").version, 2, "a start takes the newest");
+    assert_eq!(apply(&mut rig, &other), (4, true, Some(2)));
+    assert_eq!(
+        apply(&mut rig, DOOR),
+        (5, true, Some(3)),
+        "the latest version with that content"
+    );
 }
 
 #[test]

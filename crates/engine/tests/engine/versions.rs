@@ -54,6 +54,23 @@ fn a_start_on_any_node_takes_the_newest_version_however_often_another_was_taken_
 }
 
 #[test]
+fn an_older_definition_applied_again_is_what_every_node_starts_even_after_the_control_shard_moved() {
+    let mut crowd = Crowd::with(2, Options::default(), &[FIRST]);
+    let control = crowd.owner(Slot(0));
+    let other = 1 - control;
+    crowd.start(other, start()).unwrap();
+    apply(&mut crowd, SECOND);
+    crowd.pass(LEASE_MILLIS + 2_000, &[other]);
+    // The other node knows version 1 as the newest: its first decision is refused by the store and taken again.
+    let applied = match crowd.ask(other, Request::Apply(Arc::new(machine(FIRST)).into())) {
+        Ok(Answer::Applied(applied)) => applied,
+        refused => panic!("{refused:?}"),
+    };
+    assert_eq!((applied.version, applied.created, applied.same_as), (3, true, Some(1)));
+    assert_eq!(crowd.start(other, start()).unwrap().version, 3);
+}
+
+#[test]
 fn a_batch_that_was_decided_on_an_old_version_is_decided_again_as_a_whole() {
     let mut crowd = Crowd::with(2, Options::default(), &[FIRST]);
     let other = 1 - crowd.owner(Slot(0));

@@ -1,10 +1,12 @@
 //! Actions: list, show with what holds them, retry now, cancel.
 
 use axum::extract::State;
+use serde::Serialize;
 use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::health::Window;
+use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
 
 use super::explain::explained;
 use crate::app::App;
@@ -12,7 +14,7 @@ use crate::body::{Body, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
-use crate::reply::{Answer, ok, whole};
+use crate::reply::{Answer, ok};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -66,9 +68,25 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     Ok(ok(&explained(&app.engine, view).await))
 }
 
-/// `GET /v1/actions/queue`: what waits and what runs, by line.
+/// The queue: a whole list of lines, with the sums of their types.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Queue {
+    data: Vec<LineStatus>,
+    next_cursor: Option<String>,
+    types: Vec<TypeStatus>,
+    held: Depth,
+}
+
+/// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
 pub(crate) async fn queue(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.queue().await?))
+    let QueueStatus { lines, types, held } = app.engine.queue().await?;
+    Ok(ok(&Queue {
+        data: lines,
+        next_cursor: None,
+        types,
+        held,
+    }))
 }
 
 pub(crate) struct HealthParams {

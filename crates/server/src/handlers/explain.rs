@@ -1,11 +1,11 @@
 //! Why an execution does not move, with what only the dispatcher knows about its actions.
 
 use serde::Serialize;
-use sprag_core::action::Status;
+use sprag_core::action::{ActionError, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_engine::Handle;
 use sprag_engine::command::Refusal;
 use sprag_engine::view::{ActionView, ExecutionView, Waiting};
+use sprag_engine::{Diagnosis, Handle};
 use sprag_store::traits::ActionQuery;
 
 /// Open actions that are explained, per status.
@@ -32,6 +32,12 @@ struct ExplainedAction {
     kind: String,
     status: Status,
     waiting: Waiting,
+    /// Why its last attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<ActionError>,
+    /// What would settle a dead letter.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    diagnosis: Option<Diagnosis>,
 }
 
 /// Explains an execution, its open actions and its dead letters.
@@ -52,7 +58,11 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
             ..ActionQuery::default()
         };
         for view in engine.actions(query).await? {
-            actions.push(ExplainedAction::of(explained(engine, view).await));
+            let diagnosis = match open {
+                Status::Dead => Some(engine.diagnosis(view.id).await?),
+                _ => None,
+            };
+            actions.push(ExplainedAction::of(explained(engine, view).await, diagnosis));
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
@@ -96,13 +106,14 @@ pub(super) async fn explained(engine: &Handle, view: ActionView) -> ActionView {
 }
 
 impl ExplainedAction {
-    fn of(view: ActionView) -> Self {
+    fn of(view: ActionView, diagnosis: Option<Diagnosis>) -> Self {
         let ActionView {
             id,
             action_id,
             kind,
             status,
             waiting,
+            last_error,
             ..
         } = view;
         Self {
@@ -111,6 +122,8 @@ impl ExplainedAction {
             kind,
             status,
             waiting,
+            last_error,
+            diagnosis,
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
 use sprag_core::json::hex;
-use sprag_core::machine::{Finding, Loaded, Machine, load_stored};
+use sprag_core::machine::{Finding, Loaded, Machine, RequiredPermissions, load_stored};
 use sprag_core::time::Timestamp;
 use sprag_engine::command::{self, Applied, Refusal};
 use sprag_store::records::MachineVersion;
@@ -38,14 +38,21 @@ struct Summary {
 struct Whole {
     #[serde(flatten)]
     summary: Summary,
+    /// What its actions may reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<Vec<RequiredPermissions>>,
     definition: Value,
 }
 
-/// What is answered to an apply.
+/// The answer to an apply: the version that new executions use.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct AppliedView {
     id: String,
     version: u32,
+    /// The latest earlier version with the same content as this new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_as_version: Option<u32>,
 }
 
 /// What lint says.
@@ -53,6 +60,8 @@ struct AppliedView {
 #[serde(rename_all = "camelCase")]
 struct Linted {
     valid: bool,
+    /// What its actions may reach, of a machine that is valid.
+    permissions: Vec<RequiredPermissions>,
     findings: Vec<Finding>,
     /// Whether there were more findings than are listed.
     truncated: bool,
@@ -76,7 +85,11 @@ impl Whole {
             description,
             created_at,
         };
-        Ok(Self { summary, definition })
+        Ok(Self {
+            summary,
+            permissions: None,
+            definition,
+        })
     }
 }
 
@@ -107,8 +120,8 @@ pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Que
     Ok(ok(&page.list(rows, |row: &Summary| row.id.clone())))
 }
 
-/// `POST /v1/machines`: keeps a new version, unless a version with the same digest is there already; with `If-Match`
-/// only if the newest version is still the one that was seen.
+/// `POST /v1/machines`: keeps a new version, unless the newest one has the same digest; with `If-Match` only if the
+/// newest version is still the one that was seen.
 pub(crate) async fn apply(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
@@ -128,9 +141,14 @@ fn applied(applied: Applied) -> Response {
         id,
         version,
         created: is_new,
+        same_as,
     } = applied;
     let location = format!("/v1/machines/{id}/versions/{version}");
-    let view = AppliedView { id, version };
+    let view = AppliedView {
+        id,
+        version,
+        same_as_version: same_as,
+    };
     let shown = if is_new { created(location, &view) } else { ok(&view) };
     tagged(u64::from(version), shown)
 }
@@ -142,6 +160,7 @@ pub(crate) async fn lint(State(app): State<App>, Query(Nothing): Query<Nothing>,
     findings.truncate(LISTED_MAX);
     Ok(ok(&Linted {
         valid: machine.is_some(),
+        permissions: machine.map_or_else(Vec::new, |machine| app.engine.permissions(&machine)),
         findings,
         truncated,
     }))
@@ -174,13 +193,13 @@ pub(crate) async fn show(
     seen: Seen,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
-    whole(app.engine.machine(id, None).await?, &seen)
+    whole(&app, app.engine.machine(id, None).await?, &seen).await
 }
 
 /// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
 pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, seen: Seen, Query(Nothing): Query<Nothing>) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
-    whole(app.engine.machine(id.to_owned(), None).await?, &seen)
+    whole(&app, app.engine.machine(id.to_owned(), None).await?, &seen).await
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`
@@ -194,14 +213,19 @@ pub(crate) async fn show_version(
         let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
         return Err(Refusal::new(command::Code::VersionUnknown, detail).into());
     };
-    whole(app.engine.machine(id, Some(version)).await?, &seen)
+    whole(&app, app.engine.machine(id, Some(version)).await?, &seen).await
 }
 
 /// A version never changes, so its number is its tag.
-fn whole(row: MachineVersion, seen: &Seen) -> Result<Response, Problem> {
+async fn whole(app: &App, row: MachineVersion, seen: &Seen) -> Result<Response, Problem> {
     let version = u64::from(row.version);
     if seen.has(version) {
         return Ok(unchanged(version));
     }
-    Ok(tagged(version, ok(&Whole::of(row)?)))
+    let permissions = app.engine.permissions_of(row.machine.clone(), row.version).await?;
+    let whole = Whole {
+        permissions: Some(permissions),
+        ..Whole::of(row)?
+    };
+    Ok(tagged(version, ok(&whole)))
 }

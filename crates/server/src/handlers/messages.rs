@@ -68,6 +68,9 @@ struct SentView {
     handled: bool,
     configuration: Vec<String>,
     sequence: u64,
+    /// What the active states accept, where no transition answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    accepts: Vec<String>,
 }
 
 /// `POST /v1/executions/{id}/messages`
@@ -101,12 +104,14 @@ pub(super) fn sent(sent: Sent) -> Response {
         queued,
         configuration,
         sequence,
+        accepts,
     } = sent;
     let view = SentView {
         queued,
         handled,
         configuration,
         sequence,
+        accepts,
     };
     if queued {
         (StatusCode::ACCEPTED, axum::Json(view)).into_response()

@@ -54,6 +54,16 @@ async fn a_case_file_says_why_it_died_what_was_sent_who_else_did_and_what_would_
     assert_eq!(file["fixPatch"], patch);
     assert_eq!(file["attempts"].as_array().unwrap().len(), 1);
     assert!(file["diedAt"].is_string());
+    let execution = file["executionId"].as_str().unwrap();
+    let explained = world
+        .get(&format!("/v1/executions/{execution}/explain"))
+        .await
+        .expect(200);
+    let letter = &explained["actions"][0];
+    assert_eq!(letter["lastError"]["type"], "service_unavailable", "{explained}");
+    for name in ["recoverable", "manualReviewRequired", "suggestedFix", "fixPatch"] {
+        assert_eq!(letter[name], file[name], "{name}");
+    }
     let print = file["fingerprint"].as_str().unwrap();
     let alike = world
         .get(&format!(

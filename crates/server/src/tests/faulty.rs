@@ -88,6 +88,10 @@ impl LaneStore for Faulty {
         self.inner.machine_version(machine, version)
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.inner.version_with_digest(machine, digest)
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         self.refuses(mutations)?;
         self.inner.commit(fences, mutations)

@@ -115,6 +115,36 @@ async fn a_program_leases_an_attempt_keeps_it_alive_and_completes_it() {
 }
 
 #[tokio::test]
+async fn what_a_program_reports_beside_its_result_is_kept_with_the_attempt_without_secrets() {
+    let (world, id) = drawing().await;
+    let attempt = world.leased().await;
+    let too_much = json!({"metadata": {"log": "x".repeat(300_000)}});
+    let refused = world.say(&attempt, "complete", &too_much).await.expect(422);
+    assert_eq!(refused["errors"][0]["pointer"], "/metadata", "{refused}");
+    let metadata = json!({"host": "gpu-7", "token": SECRETS[2].1});
+    let body = json!({"result": 3, "metadata": metadata});
+    world.say(&attempt, "complete", &body).await.expect(200);
+    let done = world.action(&id, |action| action["status"] == "succeeded").await;
+    let kept = &done["attempts"][0];
+    assert_eq!(kept["metadata"]["host"], "gpu-7");
+    assert_eq!(kept["metadata"]["token"], "[secret docusign]");
+    assert_eq!((&kept["success"], &done["success"]), (&json!(true), &json!(true)));
+    assert!(
+        kept["duration"].is_u64() && done["duration"] == kept["duration"],
+        "{done}"
+    );
+    assert_eq!(
+        done["resultEvents"],
+        json!([]),
+        "a program's result makes no event of its own"
+    );
+    let again = world.say(&attempt, "complete", &body).await;
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    let other = json!({"result": 3, "metadata": {"host": "gpu-8"}});
+    world.say(&attempt, "complete", &other).await.expect(409);
+}
+
+#[tokio::test]
 async fn a_program_that_waits_gets_work_as_soon_as_there_is_some() {
     let world = World::start().await;
     world.apply(DRAWING).await.expect(201);

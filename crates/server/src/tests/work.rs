@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::runners::DRAWING;
 use super::world::{DOOMED, LATER, ORDER, SLOW, World};
 
 #[tokio::test]
@@ -379,6 +380,71 @@ async fn a_machine_is_shown_with_its_definition_and_lint_keeps_nothing() {
     assert_eq!(world.get("/v1/machines/order/versions/1").await.expect(200), shown);
     let again = world.post("/v1/machines", &shown["definition"]).await.expect(200);
     assert_eq!(again["version"], 1, "the same in JSON is the same machine");
+}
+
+#[tokio::test]
+async fn the_queue_is_counted_whole_with_its_age_and_its_rate() {
+    // More than the dispatcher keeps of a line in memory.
+    const QUEUED: u64 = 1_100;
+    let world = World::start().await;
+    world.apply(SLOW).await.expect(201);
+    for _ in 0..=QUEUED {
+        world.begin("slow").await;
+    }
+    let queue = world.get("/v1/actions/queue").await.expect(200);
+    let of = |list: &str| {
+        let items = queue[list].as_array().unwrap().iter();
+        items.map(|item| item["ready"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!((of("data"), of("types")), (QUEUED, QUEUED), "{queue}");
+    let kind = &queue["types"][0];
+    assert_eq!((&kind["running"], &kind["startedLastMinute"]), (&json!(1), &json!(1)));
+    assert!(
+        kind["oldestAge"].is_u64() && kind["oldestReadyAt"].is_string(),
+        "{kind}"
+    );
+    assert_eq!(queue["held"]["ready"], 0);
+}
+
+#[tokio::test]
+async fn a_start_uses_the_definition_that_was_applied_last_even_if_an_older_version_had_it() {
+    let world = World::start().await;
+    let other = ORDER.replace("open", "new");
+    world.apply(ORDER).await.expect(201);
+    world.apply(&other).await.expect(201);
+    let unchanged = world.apply(&other).await;
+    assert_eq!(unchanged.header("etag"), Some("\"2\""));
+    assert_eq!(unchanged.expect(200), json!({"id": "order", "version": 2}));
+    let back = world.apply(ORDER).await;
+    assert_eq!(back.header("etag"), Some("\"3\""));
+    assert_eq!(back.header("location"), Some("/v1/machines/order/versions/3"));
+    assert_eq!(
+        back.expect(201),
+        json!({"id": "order", "version": 3, "sameAsVersion": 1})
+    );
+    let variables = json!({"machine": "order", "variables": {"amount": 1}});
+    let started = world.post("/v1/executions", &variables).await.expect(201);
+    assert_eq!(started["version"], 3);
+    let yaml = [("Content-Type", "application/yaml"), ("If-Match", "\"2\"")];
+    let refused = world.send("POST", "/v1/machines", &yaml, other.as_bytes()).await;
+    refused.problem("precondition-failed");
+}
+
+#[tokio::test]
+async fn a_machine_and_its_lint_say_what_its_actions_may_reach() {
+    let world = World::start().await;
+    let yaml = [("Content-Type", "application/yaml")];
+    let required = json!([{
+        "actionId": "draw",
+        "type": "render",
+        "permissions": [{"scope": "runner", "object": "gpu"}, {"scope": "secret", "object": "docusign"}],
+    }]);
+    let linted = world.send("POST", "/v1/machines/lint", &yaml, DRAWING.as_bytes()).await;
+    assert_eq!(linted.expect(200)["permissions"], required);
+    world.apply(DRAWING).await.expect(201);
+    for path in ["/v1/machines/drawing", "/v1/machines/drawing/versions/1"] {
+        assert_eq!(world.get(path).await.expect(200)["permissions"], required, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -204,6 +204,17 @@ impl Model {
                 format!("nobody applied `{}` so", row.machine),
             ));
         };
+        let newest = self.versions.get(&(row.machine.clone(), expected - 1));
+        ensure(
+            newest.is_none_or(|newest| newest.digest != row.digest),
+            Invariant::ExactlyOnce,
+            || {
+                format!(
+                    "version {} of `{}` is the one before it again",
+                    row.version, row.machine
+                )
+            },
+        )?;
         self.versions.insert((row.machine.clone(), row.version), machine);
         ensure(row.version == expected, Invariant::HistoryDense, || {
             format!(

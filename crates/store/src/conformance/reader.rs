@@ -1,11 +1,11 @@
 //! What readers see: committed state, filtered, newest first, page by page.
 
 use super::fixtures::{
-    DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, entry, execution, input, inserts, keyed, pages, timer,
+    DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, at, entry, execution, input, inserts, keyed, pages, timer,
 };
 use super::{Check, Subject, checks};
 use crate::records::{Action, Execution, ExecutionStatus};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Variables};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedLine, Variables};
 
 /// What readers rely on.
 pub const READER: &[Check] = checks![
@@ -303,10 +303,15 @@ fn open_work_is_counted(subject: &dyn Subject) -> Result<(), Error> {
         line: line.to_owned(),
         ..action(&executions[0], number)
     };
+    let since = |millis, action: Action| Action {
+        run_at: at(millis),
+        ..action
+    };
     let actions = [
-        of(101, QUEUED, "webhook"),
-        of(102, QUEUED, "webhook\u{1f}one"),
-        of(103, QUEUED, "webhook"),
+        since(70, of(101, QUEUED, "webhook")),
+        since(30, of(102, QUEUED, "webhook\u{1f}one")),
+        since(50, of(103, QUEUED, "webhook")),
+        since(10, of(108, QUEUED, "")),
         of(104, RUNNING, "webhook"),
         of(105, SUCCEEDED, "webhook"),
         of(106, DEAD, "webhook"),
@@ -321,7 +326,11 @@ fn open_work_is_counted(subject: &dyn Subject) -> Result<(), Error> {
     );
     assert_eq!(
         store.reader.queued_actions()?,
-        [("webhook".to_owned(), 2), ("webhook\u{1f}one".to_owned(), 1)]
+        [("", 1, 10), ("webhook", 2, 50), ("webhook\u{1f}one", 1, 30)].map(|(line, count, millis)| QueuedLine {
+            line: line.to_owned(),
+            count,
+            oldest: at(millis),
+        })
     );
     assert_eq!(store.reader.dead_letters()?, 2);
     Ok(())

@@ -4,7 +4,7 @@ use super::fixtures::{
     DEAD, Opened, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
 };
 use super::{Check, Subject, checks};
-use crate::records::{Execution, ExecutionStatus, Life, Receipt, Timer, TimerKey};
+use crate::records::{Execution, ExecutionStatus, Life, MachineVersion, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation, Variables, Wanted};
 
 /// What every caller relies on.
@@ -18,6 +18,7 @@ pub const VALUES: &[Check] = checks![
     numbers_are_kept_up_to_the_greatest,
     numbers_too_great_are_refused,
     versions_of_a_machine_are_kept_apart,
+    a_version_is_found_by_its_digest_the_highest_first,
     what_was_decided_on_an_old_version_is_not_written,
     the_last_life_is_the_newest,
     a_reopened_store_holds_the_same,
@@ -343,6 +344,24 @@ fn versions_of_a_machine_are_kept_apart(subject: &dyn Subject) -> Result<(), Err
         ..Wanted::default()
     })?;
     assert_eq!(loaded.newest, [("refund".to_owned(), 1), ("order".to_owned(), 10)]);
+    Ok(())
+}
+
+fn a_version_is_found_by_its_digest_the_highest_first(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let again = MachineVersion {
+        digest: version("order", 1).digest,
+        ..version("order", 3)
+    };
+    let versions = [version("order", 1), version("order", 2), version("refund", 4)];
+    store.commit(&versions.map(Mutation::InsertMachineVersion))?;
+    let digest = |number| version("order", number).digest;
+    assert_eq!(store.lane.version_with_digest("order", &digest(1))?, Some(1));
+    store.commit(&[Mutation::InsertMachineVersion(again)])?;
+    assert_eq!(store.lane.version_with_digest("order", &digest(1))?, Some(3));
+    assert_eq!(store.lane.version_with_digest("order", &digest(2))?, Some(2));
+    assert_eq!(store.lane.version_with_digest("order", &digest(4))?, None);
+    assert_eq!(store.lane.version_with_digest("orde", &digest(1))?, None);
     Ok(())
 }
 

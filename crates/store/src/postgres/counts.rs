@@ -2,15 +2,16 @@
 //!
 //! Each count walks a partial index that holds nothing else, so it grows with what is open, never with what has ended.
 
-use super::columns::{column, execution_status, number};
+use super::columns::{column, execution_status, instant, number};
 use super::session::Session;
 use crate::records::ExecutionStatus;
-use crate::traits::{Error, FileBytes};
+use crate::traits::{Error, FileBytes, QueuedLine};
 
 const OPEN_EXECUTIONS: &str =
     "SELECT status, count(*) FROM execution WHERE status <= 2 GROUP BY status ORDER BY status";
 
-const QUEUED_ACTIONS: &str = "SELECT line, count(*) FROM action WHERE status = 1 GROUP BY line ORDER BY line";
+const QUEUED_ACTIONS: &str =
+    "SELECT line, count(*), min(run_at) FROM action WHERE status = 1 GROUP BY line ORDER BY line";
 
 const DEAD_LETTERS: &str = "SELECT count(*) FROM action WHERE status = 5";
 
@@ -26,10 +27,14 @@ pub(super) async fn open_executions(session: &Session) -> Result<Vec<(ExecutionS
 }
 
 /// Queued actions by line.
-pub(super) async fn queued_actions(session: &Session) -> Result<Vec<(String, u64)>, Error> {
+pub(super) async fn queued_actions(session: &Session) -> Result<Vec<QueuedLine>, Error> {
     session
         .all(QUEUED_ACTIONS, &[], |row| {
-            Ok((column(row, 0)?, number::<i64, _>(row, 1)?))
+            Ok(QueuedLine {
+                line: column(row, 0)?,
+                count: number::<i64, _>(row, 1)?,
+                oldest: instant(row, 2)?,
+            })
         })
         .await
 }

@@ -35,6 +35,9 @@ pub(super) const NEWEST: &str = "\
     CROSS JOIN LATERAL (SELECT version FROM machine_version WHERE machine_version.machine = wanted.machine \
     ORDER BY version DESC LIMIT 1) AS newest";
 
+const WITH_DIGEST: &str = "\
+    SELECT version FROM machine_version WHERE machine = $1 AND digest = $2 ORDER BY version DESC LIMIT 1";
+
 const LIST: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
     WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
@@ -86,6 +89,14 @@ pub(super) async fn newest(session: &Session, machines: &[String]) -> Result<Vec
         })
         .await?;
     Ok(super::columns::as_wanted(machines, &found, |(machine, _)| machine))
+}
+
+/// The highest version with this digest.
+pub(super) async fn with_digest(session: &Session, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+    let digest = digest.as_slice();
+    session
+        .first(WITH_DIGEST, &[&machine, &digest], |row| number::<i64, _>(row, 0))
+        .await
 }
 
 /// The newest version of every machine, by name.

@@ -13,7 +13,9 @@ use super::{actions, control, counts, executions, history, inbox, jobs, machines
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
+use crate::traits::{
+    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, QueuedLine, Reader, Readers, Search,
+};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -181,7 +183,7 @@ impl Reader for Lent {
         self.ask(&async |session| counts::open_executions(session).await)
     }
 
-    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
         self.ask(&async |session| counts::queued_actions(session).await)
     }
 

@@ -141,6 +141,11 @@ impl LaneStore for Writer {
             .ask(&async |session| machines::get(session, machine, version).await)
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.link
+            .ask(&async |session| machines::with_digest(session, machine, digest).await)
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         self.link.connect()?;
         let mark = self.link.mark()?.next();

@@ -10,13 +10,13 @@ use rusqlite::{Connection, params};
 
 use super::columns::{Column, row, rows};
 use crate::records::ExecutionStatus;
-use crate::traits::FileBytes;
+use crate::traits::{FileBytes, QueuedLine};
 
 pub(super) const OPEN_EXECUTIONS: &str =
     "SELECT status, count(*) FROM execution WHERE status <= 2 GROUP BY status ORDER BY status";
 
 pub(super) const QUEUED_ACTIONS: &str =
-    "SELECT line, count(*) FROM action WHERE status = 1 GROUP BY line ORDER BY line";
+    "SELECT line, count(*), min(run_at) FROM action WHERE status = 1 GROUP BY line ORDER BY line";
 
 pub(super) const DEAD_LETTERS: &str = "SELECT count(*) FROM action WHERE status = 5";
 
@@ -28,9 +28,13 @@ pub(super) fn open_executions(connection: &Connection) -> rusqlite::Result<Vec<(
 }
 
 /// Queued actions by line.
-pub(super) fn queued_actions(connection: &Connection) -> rusqlite::Result<Vec<(String, u64)>> {
+pub(super) fn queued_actions(connection: &Connection) -> rusqlite::Result<Vec<QueuedLine>> {
     rows(connection, QUEUED_ACTIONS, params![], |row| {
-        Ok((row.get(0)?, row.get(1)?))
+        Ok(QueuedLine {
+            line: row.get(0)?,
+            count: row.get(1)?,
+            oldest: row.get::<_, Column<_>>(2)?.0,
+        })
     })
 }
 

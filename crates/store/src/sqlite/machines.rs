@@ -20,6 +20,9 @@ pub(super) const GET_NEWEST: &str = "\
 pub(super) const NEWEST: &str = "\
     SELECT version FROM machine_version WHERE machine = ?1 ORDER BY version DESC LIMIT 1";
 
+pub(super) const WITH_DIGEST: &str = "\
+    SELECT version FROM machine_version WHERE machine = ?1 AND digest = ?2 ORDER BY version DESC LIMIT 1";
+
 pub(super) const LIST: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
     WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
@@ -50,6 +53,11 @@ pub(super) fn get_newest(connection: &Connection, machine: &str) -> rusqlite::Re
 /// The number of the newest version.
 pub(super) fn newest(connection: &Connection, machine: &str) -> rusqlite::Result<Option<u32>> {
     row(connection, NEWEST, params![machine], |row| row.get(0))
+}
+
+/// The highest version with this digest.
+pub(super) fn with_digest(connection: &Connection, machine: &str, digest: &[u8; 32]) -> rusqlite::Result<Option<u32>> {
+    row(connection, WITH_DIGEST, params![machine, digest], |row| row.get(0))
 }
 
 /// Refuses a decision that was taken on a version which is not the newest.

@@ -17,7 +17,9 @@ use super::{actions, counts, executions, facts, history, inbox, jobs, machines, 
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, Reader, Readers, Search};
+use crate::traits::{
+    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, QueuedLine, Reader, Readers, Search,
+};
 
 /// How many questions are answered at once; more wait.
 pub const READERS_MAX: usize = 4;
@@ -194,7 +196,7 @@ impl Reader for ReadConnection {
         self.read(counts::open_executions)
     }
 
-    fn queued_actions(&self) -> Result<Vec<(String, u64)>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
         self.read(counts::queued_actions)
     }
 

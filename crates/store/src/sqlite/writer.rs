@@ -153,6 +153,10 @@ impl LaneStore for Writer {
         self.condition.check()
     }
 
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.read(|connection| machines::with_digest(connection, machine, digest))
+    }
+
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         self.condition.check()?;
         let mark = self.next_mark;

@@ -1,7 +1,6 @@
 //! `sprag action queue`.
 
 use crate::client::Remote;
-use crate::commands::list;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -11,10 +10,13 @@ pub(crate) struct Arguments {
     remote: Remote,
 }
 
-/// Shows the lines of the dispatcher.
+/// Shows the queue by type and by line.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.remote.client()?;
     let document = client.get(&["actions", "queue"]).send().await?;
-    list::show(output, &document, output::lines)?;
+    output.show(&document, output::queue)?;
+    if output == Output::Text && output::queue(&document).is_empty() {
+        output::note("nothing is queued and nothing runs");
+    }
     Ok(Exit::Done)
 }

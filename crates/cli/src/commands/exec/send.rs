@@ -11,8 +11,12 @@ const USAGE: &str = "\
 sprag exec send [OPTIONS] ID|MACHINE/KEY TYPE [PAYLOAD]
        sprag exec send [OPTIONS] --machine MACHINE --key KEY TYPE [PAYLOAD]";
 
+const AFTER_HELP: &str = "\
+Exits with 0 when the message was recorded, whether a transition handled it or
+not (`handled` in the JSON output says which), and with 1 when it was refused.";
+
 #[derive(Debug, clap::Args)]
-#[command(override_usage = USAGE)]
+#[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The execution's id or MACHINE/KEY (unless --key names it), the message's type, and its payload as JSON
     #[arg(required = true, num_args = 1..=3, value_name = "ID TYPE PAYLOAD")]
@@ -89,8 +93,26 @@ fn text(kind: &str, reply: &Value) -> String {
         "was recorded, nothing handles it"
     };
     format!(
-        "{kind} {how}; now in {} (sequence {})\n",
+        "{kind} {how}; now in {} (sequence {})\n{}",
         states.join(", "),
-        reply["sequence"]
+        reply["sequence"],
+        accepted(&kind, reply)
     )
+}
+
+/// What the states accept, for a message that nothing handles.
+fn accepted(kind: &str, reply: &Value) -> String {
+    if reply["handled"] == Value::Bool(true) {
+        return String::new();
+    }
+    let accepts = reply["accepts"].as_array().into_iter().flatten();
+    let names: Vec<String> = accepts.filter_map(Value::as_str).map(plain).collect();
+    if names.is_empty() {
+        return "The active states accept no messages.\n".to_owned();
+    }
+    let list = names.join(", ");
+    if names.iter().any(|name| name == kind) {
+        return format!("Accepted now: {list}. A transition names {kind}, but its guard did not hold.\n");
+    }
+    format!("Accepted now: {list}.\n")
 }

@@ -55,15 +55,20 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let is_new = answer.status == CREATED;
     let mut applied = answer.success(&client)?;
     applied["created"] = json!(is_new);
-    output.show(&applied, |applied| {
-        let how = if is_new { "applied" } else { "known already" };
-        format!(
-            "{} version {} {how}\n",
-            plain(applied["id"].as_str().unwrap_or_default()),
-            applied["version"]
-        )
-    })?;
+    output.show(&applied, |applied| sentence(applied, is_new))?;
     Ok(Exit::Done)
+}
+
+/// Which version new executions use, and how it came about.
+fn sentence(applied: &Value, is_new: bool) -> String {
+    let id = plain(applied["id"].as_str().unwrap_or_default());
+    let version = &applied["version"];
+    let how = match (&applied["sameAsVersion"], is_new) {
+        (_, false) => "unchanged".to_owned(),
+        (Value::Null, true) => "applied".to_owned(),
+        (earlier, true) => format!("applied, same as version {earlier}"),
+    };
+    format!("{id} version {version} {how}; new executions use version {version}\n")
 }
 
 /// The definition with the templates beside its file; none when there are none. Then the file goes as it is, and the

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
-use sprag_core::machine::{ConfigCheck, DefinitionLimits, Finding, LoadOptions, Severity, UnknownType};
+use sprag_core::machine::{
+    ConfigCheck, DefinitionLimits, Finding, LoadOptions, Loaded, RequiredPermissions, Severity, UnknownType,
+};
 use sprag_core::source::nearest;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
@@ -15,7 +17,7 @@ use super::findings::{self, counted, is_error};
 use super::local;
 use crate::config::{Environment, Given, Settings};
 use crate::failure::{Exit, Failure};
-use crate::output::{self, Output};
+use crate::output::{self, Output, plain};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -41,19 +43,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
     // Whoever names a configuration says that it is the server's.
-    let known = Known(registry);
+    let known = Known(registry.clone());
     let check: Box<dyn ConfigCheck> = match arguments.config {
         Some(_) => Box::new(known),
         None => Box::new(Elsewhere(known)),
     };
     let mut all = Vec::new();
     for path in &arguments.files {
-        all.push((path.as_path(), lint(path, check.as_ref())?));
+        all.push(Linted::of(path, check.as_ref(), &registry)?);
     }
     show(&all, output)?;
     let count = |wanted: fn(&Finding) -> bool| {
         all.iter()
-            .flat_map(|(_, found)| found)
+            .flat_map(|linted| &linted.findings)
             .filter(|found| wanted(found))
             .count()
     };
@@ -71,31 +73,85 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     Ok(if is_refused { Exit::Invalid } else { Exit::Done })
 }
 
-fn lint(path: &Path, runners: &dyn ConfigCheck) -> Result<Vec<Finding>, Failure> {
-    let options = LoadOptions {
-        limits: DefinitionLimits::default(),
-        runners,
-    };
-    Ok(local::loaded(path, &options)?.findings)
+/// A file that was linted.
+struct Linted<'a> {
+    path: &'a Path,
+    findings: Vec<Finding>,
+    /// What its actions may reach; nothing is known of a file with errors.
+    permissions: Vec<RequiredPermissions>,
 }
 
-fn show(all: &[(&Path, Vec<Finding>)], output: Output) -> anyhow::Result<()> {
-    let findings = all
-        .iter()
-        .flat_map(|(path, findings)| findings.iter().map(move |finding| (*path, finding)));
+impl<'a> Linted<'a> {
+    fn of(path: &'a Path, check: &dyn ConfigCheck, registry: &Registry) -> Result<Self, Failure> {
+        let options = LoadOptions {
+            limits: DefinitionLimits::default(),
+            runners: check,
+        };
+        let Loaded { machine, findings } = local::loaded(path, &options)?;
+        let permissions = machine.map_or_else(Vec::new, |machine| {
+            machine.permissions(|kind, config| {
+                let runner = registry.get(kind);
+                runner.map_or_else(Vec::new, |runner| runner.permissions(kind, config))
+            })
+        });
+        Ok(Self {
+            path,
+            findings,
+            permissions,
+        })
+    }
+
+    fn findings(&self) -> impl Iterator<Item = (&'a Path, &Finding)> {
+        self.findings.iter().map(|finding| (self.path, finding))
+    }
+}
+
+/// Findings are the data; in text, what actions may reach is said beside it.
+fn show(all: &[Linted<'_>], output: Output) -> anyhow::Result<()> {
+    let findings = all.iter().flat_map(Linted::findings);
     match output {
         Output::Json => {
             let documents: Vec<Value> = findings
                 .map(|(path, finding)| findings::document(path, finding))
                 .collect();
-            output::json(&json!({"findings": documents}))
+            let permissions: Vec<Value> = all.iter().flat_map(permissions).collect();
+            let document = json!({"findings": documents, "permissions": permissions});
+            output::json(&document)
         }
-        Output::Text => output::data(
-            &findings
-                .map(|(path, finding)| findings::text(path, finding))
-                .collect::<String>(),
-        ),
+        Output::Text => {
+            output::data(
+                &findings
+                    .map(|(path, finding)| findings::text(path, finding))
+                    .collect::<String>(),
+            )?;
+            for linted in all {
+                let sentences = linted.permissions.iter().filter_map(reach);
+                sentences.for_each(|sentence| output::note(&format!("{}: {sentence}", linted.path.display())));
+            }
+            Ok(())
+        }
     }
+}
+
+fn permissions(linted: &Linted<'_>) -> Vec<Value> {
+    let file = linted.path.display().to_string();
+    let of = |required: &RequiredPermissions| {
+        let mut document = json!(required);
+        document["file"] = json!(file);
+        document
+    };
+    linted.permissions.iter().map(of).collect()
+}
+
+/// What one action may reach, if anything.
+fn reach(required: &RequiredPermissions) -> Option<String> {
+    let RequiredPermissions {
+        action_id,
+        kind,
+        permissions,
+    } = required;
+    let reached: Vec<String> = permissions.iter().map(|one| plain(&one.to_string())).collect();
+    (!reached.is_empty()).then(|| format!("action `{action_id}` ({kind}) may reach {}", reached.join(", ")))
 }
 
 /// The runners of a server with this configuration.
@@ -130,6 +186,16 @@ impl ConfigCheck for Known {
 
 /// The same where the server's configuration may be elsewhere: what is not configured here may well be there.
 struct Elsewhere(Known);
+
+impl SecretRules for Elsewhere {
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        self.0.takes_secret(kind, pointer)
+    }
+
+    fn allows_secret(&self, machine: &str, name: &str) -> bool {
+        self.0.allows_secret(machine, name)
+    }
+}
 
 impl ConfigCheck for Elsewhere {
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {

@@ -16,11 +16,22 @@ use crate::output::{self, Output, plain};
 /// When a simulation begins unless it is said: always the same, so that the same inputs give the same lines.
 const BEGIN: &str = "2026-01-01T00:00:00Z";
 
+const AFTER_HELP: &str = "\
+Events happen in the order they are given:
+  NAME, NAME=JSON           a message, with a payload
+  done.ACTION[=JSON]        an action succeeds, with a result
+  failed.ACTION[=JSON]      an action fails, with an error {\"type\": …, \"message\": …}
+  +5m                       the clock moves on
+
+Exits with 0 when every event was accepted, 1 when one was refused or a decision
+failed, 2 when the file or an event is not valid.";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The machine file, YAML or JSON; `-` is standard input
     file: PathBuf,
-    /// Events in order: `NAME`, or `NAME=JSON` with a payload
+    /// Events in order: messages, ends of actions, and time that passes
     #[arg(value_name = "EVENT")]
     events: Vec<String>,
     /// More events, one JSON object a line: {"type": …, "payload": …}, {"advance": "5m"},
@@ -76,7 +87,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         Output::Json => output::data(&json_lines(&lines)?)?,
         Output::Text => output::data(&lines.iter().map(text).collect::<String>())?,
     }
-    Ok(Exit::Done)
+    let is_refused = lines.iter().any(|line| line.error.is_some());
+    Ok(if is_refused { Exit::Failed } else { Exit::Done })
 }
 
 /// What a server would say to a start.
@@ -122,6 +134,8 @@ fn text(line: &Line) -> String {
         actions,
         variables,
         error,
+        detail,
+        output,
     } = line;
     let mut parts = vec![format!(
         "{} → {}",
@@ -132,12 +146,17 @@ fn text(line: &Line) -> String {
         parts.push(format!("runs {}", actions.join(", ")));
     }
     match error {
-        Some(code) => parts.push(format!("refused: {code}")),
+        Some(code) => parts.push(format!("refused: {code}: {}", detail.as_deref().unwrap_or_default())),
         None if !handled => parts.push("nothing happened".to_owned()),
         None => {}
     }
     if !variables.is_empty() {
         parts.push(Value::Object(variables.clone()).to_string());
+    }
+    match output {
+        Some(Value::Null) => parts.push("completed".to_owned()),
+        Some(output) => parts.push(format!("completed, output {output}")),
+        None => {}
     }
     format!("{}\n", plain(&parts.join("   ")))
 }

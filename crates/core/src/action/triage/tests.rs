@@ -19,6 +19,7 @@ fn dead(error: ActionError, took: u64) -> Action {
         error: Some(error.clone()),
         cost: None,
         lease: None,
+        metadata: serde_json::Map::new(),
     };
     Action {
         id: ActionId::compose(at, Slot(0), 1),

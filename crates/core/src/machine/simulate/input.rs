@@ -84,12 +84,27 @@ const KINDS: [(&str, &[&str]); 3] = [
 ];
 
 impl SimInput {
-    /// `NAME`, or `NAME=json`.
+    /// `NAME` or `NAME=json` for a message, `done.ACTION=json` or `failed.ACTION=json` for the end of an action, `+5m` to
+    /// move the clock.
     pub fn from_argument(argument: &str) -> Result<Self, InputError> {
+        if let Some(duration) = argument.strip_prefix('+') {
+            return advance_by(&Value::from(duration));
+        }
         let (kind, payload) = match argument.split_once('=') {
             Some((kind, text)) => (kind, json(text)?),
             None => (argument, Value::Null),
         };
+        let outcome = |action: &str, success| Self::Outcome {
+            action: action.to_owned(),
+            success,
+            result: payload.clone(),
+        };
+        if let Some(action) = kind.strip_prefix("done.") {
+            return Ok(outcome(action, true));
+        }
+        if let Some(action) = kind.strip_prefix("failed.") {
+            return Ok(outcome(action, false));
+        }
         Ok(Self::Message {
             kind: kind.to_owned(),
             payload,
@@ -140,7 +155,11 @@ impl SimInput {
 }
 
 fn advance(members: &Map<String, Value>) -> Result<SimInput, InputError> {
-    let given = Millis::from_value(members.get("advance").unwrap_or(&Value::Null));
+    advance_by(members.get("advance").unwrap_or(&Value::Null))
+}
+
+fn advance_by(duration: &Value) -> Result<SimInput, InputError> {
+    let given = Millis::from_value(duration);
     let millis = given.map_err(|problem| InputError::Duration {
         detail: problem.to_string(),
     })?;

@@ -34,9 +34,32 @@ pub struct Line {
     pub actions: Vec<String>,
     /// The variables.
     pub variables: Map<String, Value>,
-    /// Why the input was refused, or why something it set off was discarded.
+    /// The code of why the input was refused, or why something it set off was discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The output of the execution, where this input completed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+}
+
+/// Why an input was refused.
+#[derive(Clone, Debug)]
+struct Refused {
+    /// The code that the server answers with.
+    code: &'static str,
+    detail: String,
+}
+
+impl Refused {
+    fn new(code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+        }
+    }
 }
 
 /// A machine under simulation.
@@ -68,7 +91,9 @@ enum Stage {
 struct Present {
     triggered: Vec<String>,
     macrosteps: usize,
-    error: Option<&'static str>,
+    error: Option<Refused>,
+    /// The output, if the input completed the execution.
+    output: Option<Value>,
 }
 
 impl Simulation {
@@ -140,7 +165,10 @@ impl Simulation {
         self.present = Present::default();
         let name = input.name();
         let handled = match input {
-            _ if matches!(self.stage, Stage::Refused) => Err("execution-unknown"),
+            _ if matches!(self.stage, Stage::Refused) => Err(Refused::new(
+                "execution-unknown",
+                "there is no execution: its start was refused",
+            )),
             SimInput::Message { kind, payload } => self.message(kind, payload),
             SimInput::Advance(millis) => Ok(self.advance(millis)),
             SimInput::Outcome {
@@ -152,16 +180,18 @@ impl Simulation {
         self.line(Some(name), handled)
     }
 
-    fn message(&mut self, kind: String, payload: Value) -> Result<bool, &'static str> {
+    fn message(&mut self, kind: String, payload: Value) -> Result<bool, Refused> {
         if is_reserved(&kind) {
-            return Err("reserved-type");
+            let detail = format!("messages of type `{kind}` come from the engine only; give it another type");
+            return Err(Refused::new("reserved-type", detail));
         }
-        if check_key(&kind).is_err() {
-            return Err("name-invalid");
+        if let Err(problem) = check_key(&kind) {
+            return Err(Refused::new("name-invalid", format!("the type of a message {problem}")));
         }
         self.fire_due(self.now);
         if self.is_completed() {
-            return Err("execution-closed");
+            let detail = "the execution is completed and takes no more messages";
+            return Err(Refused::new("execution-closed", detail));
         }
         self.messages += 1;
         let id = format!("simulated-{}", self.messages);
@@ -189,13 +219,13 @@ impl Simulation {
             self.now = self.now.max(at);
             match self.fire(what, at) {
                 Ok(answered) => handled |= answered,
-                Err(code) => self.note(code),
+                Err(refused) => self.note(refused),
             }
         }
         handled
     }
 
-    fn fire(&mut self, what: What, at: Timestamp) -> Result<bool, &'static str> {
+    fn fire(&mut self, what: What, at: Timestamp) -> Result<bool, Refused> {
         let (visit, action) = match what {
             What::Timer(key) => {
                 self.agenda.timers.remove(&key);
@@ -223,12 +253,17 @@ impl Simulation {
     }
 
     /// The latest open action of that name ends.
-    fn outcome(&mut self, action_id: &str, success: bool, result: Value) -> Result<bool, &'static str> {
+    fn outcome(&mut self, action_id: &str, success: bool, result: Value) -> Result<bool, Refused> {
         self.fire_due(self.now);
         let machine = Arc::clone(&self.machine);
-        let (action, definition) = machine.action(action_id).ok_or("action-unknown")?;
+        let unknown = |detail| Refused::new("action-unknown", detail);
+        let (action, definition) = machine
+            .action(action_id)
+            .ok_or_else(|| unknown(format!("the machine has no action `{action_id}`")))?;
         let before = self.agenda.clone();
-        let open = self.agenda.take(action).ok_or("action-unknown")?;
+        let Some(open) = self.agenda.take(action) else {
+            return Err(unknown(self.not_open(action_id)));
+        };
         let end = end(definition, open.ordinal, success, result);
         if self.is_completed() || self.is_superseded(&end) {
             return Ok(false);
@@ -240,6 +275,16 @@ impl Simulation {
         taken
     }
 
+    fn not_open(&self, action_id: &str) -> String {
+        let waiting = self.waiting();
+        let others = if waiting.is_empty() {
+            "no action waits for an outcome".to_owned()
+        } else {
+            format!("`{}` wait for an outcome", waiting.join("`, `"))
+        };
+        format!("action `{action_id}` is not open; {others}")
+    }
+
     /// Whether a later trigger of the same action id exists: only the latest is heard of.
     fn is_superseded(&self, end: &End) -> bool {
         let latest = self.execution.triggered.get(&end.action_id);
@@ -247,8 +292,8 @@ impl Simulation {
     }
 
     /// One macrostep, and those that follow from actions that were over as soon as they were triggered.
-    fn take(&mut self, cause: Cause) -> Result<bool, &'static str> {
-        let (handled, ends) = self.step(cause).map_err(|error| code(&error))?;
+    fn take(&mut self, cause: Cause) -> Result<bool, Refused> {
+        let (handled, ends) = self.step(cause).map_err(|error| refused(&error))?;
         let mut ends = VecDeque::from(ends);
         while let Some(end) = ends.pop_front() {
             if self.is_completed() || self.is_superseded(&end) {
@@ -259,7 +304,7 @@ impl Simulation {
             }
             match self.step(Cause::Ended(end)) {
                 Ok((_, more)) => ends.extend(more),
-                Err(error) => self.note(code(&error)),
+                Err(error) => self.note(refused(&error)),
             }
         }
         Ok(handled)
@@ -269,14 +314,15 @@ impl Simulation {
     fn is_cut_off(&mut self) -> bool {
         let is_cut_off = self.present.macrosteps >= SET_OFF_MAX;
         if is_cut_off {
-            self.note("runaway");
+            let detail = format!("one input set off {SET_OFF_MAX} macrosteps; the machine may never come to rest");
+            self.note(Refused::new("runaway", detail));
         }
         is_cut_off
     }
 
     /// Something that the input set off was discarded. The first such thing is told.
-    fn note(&mut self, code: &'static str) {
-        self.present.error.get_or_insert(code);
+    fn note(&mut self, refused: Refused) {
+        self.present.error.get_or_insert(refused);
     }
 
     fn step(&mut self, cause: Cause) -> Result<(bool, Vec<End>), StepError> {
@@ -294,6 +340,7 @@ impl Simulation {
             .filter_map(|effect| self.carry_out(effect))
             .collect();
         if let Some(output) = taken.completed {
+            self.present.output = Some(output.clone());
             self.stage = Stage::Completed(output);
             self.agenda.close();
         }
@@ -346,24 +393,31 @@ impl Simulation {
         }
     }
 
-    fn line(&mut self, event: Option<String>, handled: Result<bool, &'static str>) -> Line {
-        let error = handled.err().or(self.present.error);
+    fn line(&mut self, event: Option<String>, handled: Result<bool, Refused>) -> Line {
+        let (handled, error) = match handled {
+            Ok(handled) => (handled, self.present.error.take()),
+            Err(refused) => (false, Some(refused)),
+        };
+        let (error, detail) = error.map(|Refused { code, detail }| (code.to_owned(), detail)).unzip();
         Line {
             event,
             configuration: self.machine.configuration(&self.execution.active),
-            handled: handled.unwrap_or(false),
+            handled,
             actions: std::mem::take(&mut self.present.triggered),
             variables: Map::clone(&self.execution.variables),
-            error: error.map(str::to_owned),
+            error,
+            detail,
+            output: self.present.output.take(),
         }
     }
 }
 
-/// What a decision that fails is called: too many microsteps by its own name, everything else by the one clients see.
-fn code(error: &StepError) -> &'static str {
-    match error {
+/// Why a decision failed: too many microsteps by their own name, everything else by the code that clients see.
+fn refused(error: &StepError) -> Refused {
+    let code = match error {
         StepError::Runaway { .. } => "runaway",
         StepError::VariablesTooLarge { .. } => "variables-too-large",
         StepError::Expression { .. } | StepError::Foreign => "decision-failed",
-    }
+    };
+    Refused::new(code, error.to_string())
 }

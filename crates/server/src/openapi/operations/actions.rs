@@ -3,7 +3,7 @@
 use sprag_engine::command;
 use sprag_engine::health::Window;
 
-use super::{Answer, Operation, page_of, reference, text, words};
+use super::{Answer, Operation, reference, text, words};
 
 /// The group.
 pub(crate) const RESOURCE: &str = "actions";
@@ -44,9 +44,12 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn queue() -> Operation {
-    operation("showQueue", "What waits and what runs, by line")
-        .answers(Answer::json(200, "The lines.", page_of("Line")))
-        .reads()
+    operation(
+        "showQueue",
+        "How much waits, since when, what runs and what holds it back, by line and by type",
+    )
+    .answers(Answer::json(200, "The queue.", reference("Queue")))
+    .reads()
 }
 
 pub(crate) fn health() -> Operation {

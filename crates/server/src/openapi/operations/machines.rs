@@ -39,22 +39,30 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn apply() -> Operation {
-    operation(
-        "applyMachine",
-        "Keep a new version, unless one with the same digest is there",
-    )
-    .definition()
-    .answers(
-        Answer::json(201, "A new version is kept.", reference("Applied"))
+    operation("applyMachine", "Keep a new version, unless the newest one is the same")
+        .definition()
+        .answers(
+            Answer::json(
+                201,
+                "A new version is kept; new executions use it.",
+                reference("Applied"),
+            )
             .located()
             .tagged(),
-    )
-    .answers(Answer::json(200, "The same definition was there already.", reference("Applied")).tagged())
-    .writes()
-    .once()
-    .if_match()
-    .if_none()
-    .refuses([command::Code::DefinitionInvalid])
+        )
+        .answers(
+            Answer::json(
+                200,
+                "The newest version is the same; nothing changed.",
+                reference("Applied"),
+            )
+            .tagged(),
+        )
+        .writes()
+        .once()
+        .if_match()
+        .if_none()
+        .refuses([command::Code::DefinitionInvalid])
 }
 
 /// A machine whose name is that of a route.

@@ -9,13 +9,20 @@ use super::{
 
 pub(super) fn schemas() -> Named {
     let error = json!({ "type": text(), "message": text(), "retryable": truth() });
-    let line = json!({
-        "type": text(),
-        "limits": list_of(text()),
+    let event = json!({ "type": text(), "payload": {}, "source": { "const": "action_runner" }, "timestamp": time() });
+    let depth = json!({
         "ready": whole(0),
-        "more": truth(),
-        "running": whole(0),
+        "oldestReadyAt": nullable(time()),
+        "oldestAge": nullable(whole(0)),
     });
+    let line = with(
+        &depth,
+        &json!({ "type": text(), "limits": list_of(text()), "running": whole(0) }),
+    );
+    let kind = with(
+        &depth,
+        &json!({ "type": text(), "running": whole(0), "startedLastMinute": whole(0) }),
+    );
     vec![
         ("ActionId", id("act")),
         ("AttemptId", id("att")),
@@ -23,7 +30,11 @@ pub(super) fn schemas() -> Named {
         ("Action", action()),
         ("ActionPage", page_of("Action")),
         ("Attempt", attempt()),
+        ("ResultEvent", object(&event, &json!({}))),
         ("ActionError", object(&error, &json!({ "code": text(), "details": {} }))),
+        ("Queue", queue()),
+        ("QueueDepth", object(&depth, &json!({}))),
+        ("QueuedType", object(&kind, &json!({}))),
         (
             "Line",
             object(
@@ -32,6 +43,25 @@ pub(super) fn schemas() -> Named {
             ),
         ),
     ]
+}
+
+/// The members of both.
+fn with(some: &Value, more: &Value) -> Value {
+    let mut members = some.clone();
+    if let (Some(members), Some(more)) = (members.as_object_mut(), more.as_object()) {
+        members.extend(more.clone());
+    }
+    members
+}
+
+fn queue() -> Value {
+    let always = json!({
+        "data": list_of(reference("Line")),
+        "nextCursor": { "type": "null" },
+        "types": list_of(reference("QueuedType")),
+        "held": reference("QueueDepth"),
+    });
+    object(&always, &json!({}))
 }
 
 fn action() -> Value {
@@ -48,7 +78,10 @@ pub(super) fn members() -> (Value, Value) {
         "status": reference("ActionStatus"),
         "waiting": reference("Waiting"),
         "attempts": list_of(reference("Attempt")),
+        "success": nullable(truth()),
+        "duration": nullable(whole(0)),
         "result": {},
+        "resultEvents": list_of(reference("ResultEvent")),
         "lastError": nullable(reference("ActionError")),
         "executionId": reference("ExecutionId"),
         "machine": text(),
@@ -78,11 +111,13 @@ fn attempt() -> Value {
         "number": whole(1),
         "startTime": time(),
         "endTime": nullable(time()),
+        "duration": nullable(whole(0)),
         "outcome": nullable(words(&["done", "notDone", "unknown"])),
+        "success": nullable(truth()),
         "error": nullable(reference("ActionError")),
     });
     object(
         &always,
-        &json!({ "cost": { "type": "number" }, "lease": reference("Lease") }),
+        &json!({ "cost": { "type": "number" }, "lease": reference("Lease"), "metadata": anything_by_name() }),
     )
 }

@@ -18,7 +18,13 @@ pub(super) fn schemas() -> Named {
         ("Execution", execution()),
         ("ExecutionPage", page_of("Execution")),
         ("Waiting", waiting()),
-        ("Sent", object(&sent, &json!({ "queued": { "const": true } }))),
+        (
+            "Sent",
+            object(
+                &sent,
+                &json!({ "queued": { "const": true }, "accepts": list_of(text()) }),
+            ),
+        ),
         ("Explanation", explanation()),
         (
             "Replayed",
@@ -83,11 +89,18 @@ fn explanation() -> Value {
         "status": reference("ActionStatus"),
         "waiting": reference("Waiting"),
     });
+    let dead = json!({
+        "lastError": reference("ActionError"),
+        "recoverable": truth(),
+        "manualReviewRequired": truth(),
+        "suggestedFix": nullable(text()),
+        "fixPatch": list_of(reference("PatchOperation")),
+    });
     let always = json!({
         "id": reference("ExecutionId"),
         "status": reference("ExecutionStatus"),
         "waiting": reference("Waiting"),
-        "actions": list_of(object(&action, &json!({}))),
+        "actions": list_of(object(&action, &dead)),
     });
     object(&always, &json!({ "failure": text() }))
 }

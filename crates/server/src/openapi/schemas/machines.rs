@@ -5,7 +5,18 @@ use serde_json::{Value, json};
 use super::{Named, anything_by_name, list_of, nullable, object, reference, text, time, truth, whole, words};
 
 pub(super) fn schemas() -> Named {
-    let linted = json!({ "valid": truth(), "findings": list_of(reference("Finding")), "truncated": truth() });
+    let linted = json!({
+        "valid": truth(),
+        "permissions": list_of(reference("RequiredPermissions")),
+        "findings": list_of(reference("Finding")),
+        "truncated": truth(),
+    });
+    let permission = json!({ "scope": text(), "object": text() });
+    let required = json!({
+        "actionId": text(),
+        "type": text(),
+        "permissions": list_of(object(&permission, &json!({}))),
+    });
     let field = json!({ "field": text(), "before": {}, "after": {} });
     let line = json!({
         "event": nullable(text()),
@@ -17,10 +28,20 @@ pub(super) fn schemas() -> Named {
     vec![
         ("MachineDefinition", definition()),
         ("MachineSummary", version(&json!({}))),
-        ("Machine", version(&json!({ "definition": anything_by_name() }))),
+        (
+            "Machine",
+            version(&json!({
+                "definition": anything_by_name(),
+                "permissions": list_of(reference("RequiredPermissions")),
+            })),
+        ),
+        ("RequiredPermissions", object(&required, &json!({}))),
         (
             "Applied",
-            object(&json!({ "id": text(), "version": whole(1) }), &json!({})),
+            object(
+                &json!({ "id": text(), "version": whole(1) }),
+                &json!({ "sameAsVersion": whole(1) }),
+            ),
         ),
         ("Linted", object(&linted, &json!({}))),
         (
@@ -29,7 +50,10 @@ pub(super) fn schemas() -> Named {
         ),
         ("Change", change()),
         ("ChangedField", object(&field, &json!({}))),
-        ("SimulationLine", object(&line, &json!({ "error": text() }))),
+        (
+            "SimulationLine",
+            object(&line, &json!({ "error": text(), "detail": text(), "output": {} })),
+        ),
     ]
 }
 

@@ -69,6 +69,7 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (idempotency::FIRST_TO_EXPIRE, "COVERING INDEX idempotency_expiry"),
         (machines::GET, "(machine=? AND version=?)"),
         (machines::NEWEST, "(machine=?)"),
+        (machines::WITH_DIGEST, "(machine=?)"),
         (shards::EPOCH, "INTEGER PRIMARY KEY (rowid=?)"),
         (facts::GET, "(kind=? AND key=?)"),
         (facts::DELETE, "(kind=? AND key=?)"),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sprag_core::action::{Status, Verdict};
 use sprag_core::duration::Millis;
 use sprag_core::machine::rehearsal::{Advice, Course, Tried, Unmet};
+use sprag_engine::view::result_events;
 
 use super::exchanges::Interaction;
 use crate::output::plain;
@@ -59,8 +60,8 @@ impl Report {
             ..
         } = &self.course;
         let success = action.status == Status::Succeeded;
-        let events: Vec<Value> = action.body.event.iter().map(|event| json!(event)).collect();
         json!({
+            "actionId": action.action_id,
             "success": success,
             "result": action.body.result,
             "error": action.body.last_error.as_ref().filter(|_| !success),
@@ -68,9 +69,9 @@ impl Report {
             "endTime": ended_at,
             "duration": ended_at.since(*triggered_at),
             "costEstimate": done.as_ref().and_then(|done| done.cost),
-            "resultEvents": events,
+            "resultEvents": result_events(action),
             "attempt": tried.len(),
-            "runner": self.runner,
+            "runner": self.runner.as_ref().unwrap_or(&action.kind),
             "metadata": done.as_ref().map(|done| &done.metadata),
         })
     }
