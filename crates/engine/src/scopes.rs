@@ -139,7 +139,7 @@ fn refusal(scope: &Scope, why: &str, near: Option<&str>) -> Refusal {
         Some(near) => format!("did you mean `{near}`?"),
         None => "correct the name, or set `allowUnknown` if it will exist later".to_owned(),
     };
-    let detail = format!("{why}, so the switch `{scope}` would hold nothing; {hint}");
+    let detail = format!("{why}, so the scope `{scope}` holds nothing; {hint}");
     Refusal {
         errors: vec![("/scope".to_owned(), detail.clone())],
         ..Refusal::new(Code::ScopeUnknown, detail)
