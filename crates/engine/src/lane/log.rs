@@ -133,7 +133,6 @@ fn log_entry(entry: &LogEntry, batch: &Batch) {
                     action = action.action_id,
                     action_id = %action.id,
                     execution = %action.origin.execution,
-                    attempts_made = action.attempts_made(),
                     "dead letter retried"
                 );
             }

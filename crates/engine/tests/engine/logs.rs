@@ -112,7 +112,7 @@ fn a_failure_a_death_and_what_a_person_does_about_it_are_logged_once_each() {
             "ERROR action failed, now a dead letter {of} attempt=2 attempt_id={} error=\"timeout\" detail=\"no answer\"",
             attempts[1]
         ),
-        format!("INFO dead letter retried {of} attempts_made=2"),
+        format!("INFO dead letter retried {of}"),
         format!(
             "ERROR action failed, now a dead letter {of} attempt=3 attempt_id={} error=\"not_found\" detail=\"gone\"",
             attempts[2]

@@ -61,7 +61,7 @@ fn the_first_line_is_the_initial_state_and_each_input_has_one_of_its_own() {
         [
             json!({ "event": null, "configuration": ["awaiting"], "handled": true, "actions": [], "variables": given }),
             json!({ "event": "NOTICE", "configuration": ["received"], "handled": true, "actions": ["tell"], "variables": assigned }),
-            json!({ "event": "done.tell", "configuration": ["signed"], "handled": true, "actions": [], "variables": assigned }),
+            json!({ "event": "done.tell", "configuration": ["signed"], "handled": true, "actions": [], "variables": assigned, "output": { "days": 30 } }),
         ]
     );
 }
@@ -94,8 +94,8 @@ fn an_advance_fires_every_timer_on_its_way_in_one_line() {
 #[test]
 fn a_refused_input_says_so_and_the_run_goes_on() {
     let lines = run(&[
+        r#"{"type": "done.tell"}"#,
         "done.tell",
-        r#"{"outcome": "tell"}"#,
         "NOTICE={\"days\": 31}",
         "HUH",
         r#"{"advance": "3d"}"#,
@@ -106,6 +106,10 @@ fn a_refused_input_says_so_and_the_run_goes_on() {
     let error = |index: usize| lines[index]["error"].as_str().map(str::to_owned);
     assert_eq!(error(1).as_deref(), Some("reserved-type"));
     assert_eq!(error(2).as_deref(), Some("action-unknown"));
+    assert_eq!(
+        lines[2]["detail"],
+        "action `tell` is not open; no action waits for an outcome"
+    );
     assert_eq!(lines[3]["configuration"], json!(["received"]));
     assert_eq!(
         (error(4), &lines[4]["handled"]),
@@ -113,6 +117,7 @@ fn a_refused_input_says_so_and_the_run_goes_on() {
         "unhandled is not refused"
     );
     assert_eq!(error(6).as_deref(), Some("decision-failed"));
+    assert!(lines[6]["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{}", lines[6]);
     assert_eq!(lines[6]["configuration"], json!(["review"]));
     assert_eq!(error(8).as_deref(), Some("execution-closed"));
     assert_eq!(
