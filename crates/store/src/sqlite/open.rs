@@ -17,8 +17,10 @@ use super::lock::Lock;
 use super::migrations;
 use super::moved::{self, IfMoved};
 use super::open_error::OpenError;
-use super::reader::{READERS_MAX, ReadPool};
+use super::reader::ReadPool;
 use super::writer::Writer;
+use crate::page::ReadKind;
+use crate::pool::Pool;
 
 /// Only a checkpoint and a reader that meets it ever wait for each other.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,10 +44,14 @@ const WRITER_SETTINGS: &str = "\
     PRAGMA journal_size_limit = 67108864; \
     PRAGMA cache_size = -16384;";
 
-/// Settings of a reader. The cache is 8 MiB.
-const READER_SETTINGS: &str = "\
-    PRAGMA query_only = ON; \
-    PRAGMA cache_size = -8192;";
+/// Settings of a reader.
+const READER_SETTINGS: &str = "PRAGMA query_only = ON;";
+
+/// The cache of a connection that reads by id: 8 MiB.
+const POINT_CACHE: &str = "PRAGMA cache_size = -8192;";
+
+/// The cache of a connection that scans: 2 MiB. It passes over most pages once, and what falls out of it the system still has.
+const SCAN_CACHE: &str = "PRAGMA cache_size = -2048;";
 
 /// Settings of every connection. No memory mapping: there an unreadable page would kill the process instead of being
 /// an error. No foreign keys: the engine decides what belongs together, and the hot path should not pay for a check.
@@ -94,7 +100,7 @@ fn open_if(options: &Options, if_moved: IfMoved) -> Result<Store, OpenError> {
         moved::refuse(&connection, &path)?;
     }
     migrations::migrate(&mut connection, &path)?;
-    let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
+    let readers = Pool::new(|kind| open_reader(&path, kind))?;
     let writer = Writer::new(connection, Arc::clone(&lock), Arc::clone(&copying))
         .map_err(|problem| OpenError::from_sqlite(&path, problem))?;
     Ok(Store {
@@ -165,9 +171,13 @@ pub(super) fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
 }
 
 /// A connection that only reads.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
+pub(super) fn open_reader(path: &Path, kind: ReadKind) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    connect(path, flags, &[READER_SETTINGS]).map_err(|problem| OpenError::from_sqlite(path, problem))
+    let cache = match kind {
+        ReadKind::Point => POINT_CACHE,
+        ReadKind::Scan => SCAN_CACHE,
+    };
+    connect(path, flags, &[READER_SETTINGS, cache]).map_err(|problem| OpenError::from_sqlite(path, problem))
 }
 
 fn connect(path: &Path, flags: OpenFlags, settings: &[&str]) -> rusqlite::Result<Connection> {
