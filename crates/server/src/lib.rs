@@ -27,6 +27,7 @@ mod problem;
 mod query;
 mod reply;
 mod routes;
+mod seats;
 mod server;
 mod shown;
 mod streams;
