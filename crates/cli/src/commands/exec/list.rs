@@ -42,7 +42,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("key", key),
         ("filter", filter),
     ];
-    let document = page.of(client.get(&["executions"]), &conditions).send().await?;
+    let document = page.fetch(&client, &["executions"], &conditions).await?;
     list::show(output, &document, output::executions)?;
     Ok(Exit::Done)
 }
