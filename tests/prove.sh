@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
 # Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | sleeping-postgres | closed |
-#   dead | hostile | suite-postgres | cluster | fuzz
+#   dead | hostile | load | load-postgres | suite-postgres | cluster | fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead hostile suite-postgres cluster fuzz)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead hostile load load-postgres suite-postgres cluster fuzz)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -41,6 +41,12 @@ hostile() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_HOSTILE_CASES="${SPRAG_HOSTILE_CASES:-500}" test_release -p sprag-tests -- hostile::text:: --nocapture
 }
+# 200 clients for two minutes, beside readers of full pages.
+load() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE=1 test_release -p sprag-tests -- hostile::bounds::load --nocapture --test-threads 1
+}
+load-postgres() { SPRAG_TEST_STORE=postgres load; }
 # All of the whole-product tests on PostgreSQL, of which `make test` runs those that lean on the store most. In one process, so that
 # one cluster serves them all; the product as tests have it, which can be made to die at any call to its store.
 suite-postgres() {

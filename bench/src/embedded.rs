@@ -87,7 +87,7 @@ impl Embedded {
         };
         while self
             .readers
-            .reader()?
+            .reader(sprag_store::ReadKind::Scan)?
             .actions(&newest)?
             .iter()
             .any(|action| action.status <= Status::Retrying as u8)
@@ -98,12 +98,21 @@ impl Embedded {
     }
 
     fn count(&self, status: ExecutionStatus, limit: u64) -> anyhow::Result<u64> {
-        let query = ExecutionQuery {
-            status: Some(status),
-            limit: usize::try_from(limit)?,
-            ..ExecutionQuery::default()
-        };
-        Ok(self.readers.reader()?.executions(&query)?.len().try_into()?)
+        let limit = usize::try_from(limit)?;
+        let reader = self.readers.reader(sprag_store::ReadKind::Scan)?;
+        let (mut count, mut before) = (0, None);
+        while count < limit {
+            let page = reader.executions(&ExecutionQuery {
+                status: Some(status),
+                before,
+                limit: limit - count,
+                ..ExecutionQuery::default()
+            })?;
+            let Some(last) = page.last() else { break };
+            before = Some(last.id);
+            count += page.len();
+        }
+        Ok(count.try_into()?)
     }
 
     pub(crate) async fn stop(self) {

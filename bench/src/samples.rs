@@ -112,7 +112,7 @@ fn taken(name: &str, machine: &str, end: End) -> anyhow::Result<Sample> {
 
 async fn read(embedded: &Embedded, name: &str, id: ExecutionId) -> anyhow::Result<Sample> {
     let (machine, execution, action, history) = {
-        let reader = embedded.readers.reader()?;
+        let reader = embedded.readers.reader(sprag_store::ReadKind::Point)?;
         let execution = reader.execution(id)?.context("no execution")?;
         let of = ActionQuery {
             execution: Some(id),
@@ -121,7 +121,12 @@ async fn read(embedded: &Embedded, name: &str, id: ExecutionId) -> anyhow::Resul
         };
         let action = reader.actions(&of)?.pop().context("no action")?;
         let machine = reader.machine(name, None)?.context("no machine")?;
-        (machine, execution, action, reader.history(id, 0, 10)?)
+        (
+            machine,
+            execution,
+            action,
+            reader.history(id, 0, sprag_store::Most::rows(10))?,
+        )
     };
     let view = embedded.handle().execution(id).await;
     let view = view.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;

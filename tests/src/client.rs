@@ -58,6 +58,18 @@ impl Client {
         self.exchange(method, path, body, "")
     }
 
+    /// Sends a GET and reads the body without looking at it: its status, and how many bytes it has.
+    pub fn size(&mut self, path: &str) -> std::io::Result<(u16, usize)> {
+        let mut reader = self.send("GET", path, None, "")?;
+        let Head { status, length, .. } = read_head(&mut reader)?;
+        let read = std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink())?;
+        if read < length {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        self.connection = Some(reader);
+        Ok((status, usize::try_from(read).unwrap_or(usize::MAX)))
+    }
+
     /// Sends a POST with a JSON body.
     pub fn post(&mut self, path: &str, body: &Value) -> std::io::Result<Answer> {
         self.exchange("POST", path, Some(("application/json", &body.to_string())), "")
@@ -104,6 +116,20 @@ impl Client {
         body: Option<(&str, &str)>,
         headers: &str,
     ) -> std::io::Result<Answer> {
+        let mut reader = self.send(method, path, body, headers)?;
+        let answer = read_answer(&mut reader)?;
+        self.connection = Some(reader);
+        Ok(answer)
+    }
+
+    /// Sends a request; the connection is kept only once its answer is read.
+    fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<(&str, &str)>,
+        headers: &str,
+    ) -> std::io::Result<BufReader<TcpStream>> {
         let (address, patience) = (self.address, self.patience);
         let mut reader = self.connection.take().map_or_else(|| connect(address, patience), Ok)?;
         let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}");
@@ -117,9 +143,7 @@ impl Client {
         request.push_str("\r\n");
         request.push_str(text);
         reader.get_mut().write_all(request.as_bytes())?;
-        let answer = read_answer(&mut reader)?;
-        self.connection = Some(reader);
-        Ok(answer)
+        Ok(reader)
     }
 }
 
@@ -130,27 +154,47 @@ fn connect(address: SocketAddr, patience: Duration) -> std::io::Result<BufReader
     Ok(BufReader::new(stream))
 }
 
-fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
+/// What comes before a body.
+struct Head {
+    status: u16,
+    length: u64,
+    is_json: bool,
+    replayed: bool,
+}
+
+fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<Head> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line.split_whitespace().nth(1).and_then(|text| text.parse().ok());
     let status = status.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "no status line"))?;
-    let mut length = 0;
-    let mut replayed = false;
-    let mut is_json = false;
+    let mut head = Head {
+        status,
+        length: 0,
+        is_json: false,
+        replayed: false,
+    };
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
         let Some((name, value)) = header.trim().split_once(':') else {
-            break;
+            return Ok(head);
         };
         if name.eq_ignore_ascii_case("content-length") {
-            length = value.trim().parse().unwrap_or(0);
+            head.length = value.trim().parse().unwrap_or(0);
         }
-        is_json |= name.eq_ignore_ascii_case("content-type") && value.contains("json");
-        replayed |= name.eq_ignore_ascii_case("idempotent-replayed");
+        head.is_json |= name.eq_ignore_ascii_case("content-type") && value.contains("json");
+        head.replayed |= name.eq_ignore_ascii_case("idempotent-replayed");
     }
-    let mut body = vec![0; length];
+}
+
+fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
+    let Head {
+        status,
+        length,
+        is_json,
+        replayed,
+    } = read_head(reader)?;
+    let mut body = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
     reader.read_exact(&mut body)?;
     let body = if body.is_empty() {
         Value::Null

@@ -13,8 +13,8 @@ use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ActionId;
 use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
-use sprag_store::Error;
 use sprag_store::traits::Reader;
+use sprag_store::{Error, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::convert;
@@ -117,7 +117,7 @@ impl Handle {
     pub async fn case_file(&self, id: ActionId) -> Result<CaseFile, Refusal> {
         let handle = self.clone();
         let found = self
-            .read(move |reader| {
+            .read(ReadKind::Scan, move |reader| {
                 let Some(row) = reader.action(id)? else { return Ok(None) };
                 let action = convert::action_from(row.clone()).map_err(|error| damaged(&error))?;
                 let view = handle.action_view(reader, row)?;

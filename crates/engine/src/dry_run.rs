@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use sprag_core::ids::ActionId;
+use sprag_store::ReadKind;
 use sprag_store::traits::{SCAN_MAX, Search};
 
 use crate::command::{Code, Refusal};
@@ -35,7 +36,9 @@ impl Handle {
     pub async fn expect_letters(&self, filter: &str) -> Result<Expected, Refusal> {
         let condition = letters(filter).map_err(|error| unusable(&error))?;
         let counted = self
-            .read(move |reader| reader.count_actions(&condition, COUNTED_MAX))
+            .read(ReadKind::Scan, move |reader| {
+                reader.count_actions(&condition, COUNTED_MAX)
+            })
             .await?;
         Ok(Expected {
             count: counted.count,
@@ -49,7 +52,7 @@ impl Handle {
         let condition = letters(&filter).map_err(|error| unusable(&error))?;
         let handle = self.clone();
         let sample = self
-            .read(move |reader| {
+            .read(ReadKind::Scan, move |reader| {
                 let (mut found, mut before): (Vec<ActionView>, Option<ActionId>) = (Vec::new(), None);
                 for _ in 0..PAGES_MAX {
                     let page = reader.find_actions(&Search {

@@ -3,9 +3,10 @@
 //! Where an execution stands is read before its history, so the history read is never shorter than the sequence that
 //! goes with it says.
 
-use sprag_core::ids::ExecutionId;
+use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{FileBytes, QueuedLine};
+use sprag_store::{Most, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::convert;
@@ -13,7 +14,6 @@ use crate::handle::{Handle, open_actions};
 use crate::history::{self, HistoryView};
 use crate::lane::damaged;
 use crate::queue::kind_of_line;
-use crate::view::ActionView;
 
 /// What somebody who follows an execution has not seen.
 #[derive(Clone, Debug)]
@@ -40,18 +40,18 @@ pub struct Census {
 }
 
 impl Handle {
-    /// Where an execution stands and at most `limit` entries of its history after a sequence.
-    pub async fn follow(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Followed, Refusal> {
+    /// Where an execution stands and the next entries of its history after a sequence, up to `most`.
+    pub async fn follow(&self, id: ExecutionId, after: u64, most: Most) -> Result<Followed, Refusal> {
         let handle = self.clone();
         let found = self
-            .read(move |reader| {
+            .read(ReadKind::Point, move |reader| {
                 let Some(row) = reader.execution(id)? else {
                     return Ok(None);
                 };
                 let (status, sequence) = (row.status, row.sequence);
                 let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
                 let versions = |version| handle.version(reader, &head.machine, version);
-                let entries = history::page(reader, &head, (after, limit), &versions)?;
+                let entries = history::page(reader, &head, (after, most), &versions)?;
                 Ok(Some(Followed {
                     status,
                     sequence,
@@ -62,23 +62,19 @@ impl Handle {
         found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
     }
 
-    /// The open actions of an execution, oldest first, up to a bound.
-    pub async fn open_actions(&self, id: ExecutionId) -> Result<Vec<ActionView>, Refusal> {
-        let handle = self.clone();
-        self.read(move |reader| {
-            let rows = open_actions(reader, id)?.into_iter();
-            let mut views: Vec<ActionView> = rows
-                .map(|row| handle.action_view(reader, row))
-                .collect::<Result<_, _>>()?;
-            views.sort_by_key(|view| view.id);
-            Ok(views)
+    /// The ids of an execution's open actions, oldest first, up to a bound. Whoever follows reads the actions one at a time.
+    pub async fn open_actions(&self, id: ExecutionId) -> Result<Vec<ActionId>, Refusal> {
+        self.read(ReadKind::Point, move |reader| {
+            let mut ids: Vec<ActionId> = open_actions(reader, id)?.into_iter().map(|row| row.id).collect();
+            ids.sort_unstable();
+            Ok(ids)
         })
         .await
     }
 
     /// Counts the open work. It takes time in proportion to it.
     pub async fn census(&self) -> Result<Census, Refusal> {
-        self.read(|reader| {
+        self.read(ReadKind::Scan, |reader| {
             let mut queued: Vec<(String, u64)> = Vec::new();
             for QueuedLine { line, count, .. } in reader.queued_actions()? {
                 // Lines come in order, so those of one type come together.

@@ -16,8 +16,8 @@ use sprag_core::machine::{
 use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
-use sprag_store::{Error, records};
-use tokio::sync::{Semaphore, broadcast};
+use sprag_store::{Error, ReadKind, records};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
 use crate::closings::{Closing, Closings};
@@ -26,7 +26,6 @@ use crate::control::{Board, Matches};
 use crate::convert;
 use crate::divergence::Comparison;
 use crate::grants::Masks;
-use crate::history::{self, HistoryView};
 use crate::homes::{Allowed, Statement};
 use crate::idempotency::Key;
 use crate::inbox::Inbox;
@@ -48,6 +47,7 @@ use crate::view::{ActionView, ExecutionView};
 pub struct Handle {
     pub(crate) inbox: Inbox,
     pub(crate) readers: Arc<dyn Readers>,
+    reads: Arc<ReadPermits>,
     changes: broadcast::Sender<Change>,
     runners: Arc<Runners>,
     machines: Arc<Mutex<Compiled>>,
@@ -88,6 +88,34 @@ pub(crate) struct HandleParts {
     pub(crate) whereabouts: Option<Whereabouts>,
 }
 
+/// How many reads of each kind run at once. A read waits here, on no thread, until it may have a connection: reads of one kind
+/// never take the threads that the other kind needs.
+struct ReadPermits {
+    points: Arc<Semaphore>,
+    scans: Arc<Semaphore>,
+}
+
+impl Default for ReadPermits {
+    fn default() -> Self {
+        let permits = |kind: ReadKind| Arc::new(Semaphore::new(kind.width()));
+        Self {
+            points: permits(ReadKind::Point),
+            scans: permits(ReadKind::Scan),
+        }
+    }
+}
+
+impl ReadPermits {
+    /// Waits for a permit; none only if the semaphore were closed, which it never is.
+    async fn get(&self, kind: ReadKind) -> Option<OwnedSemaphorePermit> {
+        let permits = match kind {
+            ReadKind::Point => &self.points,
+            ReadKind::Scan => &self.scans,
+        };
+        Arc::clone(permits).acquire_owned().await.ok()
+    }
+}
+
 /// Compiled versions by machine and version.
 type Compiled = BTreeMap<(String, u32), Arc<Machine>>;
 
@@ -114,6 +142,7 @@ impl Handle {
         Self {
             inbox,
             readers,
+            reads: Arc::default(),
             changes,
             runners,
             machines: Arc::default(),
@@ -153,7 +182,8 @@ impl Handle {
     pub(crate) async fn newest(&self, name: String) -> Result<Arc<Machine>, Refusal> {
         let version = self.machine(name.clone(), None).await?.version;
         let handle = self.clone();
-        self.read(move |reader| handle.version(reader, &name, version)).await
+        self.read(ReadKind::Point, move |reader| handle.version(reader, &name, version))
+            .await
     }
 
     /// What the engine counts.
@@ -309,15 +339,12 @@ impl Handle {
         }
     }
 
-    /// All machines with their newest version.
-    pub async fn machines(&self) -> Result<Vec<records::MachineVersion>, Refusal> {
-        self.read(|reader| reader.machines()).await
-    }
-
     /// One version of a machine, or its newest.
     pub async fn machine(&self, name: String, version: Option<u32>) -> Result<records::MachineVersion, Refusal> {
         let wanted = name.clone();
-        let found = self.read(move |reader| reader.machine(&wanted, version)).await?;
+        let found = self
+            .read(ReadKind::Point, move |reader| reader.machine(&wanted, version))
+            .await?;
         let found = found.ok_or_else(|| match version {
             Some(version) => Refusal::new(
                 Code::VersionUnknown,
@@ -332,7 +359,7 @@ impl Handle {
     pub async fn execution(&self, id: ExecutionId) -> Result<ExecutionView, Refusal> {
         let handle = self.clone();
         let found = self
-            .read(move |reader| {
+            .read(ReadKind::Point, move |reader| {
                 let Some(row) = reader.execution(id)? else {
                     return Ok(None);
                 };
@@ -346,24 +373,8 @@ impl Handle {
 
     /// The open execution that holds a key.
     pub async fn execution_by_key(&self, machine: String, key: String) -> Result<Option<ExecutionId>, Refusal> {
-        self.read(move |reader| reader.execution_by_key(&machine, &key)).await
-    }
-
-    /// A page of history, oldest first, after a sequence.
-    pub async fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryView>, Refusal> {
-        let handle = self.clone();
-        let limit = limit.min(self.limits.history_page);
-        let found = self
-            .read(move |reader| {
-                let Some(row) = reader.execution(id)? else {
-                    return Ok(None);
-                };
-                let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
-                let versions = |version| handle.version(reader, &head.machine, version);
-                history::page(reader, &head, (after, limit), &versions).map(Some)
-            })
-            .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        self.read(ReadKind::Point, move |reader| reader.execution_by_key(&machine, &key))
+            .await
     }
 
     /// What moving an execution to another version would do. Nothing is changed.
@@ -375,7 +386,7 @@ impl Handle {
         } = migrate;
         let now = self.now();
         let handle = self.clone();
-        self.read(move |reader| {
+        self.read(ReadKind::Scan, move |reader| {
             let Some(row) = reader.execution(id)? else {
                 return Ok(Err(Refusal::new(
                     Code::ExecutionUnknown,
@@ -406,7 +417,7 @@ impl Handle {
     pub async fn replay(&self, id: ExecutionId) -> Result<Replayed, Refusal> {
         let handle = self.clone();
         let found = self
-            .read(move |reader| {
+            .read(ReadKind::Scan, move |reader| {
                 let Some(row) = reader.execution(id)? else {
                     return Ok(None);
                 };
@@ -423,7 +434,7 @@ impl Handle {
     pub async fn action(&self, id: ActionId) -> Result<ActionView, Refusal> {
         let handle = self.clone();
         let found = self
-            .read(move |reader| {
+            .read(ReadKind::Point, move |reader| {
                 let Some(row) = reader.action(id)? else { return Ok(None) };
                 handle.action_view(reader, row).map(Some)
             })
@@ -434,7 +445,7 @@ impl Handle {
     /// Actions, newest first.
     pub async fn actions(&self, query: ActionQuery) -> Result<Vec<ActionView>, Refusal> {
         let handle = self.clone();
-        self.read(move |reader| {
+        self.read(ReadKind::Point, move |reader| {
             reader
                 .actions(&query)?
                 .into_iter()
@@ -461,8 +472,8 @@ impl Handle {
 
     pub(crate) fn action_view(&self, reader: &dyn Reader, row: records::Action) -> Result<ActionView, Error> {
         let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-        let execution = reader.execution(action.origin.execution)?;
-        let status = execution.map_or(records::ExecutionStatus::Cancelled, |found| found.status);
+        let status = reader.execution_status(action.origin.execution)?;
+        let status = status.unwrap_or(records::ExecutionStatus::Cancelled);
         let mut view = ActionView::of(&action, status);
         let waiting = view.waiting.clone();
         view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
@@ -474,11 +485,14 @@ impl Handle {
     /// Reads committed state off the async threads.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
+        kind: ReadKind,
         read: impl FnOnce(&dyn Reader) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Refusal> {
         let readers = Arc::clone(&self.readers);
+        let permit = self.reads.get(kind).await;
         let task = tokio::task::spawn_blocking(move || {
-            let reader = readers.reader()?;
+            let _permit = permit;
+            let reader = readers.reader(kind)?;
             read(reader.as_ref())
         });
         match task.await {
@@ -569,6 +583,8 @@ pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<Aggr
 
 /// Open actions of an execution that are looked at, per status.
 const OPEN_SHOWN: usize = 100;
+/// The same in bytes.
+const OPEN_BYTES: usize = 512 * 1024;
 
 /// The open actions of an execution, up to a bound.
 pub(crate) fn open_actions(reader: &dyn Reader, id: ExecutionId) -> Result<Vec<records::Action>, Error> {
@@ -578,6 +594,7 @@ pub(crate) fn open_actions(reader: &dyn Reader, id: ExecutionId) -> Result<Vec<r
             execution: Some(id),
             status: Some(status.number()),
             limit: OPEN_SHOWN,
+            bytes: Some(OPEN_BYTES),
             ..ActionQuery::default()
         })?);
     }

@@ -1,33 +1,48 @@
-//! Lists by filter, and jobs, as callers ask for them.
+//! Lists, page by page, as callers ask for them.
+//!
+//! A page is bounded in rows and in bytes. The store reads no more rows than fit ([`sprag_store::page`]); each becomes a view,
+//! and the caller's `show` makes of it what the caller keeps, before the next view is made. So a page holds the stored rows
+//! and what `show` made of them, never all views at once. `show` returns none when it has no room for a view: the page
+//! ends before that row. It must have room for the first one.
 
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
-use sprag_store::Error;
+use sprag_store::page::continued;
+use sprag_store::records::MachineVersion;
 use sprag_store::traits::{Found, SCAN_MAX, Search};
+use sprag_store::{Error, Most, ReadKind};
 
 use crate::command::{Code, Refusal};
-use crate::convert::without_variables;
+use crate::convert::{self, without_variables};
 use crate::handle::{Handle, whole};
-use crate::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, Job, JobItemView, JobView, RetryAll};
+use crate::history::{self, HistoryView};
+use crate::jobs::{Job, JobItemView, JobView, RetryAll};
 use crate::lane::damaged;
 use crate::view::{ActionView, ExecutionView};
 
+/// Stored bytes of a page of history: less than of other lists, because its views are made together.
+const HISTORY_BYTES: usize = 1 << 20;
+/// Jobs that are read at once.
+const JOBS_PAGE: usize = 1_000;
+
 impl Handle {
     /// Executions that meet a condition, newest first. A page may be short and still not be the last.
-    pub async fn find_executions(
+    pub async fn find_executions<T: Send + 'static>(
         &self,
         condition: Condition,
         before: Option<ExecutionId>,
         limit: usize,
-    ) -> Result<Found<ExecutionView, ExecutionId>, Refusal> {
+        mut show: impl FnMut(ExecutionView) -> Option<T> + Send + 'static,
+    ) -> Result<Found<T, ExecutionId>, Refusal> {
         let handle = self.clone();
-        self.read(move |reader| {
+        self.read(ReadKind::Scan, move |reader| {
             let search = search(condition, before, limit);
             if search.condition.names(Field::State) {
-                return handle.find_by_state(reader, &search);
+                return handle.find_by_state(reader, &search, show);
             }
             let found = reader.find_executions(&search)?;
-            let views = found.rows.into_iter().map(|row| {
+            let ids: Vec<ExecutionId> = found.rows.iter().map(|row| row.id).collect();
+            let rows = shown(found.rows, |row| {
                 let aggregate = match whole(reader, row.clone()) {
                     // One that is damaged does not hide the others.
                     Err(Error::Unreadable { detail }) => {
@@ -36,33 +51,87 @@ impl Handle {
                     found => found?,
                 };
                 let machine = handle.compiled(reader, &aggregate)?;
-                Ok(handle.shown(&aggregate, &machine))
-            });
+                Ok(show(handle.shown(&aggregate, &machine)))
+            })?;
             Ok(Found {
-                rows: views.collect::<Result<_, _>>()?,
-                next: found.next,
+                next: continued(&ids, &rows, found.next),
+                rows,
             })
         })
         .await
     }
 
     /// Actions that meet a condition, newest first. A page may be short and still not be the last.
-    pub async fn find_actions(
+    pub async fn find_actions<T: Send + 'static>(
         &self,
         condition: Condition,
         before: Option<ActionId>,
         limit: usize,
-    ) -> Result<Found<ActionView, ActionId>, Refusal> {
+        mut show: impl FnMut(ActionView) -> Option<T> + Send + 'static,
+    ) -> Result<Found<T, ActionId>, Refusal> {
         let handle = self.clone();
-        self.read(move |reader| {
+        self.read(ReadKind::Scan, move |reader| {
             let found = reader.find_actions(&search(condition, before, limit))?;
-            let views = found.rows.into_iter().map(|row| handle.action_view(reader, row));
+            let ids: Vec<ActionId> = found.rows.iter().map(|row| row.id).collect();
+            let rows = shown(found.rows, |row| Ok(show(handle.action_view(reader, row)?)))?;
             Ok(Found {
-                rows: views.collect::<Result<_, _>>()?,
-                next: found.next,
+                next: continued(&ids, &rows, found.next),
+                rows,
             })
         })
         .await
+    }
+
+    /// Machines with their newest version, by name, after a name.
+    pub async fn machines<T: Send + 'static>(
+        &self,
+        after: Option<String>,
+        limit: usize,
+        mut show: impl FnMut(MachineVersion) -> Option<T> + Send + 'static,
+    ) -> Result<Found<T, String>, Refusal> {
+        self.read(ReadKind::Scan, move |reader| {
+            let found = reader.machines(after.as_deref(), limit)?;
+            let names: Vec<String> = found.iter().map(|row| row.machine.clone()).collect();
+            let rows = shown(found, |row| Ok(show(row)))?;
+            let last = rows.len().checked_sub(1).and_then(|last| names.into_iter().nth(last));
+            let next = follows(last, |last| Ok(!reader.machines(Some(last), 1)?.is_empty()))?;
+            Ok(Found { rows, next })
+        })
+        .await
+    }
+
+    /// A page of history, oldest first, after a sequence.
+    pub async fn history<T: Send + 'static>(
+        &self,
+        id: ExecutionId,
+        after: u64,
+        limit: usize,
+        mut show: impl FnMut(HistoryView) -> Option<T> + Send + 'static,
+    ) -> Result<Found<T, u64>, Refusal> {
+        let handle = self.clone();
+        let most = Most {
+            rows: limit.min(self.limits().history_page),
+            bytes: HISTORY_BYTES,
+        };
+        let found = self
+            .read(ReadKind::Scan, move |reader| {
+                let Some(row) = reader.execution(id)? else {
+                    return Ok(None);
+                };
+                let newest = row.sequence;
+                let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
+                let versions = |version| handle.version(reader, &head.machine, version);
+                let views = history::page(reader, &head, (after, most), &versions)?;
+                let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
+                let rows = shown(views, |view| Ok(show(view)))?;
+                let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
+                Ok(Some(Found {
+                    next: last.filter(|last| *last < newest),
+                    rows,
+                }))
+            })
+            .await?;
+        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
     }
 
     /// Makes a job that tries dead letters again.
@@ -88,39 +157,82 @@ impl Handle {
     /// One job.
     pub async fn job(&self, id: JobId) -> Result<JobView, Refusal> {
         let found = self
-            .read(move |reader| reader.job(id)?.map(Job::from_row).transpose())
+            .read(ReadKind::Point, move |reader| {
+                reader.job(id)?.map(Job::from_row).transpose()
+            })
             .await?;
         let unknown = || Refusal::new(Code::JobUnknown, format!("there is no job `{id}`"));
         found.as_ref().map(JobView::from).ok_or_else(unknown)
     }
 
     /// Jobs that meet a condition, newest first. There are few enough to look at all.
-    pub async fn jobs(
+    pub async fn jobs<T: Send + 'static>(
         &self,
         condition: Condition,
         before: Option<JobId>,
         limit: usize,
-    ) -> Result<Found<JobView, JobId>, Refusal> {
-        self.read(move |reader| {
-            // One more than are kept: the one that is being forgotten.
-            let all = reader.jobs(before, JOBS_KEPT + JOBS_OPEN_MAX + 1)?;
-            let mut meant = all.into_iter().filter(|row| condition.holds(row));
-            let rows: Vec<JobView> = meant
-                .by_ref()
-                .take(limit)
-                .map(|row| Job::from_row(row).map(|job| JobView::from(&job)))
-                .collect::<Result<_, _>>()?;
-            let next = meant.next().and(rows.last()).map(|last| last.id);
-            Ok(Found { rows, next })
+        mut show: impl FnMut(JobView) -> Option<T> + Send + 'static,
+    ) -> Result<Found<T, JobId>, Refusal> {
+        self.read(ReadKind::Scan, move |reader| {
+            let (mut rows, mut last, mut before) = (Vec::new(), None, before);
+            loop {
+                let page = reader.jobs(before, JOBS_PAGE)?;
+                let Some(oldest) = page.last() else {
+                    return Ok(Found { rows, next: None });
+                };
+                before = Some(oldest.id);
+                for row in page.into_iter().filter(|row| condition.holds(row)) {
+                    let id = row.id;
+                    let view = JobView::from(&Job::from_row(row)?);
+                    let Some(view) = show(view).filter(|_| rows.len() < limit) else {
+                        return Ok(Found { rows, next: last });
+                    };
+                    rows.push(view);
+                    last = Some(id);
+                }
+            }
         })
         .await
     }
 
     /// Items of a job in the order of work, after a number.
-    pub async fn job_items(&self, id: JobId, after: u64, limit: usize) -> Result<Vec<JobItemView>, Refusal> {
+    pub async fn job_items<T: Send + 'static>(
+        &self,
+        id: JobId,
+        after: u64,
+        limit: usize,
+        mut show: impl FnMut(JobItemView) -> Option<T> + Send + 'static,
+    ) -> Result<Found<T, u64>, Refusal> {
         self.job(id).await?;
-        let items = self.read(move |reader| reader.job_items(id, after, limit)).await?;
-        Ok(items.into_iter().map(JobItemView::from).collect())
+        self.read(ReadKind::Scan, move |reader| {
+            let found = reader.job_items(id, after, limit)?;
+            let numbers: Vec<u64> = found.iter().map(|item| item.number).collect();
+            let rows = shown(found, |item| Ok(show(JobItemView::from(item))))?;
+            let last = rows.len().checked_sub(1).and_then(|last| numbers.get(last).copied());
+            let next = follows(last, |last| Ok(!reader.job_items(id, *last, 1)?.is_empty()))?;
+            Ok(Found { rows, next })
+        })
+        .await
+    }
+}
+
+/// What `show` makes of rows, until it has no room for one.
+fn shown<R, T>(rows: Vec<R>, mut show: impl FnMut(R) -> Result<Option<T>, Error>) -> Result<Vec<T>, Error> {
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in rows {
+        match show(row)? {
+            Some(shown) => kept.push(shown),
+            None => break,
+        }
+    }
+    Ok(kept)
+}
+
+/// The position of the last row, if more rows follow it.
+fn follows<I>(last: Option<I>, has_more: impl FnOnce(&I) -> Result<bool, Error>) -> Result<Option<I>, Error> {
+    match last {
+        Some(last) => Ok(has_more(&last)?.then_some(last)),
+        None => Ok(None),
     }
 }
 

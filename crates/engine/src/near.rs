@@ -1,6 +1,7 @@
 //! A machine that nobody knows, and the known one that was most likely meant.
 
 use sprag_core::source::nearest;
+use sprag_store::records::MachineVersion;
 
 use crate::command::{Code, Refusal};
 use crate::handle::Handle;
@@ -27,11 +28,11 @@ impl Handle {
 
     async fn suggest(&self, mut refusal: Refusal, machine: &str) -> Refusal {
         // A store that cannot be read has no suggestion: the refusal is true without one.
-        let Ok(known) = self.machines().await else {
+        let names = |row: MachineVersion| Some(row.machine);
+        let Ok(known) = self.machines(None, CANDIDATES_MAX, names).await else {
             return refusal;
         };
-        let names = known.iter().map(|version| version.machine.as_str());
-        if let Some(near) = nearest(machine, names.take(CANDIDATES_MAX)) {
+        if let Some(near) = nearest(machine, known.rows.iter().map(String::as_str)) {
             let texts = refusal.errors.iter_mut().map(|(_, detail)| detail);
             for text in texts.chain([&mut refusal.detail]) {
                 *text = format!("{}; did you mean `{near}`?", text.trim_end_matches(APPLY_FIRST));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sprag_core::ids::SwitchId;
 use sprag_core::machine::Machine;
-use sprag_store::Error;
+use sprag_store::{Error, ReadKind};
 
 use crate::command::{self, Code, Refusal, Request};
 use crate::control::{self, Answer, LimitKey, LimitView, Matches, Numbers, Report, SwitchOn, SwitchView, backup_mark};
@@ -15,6 +15,8 @@ use crate::scopes::ScopeNames;
 
 /// Keys that are shown; more are not looked for in definitions.
 const KEYS_MAX: usize = 1_000;
+/// Machines that are read at once.
+const MACHINES_PAGE: usize = 100;
 
 impl Handle {
     /// The switches that are on, oldest first.
@@ -98,14 +100,21 @@ impl Handle {
 
     async fn with_definitions(&self, known: Vec<LimitView>) -> Result<BTreeMap<String, LimitView>, Refusal> {
         let handle = self.clone();
-        self.read(move |reader| {
+        self.read(ReadKind::Scan, move |reader| {
             let mut keys: BTreeMap<String, LimitView> =
                 known.into_iter().map(|view| (view.key.clone(), view)).collect();
-            for stored in reader.machines()? {
-                let machine = handle.version(reader, &stored.machine, stored.version)?;
-                add_definitions(&mut keys, &machine);
+            let mut after: Option<String> = None;
+            loop {
+                let page = reader.machines(after.as_deref(), MACHINES_PAGE)?;
+                for stored in &page {
+                    let machine = handle.version(reader, &stored.machine, stored.version)?;
+                    add_definitions(&mut keys, &machine);
+                }
+                match page.into_iter().next_back() {
+                    Some(last) => after = Some(last.machine),
+                    None => return Ok(keys),
+                }
             }
-            Ok(keys)
         })
         .await
     }
@@ -135,7 +144,7 @@ impl Handle {
 
     /// What is known about the restore that this store comes from, if it comes from one.
     pub async fn restored(&self) -> Result<Option<Report>, Refusal> {
-        self.read(|reader| control::report(reader)).await
+        self.read(ReadKind::Point, |reader| control::report(reader)).await
     }
 
     pub(crate) async fn control(&self, request: control::Request) -> Result<Answer, Refusal> {

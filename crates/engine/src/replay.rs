@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{Effect, Execution, Facts, Input, Limits, Machine, step};
 use sprag_store::traits::Reader;
-use sprag_store::{Error, records};
+use sprag_store::{Error, Most, records};
 
 use crate::aggregate::Aggregate;
 use crate::convert::{self, Entry, Snapshot};
@@ -125,7 +125,10 @@ impl<'a> Walk<'a> {
     /// Takes the next entry again; none where the history ends.
     pub(crate) fn next(&mut self) -> Result<Option<Passed>, Error> {
         if self.page.len() == 0 {
-            self.page = self.reader.history(self.stored.head.id, self.after, PAGE)?.into_iter();
+            self.page = self
+                .reader
+                .history(self.stored.head.id, self.after, Most::rows(PAGE))?
+                .into_iter();
         }
         let Some(row) = self.page.next() else { return Ok(None) };
         self.after = row.sequence;
@@ -246,7 +249,7 @@ fn newest_snapshot(reader: &dyn Reader, stored: &Aggregate) -> Result<Option<(u6
     if before == 0 {
         return Ok(None);
     }
-    let page = reader.history(stored.head.id, before, 1)?;
+    let page = reader.history(stored.head.id, before, Most::rows(1))?;
     Ok(page.first().and_then(|row| match convert::entry_from(row) {
         Ok(Entry::Snapshot(snapshot)) => Some((row.sequence, *snapshot)),
         _ => None,
@@ -257,14 +260,14 @@ fn newest_snapshot(reader: &dyn Reader, stored: &Aggregate) -> Result<Option<(u6
 fn first_version(reader: &dyn Reader, stored: &Aggregate) -> Result<u32, Error> {
     let mut after = 0;
     loop {
-        let page = reader.history(stored.head.id, after, PAGE)?;
+        let page = reader.history(stored.head.id, after, Most::rows(PAGE))?;
         for row in &page {
             after = row.sequence;
             if let Ok(Entry::Migrated { from, .. }) = convert::entry_from(row) {
                 return Ok(from);
             }
         }
-        if page.len() < PAGE {
+        if page.is_empty() {
             return Ok(stored.head.version);
         }
     }

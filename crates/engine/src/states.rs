@@ -37,14 +37,17 @@ impl Row for Standing<'_> {
 }
 
 impl Handle {
-    /// Executions that meet a condition which names active states.
-    pub(crate) fn find_by_state(
+    /// Executions that meet a condition which names active states, as `show` keeps them. The page ends before the first one
+    /// that `show` has no room for.
+    pub(crate) fn find_by_state<T>(
         &self,
         reader: &dyn Reader,
         search: &Search<ExecutionId>,
-    ) -> Result<Found<ExecutionView, ExecutionId>, Error> {
+        mut show: impl FnMut(ExecutionView) -> Option<T>,
+    ) -> Result<Found<T, ExecutionId>, Error> {
         let mut rows = Vec::new();
         let mut before = search.before;
+        let mut passed = search.before;
         for _ in 0..ROWS_MAX / ROWS_AT_ONCE {
             let page = reader.find_executions(&Search {
                 condition: search.condition.without(Field::State),
@@ -54,9 +57,15 @@ impl Handle {
             })?;
             for row in page.rows {
                 let id = row.id;
-                rows.extend(self.standing(reader, row, &search.condition)?);
+                if let Some(view) = self.standing(reader, row, &search.condition)? {
+                    let Some(shown) = show(view) else {
+                        return Ok(Found { rows, next: passed });
+                    };
+                    rows.push(shown);
+                }
+                passed = Some(id);
                 if rows.len() == search.limit {
-                    return Ok(Found { rows, next: Some(id) });
+                    return Ok(Found { rows, next: passed });
                 }
             }
             before = page.next;

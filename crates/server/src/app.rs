@@ -11,6 +11,8 @@ use sprag_engine::view::ExecutionView;
 use sprag_engine::{Closing, Handle};
 use tokio::sync::{Semaphore, watch};
 
+use crate::admission::Admission;
+use crate::flight::Flight;
 use crate::forward::Forwarder;
 use crate::guard::Hosts;
 use crate::metrics::{CensusTaker, HttpMetrics};
@@ -38,6 +40,10 @@ pub(crate) struct Shared {
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
+    /// Requests at once, by class.
+    pub(crate) admission: Admission,
+    /// Bytes of answers in memory.
+    pub(crate) flight: Flight,
 }
 
 /// What was set when the server began.
@@ -67,6 +73,8 @@ impl App {
             census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(),
+            admission: Admission::default(),
+            flight: Flight::default(),
             engine,
             settings,
             closing,

@@ -1,7 +1,8 @@
-//! A connection that gives up on a peer that does not read.
+//! A connection that gives up on a peer that does not read, or reads too slowly.
 //!
-//! What is written waits in buffers of bounded size. Once they are full and stay full for [`WRITE_MAX`], the connection
-//! breaks off: a stream or an answer that nobody reads holds neither memory nor a place for longer.
+//! What is written waits in buffers of bounded size. While they are full, the peer must take [`PACE_BYTES`] every
+//! [`WRITE_MAX`]; otherwise the connection breaks off. So a stream or an answer that nobody reads holds neither memory nor a
+//! seat for longer, and a peer that takes a byte now and then gains nothing by it.
 
 use std::future::Future as _;
 use std::io;
@@ -19,11 +20,16 @@ use crate::metrics::HttpMetrics;
 /// How long a peer may leave what was written unread once the buffers are full.
 pub(crate) const WRITE_MAX: Duration = Duration::from_secs(10);
 
+/// What a peer must take in that time.
+const PACE_BYTES: usize = 64 * 1_024;
+
 /// A connection with a deadline for writes.
 pub(crate) struct Deadline {
     stream: TcpStream,
-    /// Runs while a write cannot go on.
+    /// Runs while the buffers are full.
     stuck: Option<Pin<Box<Sleep>>>,
+    /// What the peer has taken since it began to run.
+    taken: usize,
     metrics: Arc<HttpMetrics>,
 }
 
@@ -32,14 +38,25 @@ impl Deadline {
         Self {
             stream,
             stuck: None,
+            taken: 0,
             metrics,
         }
     }
 
-    /// What became of a write: one that could not go on breaks off when its time is up.
-    fn judge<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stuck = None;
+    /// What became of a write of `length` bytes. One that could not continue breaks off when its time is up.
+    fn judge(
+        &mut self,
+        context: &mut Context<'_>,
+        length: usize,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(result) = &written {
+            let bytes = result.as_ref().copied().unwrap_or(0);
+            self.taken = self.taken.saturating_add(bytes);
+            if bytes >= length || self.taken >= PACE_BYTES {
+                self.stuck = None;
+                self.taken = 0;
+            }
             return written;
         }
         let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(WRITE_MAX)));
@@ -62,7 +79,7 @@ impl AsyncRead for Deadline {
 impl AsyncWrite for Deadline {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.judge(context, written)
+        self.judge(context, bytes.len(), written)
     }
 
     fn poll_write_vectored(
@@ -70,8 +87,9 @@ impl AsyncWrite for Deadline {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let length = slices.iter().map(|slice| slice.len()).sum();
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.judge(context, written)
+        self.judge(context, length, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -4,11 +4,13 @@
 //! says it is durable, and whatever goes wrong is answered as a problem with a stable code (RFC 9457), never as bare
 //! text. No web page of another origin can drive a local server: see the guard.
 
+mod admission;
 mod app;
 mod body;
 mod cursor;
 mod deadline;
 mod etag;
+mod flight;
 mod forward;
 mod guard;
 mod handlers;
@@ -25,6 +27,7 @@ mod problem;
 mod query;
 mod reply;
 mod routes;
+mod seats;
 mod server;
 mod shown;
 mod streams;

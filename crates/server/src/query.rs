@@ -4,27 +4,37 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
+use axum::response::Response;
+use serde::Serialize;
 use sprag_core::duration::Millis;
 use sprag_core::filter::{self, Condition, Resource};
 use sprag_core::source::nearest;
 use sprag_core::text::is_storable;
 use sprag_engine::command::{self, Refusal};
-use sprag_store::traits::Found;
+use sprag_store::PAGE_BYTES_MAX;
 
 use crate::cursor;
+use crate::flight::Room;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
-use crate::reply::List;
 use crate::shown::shown;
 
 /// Rows of a page that does not say how many.
 const LIMIT_DEFAULT: usize = 100;
 /// The most rows of a page.
 pub(crate) const LIMIT_MAX: usize = 1_000;
+/// How the body of a page begins.
+const BEFORE_ROWS: &[u8] = b"{\"data\":[";
+/// A page of this size no longer grows by doubling, but in steps.
+const LARGE_BYTES: usize = 256 * 1_024;
+const STEP_BYTES: usize = 512 * 1_024;
+/// How much follows its rows: less than this, whatever the cursor.
+const AFTER_ROWS_MAX: usize = 4 * 1_024;
 /// The longest that a request may wait.
 pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
 
@@ -248,11 +258,6 @@ impl Page {
         self.limit
     }
 
-    /// How many rows to ask for, to know whether more follow.
-    pub(crate) fn wanted(&self) -> usize {
-        self.limit + 1
-    }
-
     /// The position of the last row that the client has.
     pub(crate) fn after<T: FromStr>(&self) -> Result<Option<T>, Problem> {
         self.after
@@ -261,25 +266,52 @@ impl Page {
             .transpose()
     }
 
-    /// What a search found, with a cursor if it goes on.
-    pub(crate) fn found<T>(&self, found: Found<T, impl Display>) -> List<T> {
-        let next_cursor = found.next.map(|next| cursor::encode(&self.scope, &next.to_string()));
-        List {
-            data: found.rows,
-            next_cursor,
+    /// The answer with the rows that were written, and a cursor if the list continues.
+    pub(crate) fn answer(&self, rows: &Rows, next: Option<impl Display>, room: Room) -> Response {
+        let next = next.map(|next| cursor::encode(&self.scope, &next.to_string()));
+        let next = next.map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
+        let mut body = std::mem::take(&mut *rows.body());
+        if body.is_empty() {
+            body.extend_from_slice(BEFORE_ROWS);
         }
+        body.extend_from_slice(b"],\"nextCursor\":");
+        body.extend_from_slice(next.as_bytes());
+        body.push(b'}');
+        room.json(body)
+    }
+}
+
+/// The rows of a page as JSON, written where they are read: the threads that serve requests only add the cursor.
+#[derive(Clone, Default)]
+pub(crate) struct Rows(Arc<Mutex<Vec<u8>>>);
+
+impl Rows {
+    fn body(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rows that fit, with a cursor if there are more.
-    pub(crate) fn list<T>(&self, mut rows: Vec<T>, position: impl Fn(&T) -> String) -> List<T> {
-        let has_more = rows.len() > self.limit;
-        rows.truncate(self.limit);
-        let last = rows.last().filter(|_| has_more);
-        let next_cursor = last.map(|last| cursor::encode(&self.scope, &position(last)));
-        List {
-            data: rows,
-            next_cursor,
+    /// Writes a view, unless the page has no room for it. There is always room for the first one.
+    pub(crate) fn write(&self, view: &impl Serialize) -> Option<()> {
+        let mut body = self.body();
+        let before = body.len();
+        if before >= LARGE_BYTES && body.capacity() - before < STEP_BYTES / 8 {
+            // Doubling would hold up to twice the memory that the answer is counted for.
+            body.reserve_exact(STEP_BYTES);
         }
+        body.extend_from_slice(if before == 0 { BEFORE_ROWS } else { b"," });
+        // Our own types always serialise, and memory always takes it.
+        let _ = serde_json::to_writer(&mut *body, view);
+        if before > 0 && body.len() > PAGE_BYTES_MAX - AFTER_ROWS_MAX {
+            body.truncate(before);
+            return None;
+        }
+        Some(())
+    }
+
+    /// The same for one list after another.
+    pub(crate) fn writer<V: Serialize>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
+        let rows = self.clone();
+        move |view| rows.write(&view)
     }
 }
 

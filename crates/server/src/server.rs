@@ -1,6 +1,6 @@
 //! The listening side: connections in, one task each, and an end that does not wait for ever.
 //!
-//! Connections, the time a request's head may take, and the time the last answers have are bounded.
+//! Connections ([`crate::seats`]), the time a request's head may take, and the time the last answers have are bounded.
 
 use std::future::Future;
 use std::io;
@@ -12,24 +12,29 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use sprag_core::time::Timestamp;
 use sprag_engine::Handle;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::admission;
 use crate::app::{App, Settings, closed};
 use crate::deadline::Deadline;
 use crate::guard::Hosts;
 use crate::metrics::HttpMetrics;
 use crate::options::{Error, Options};
 use crate::routes;
+use crate::seats::{Seat, Seated, Seats};
 use crate::workers::{self, Cell, Shared, Workers};
 
-/// Connections at a time; more wait in the system's own queue.
-const CONNECTIONS_MAX: usize = 4_096;
+/// Connections beyond those that can be busy at once: when all seats are taken, one is always idle.
+const SPARE_SEATS: usize = 128;
+/// Connections that may be on their way out while others are accepted.
+const LEAVING_MAX: usize = 64;
+/// Idle connections that are closed when the system has no room for another one.
+const CLOSED_WHEN_SHORT: usize = 16;
 /// How long the head of a request may take, and how long a connection may idle.
 const HEAD_MAX: Duration = Duration::from_mins(1);
 /// How long requests under way have to end once the server goes down.
@@ -51,6 +56,7 @@ pub struct Server {
     closing: watch::Sender<bool>,
     metrics: Arc<HttpMetrics>,
     workers: Cell,
+    connections_max: usize,
 }
 
 /// An address that is taken: connections wait there until a server runs on it.
@@ -84,8 +90,8 @@ impl Reserved {
 enum Wake {
     /// Somebody wants the server to end.
     Shutdown,
-    /// A connection ended.
-    Ended,
+    /// A connection ended: that of this task.
+    Ended(Id),
     /// A connection came, or could not.
     Accepted(io::Result<(TcpStream, SocketAddr)>),
 }
@@ -124,6 +130,7 @@ impl Server {
             workers: Arc::clone(&app.workers),
             router: routes::router(app),
             closing,
+            connections_max: admission::ALL_MAX + streams + SPARE_SEATS,
         })
     }
 
@@ -141,6 +148,7 @@ impl Server {
             workers: Arc::clone(&shared.workers),
             router: workers::alone(shared),
             closing: watch::channel(false).0,
+            connections_max: admission::ALL_MAX + SPARE_SEATS,
         };
         server.supervise(workers);
         Ok(server)
@@ -164,29 +172,36 @@ impl Server {
             router,
             closing,
             metrics,
+            connections_max,
             ..
         } = self;
         let mut shutdown = pin!(shutdown);
         let mut connections = JoinSet::new();
+        let mut seats = Seats::default();
         let ended = loop {
-            let has_room = connections.len() < CONNECTIONS_MAX;
+            let has_room = connections.len() < connections_max + LEAVING_MAX;
             let wake = tokio::select! {
                 biased;
                 () = &mut shutdown => Wake::Shutdown,
-                Some(_) = connections.join_next() => Wake::Ended,
+                Some(ended) = connections.join_next_with_id() => Wake::Ended(task_of(ended)),
                 accepted = listener.accept(), if has_room => Wake::Accepted(accepted),
             };
             match wake {
                 Wake::Shutdown => break Ok(()),
-                Wake::Ended => {}
+                Wake::Ended(task) => seats.give_back(task),
                 Wake::Accepted(Ok((stream, _))) => {
+                    if connections.len() >= connections_max {
+                        close_idle(&seats, 1, &metrics);
+                    }
                     // Answers are small: waiting to fill a packet would only delay them. Without it they come all the same.
                     let _ = stream.set_nodelay(true);
                     let stream = Deadline::new(stream, Arc::clone(&metrics));
-                    connections.spawn(serve(stream, router.clone(), closing.subscribe()));
+                    let seat = seats.seat();
+                    let serving = serve(stream, router.clone(), closing.subscribe(), Arc::clone(&seat));
+                    seats.take(connections.spawn(serving).id(), seat);
                 }
                 Wake::Accepted(Err(error)) => {
-                    if let Err(error) = bear(error).await {
+                    if let Err(error) = bear(error, &seats, &metrics).await {
                         break Err(error);
                     }
                 }
@@ -197,6 +212,21 @@ impl Server {
         finish(connections).await;
         ended
     }
+}
+
+/// The task of a connection that ended, in whichever way.
+fn task_of(ended: Result<(Id, ()), JoinError>) -> Id {
+    match ended {
+        Ok((task, ())) => task,
+        Err(error) => error.id(),
+    }
+}
+
+/// Closes the connections that have been idle longest.
+fn close_idle(seats: &Seats, most: usize, metrics: &HttpMetrics) {
+    let closed = (0..most).take_while(|_| seats.make_room()).count();
+    metrics.closed_idle.add(u64::try_from(closed).unwrap_or(u64::MAX));
+    tracing::debug!(closed, "no seats left, closed idle connections");
 }
 
 /// A socket that listens. Connections inherit how much the system keeps for a peer that does not read.
@@ -213,27 +243,30 @@ fn listener(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// A connection that could not be accepted: nearly always the peer's affair, or a lack that passes.
-async fn bear(error: io::Error) -> Result<(), Error> {
+async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<(), Error> {
     match error.kind() {
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted => Ok(()),
         io::ErrorKind::InvalidInput => Err(Error::Accept(error)),
         _ => {
             tracing::warn!(%error, "a connection was not accepted");
+            close_idle(seats, CLOSED_WHEN_SHORT, metrics);
             sleep(ACCEPT_PAUSE).await;
             Ok(())
         }
     }
 }
 
-/// Serves one connection until it ends, or until it is idle and the server goes down.
-async fn serve(stream: Deadline, router: Router, closing: watch::Receiver<bool>) {
+/// Serves one connection until it ends, until it is idle and the server goes down, or until its seat is needed.
+async fn serve(stream: Deadline, router: Router, closing: watch::Receiver<bool>, seat: Arc<Seat>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
     builder.max_buf_size(BUFFER_BYTES_MAX);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    let service = Seated::new(router, Arc::clone(&seat));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
+        () = seat.left() => return,
         () = closed(closing) => {
             connection.as_mut().graceful_shutdown();
             connection.await

@@ -12,6 +12,7 @@ mod idempotency;
 mod jobs;
 mod lane;
 mod nodes;
+mod pages;
 mod queues;
 mod random;
 mod reader;

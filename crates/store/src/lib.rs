@@ -13,6 +13,8 @@ pub mod failpoint;
 pub mod home;
 pub mod memory;
 pub mod nodes;
+pub mod page;
+mod pool;
 pub mod postgres;
 pub mod private;
 pub mod records;
@@ -24,4 +26,5 @@ pub mod transfer;
 
 pub use memory::Memory;
 pub use nodes::Nodes;
+pub use page::{Most, PAGE_BYTES_MAX, ReadKind};
 pub use traits::{Commit, Error, Fence, LaneStore, Mutation, Queue, Reader, ShardId, Wanted};

@@ -22,6 +22,7 @@ pub use self::cluster::MemoryNodes;
 use self::cluster::{Cluster, Part};
 use self::state::{State, numbers_of, timers_of};
 use crate::checks;
+use crate::page::{Most, ReadKind, Weight, filled};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer,
     TimerKey,
@@ -306,8 +307,13 @@ fn aged(state: &State, execution: &Execution, before: Timestamp) -> Aged {
     }
 }
 
+/// A page of rows in order, as readers see it.
+fn listed<'r, T: Weight + Clone + 'r>(rows: impl Iterator<Item = &'r T>, most: Most) -> Result<Vec<T>, Error> {
+    filled(rows.map(|row| Ok(row.clone())), most)
+}
+
 impl Readers for Memory {
-    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
+    fn reader(&self, _: ReadKind) -> Result<Box<dyn Reader + '_>, Error> {
         Ok(Box::new(self.clone()))
     }
 
@@ -319,16 +325,15 @@ impl Readers for Memory {
 }
 
 impl Reader for Memory {
-    fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
+    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error> {
         let state = self.state();
         let names = state.machines.keys().map(|(machine, _)| machine);
-        let mut names: Vec<&String> = names.collect();
+        let mut names: Vec<&String> = names
+            .filter(|name| after.is_none_or(|after| name.as_str() > after))
+            .collect();
         names.dedup();
-        Ok(names
-            .into_iter()
-            .filter_map(|machine| newest(&state, machine))
-            .cloned()
-            .collect())
+        let newest = names.into_iter().filter_map(|machine| newest(&state, machine));
+        listed(newest, Most::rows(limit))
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
@@ -342,6 +347,10 @@ impl Reader for Memory {
 
     fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error> {
         Ok(self.state().executions.get(&id).cloned())
+    }
+
+    fn execution_status(&self, id: ExecutionId) -> Result<Option<ExecutionStatus>, Error> {
+        Ok(self.state().executions.get(&id).map(|execution| execution.status))
     }
 
     fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
@@ -363,17 +372,13 @@ impl Reader for Memory {
                 && (key.is_none() || *key == execution.key)
                 && before.is_none_or(|before| execution.id < before)
         });
-        Ok(found.take(*limit).cloned().collect())
+        listed(found, Most::rows(*limit))
     }
 
-    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
+    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error> {
         let state = self.state();
         let entries = state.history.range(numbers_of(id)).map(|(_, entry)| entry);
-        Ok(entries
-            .filter(|entry| entry.sequence > after)
-            .take(limit)
-            .cloned()
-            .collect())
+        listed(entries.filter(|entry| entry.sequence > after), most)
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
@@ -402,7 +407,8 @@ impl Reader for Memory {
             status,
             error_kind,
             before,
-            limit,
+            limit: _,
+            bytes: _,
         } = query;
         let state = self.state();
         let found = state.actions.values().rev().filter(|action| {
@@ -414,7 +420,7 @@ impl Reader for Memory {
                 && (error_kind.is_none() || *error_kind == action.error_kind)
                 && before.is_none_or(|before| action.id < before)
         });
-        Ok(found.take(*limit).cloned().collect())
+        listed(found, query.most())
     }
 
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
@@ -449,13 +455,13 @@ impl Reader for Memory {
         let state = self.state();
         let jobs = state.jobs.values().rev();
         let older = jobs.filter(|job| before.is_none_or(|before| job.id < before));
-        Ok(older.take(limit).cloned().collect())
+        listed(older, Most::rows(limit))
     }
 
     fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
         let state = self.state();
         let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
-        Ok(items.filter(|item| item.number > after).take(limit).cloned().collect())
+        listed(items.filter(|item| item.number > after), Most::rows(limit))
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {

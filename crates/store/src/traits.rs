@@ -9,6 +9,7 @@ use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
+use crate::page::{Most, ReadKind};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life,
     MachineVersion, Receipt, Scope, Timer, TimerKey,
@@ -436,15 +437,21 @@ pub struct ReadyRef {
 }
 
 /// What readers may ask. Readers see committed state only and never wait for a writer.
+///
+/// Every list ends at [`crate::PAGE_BYTES_MAX`] bytes, so a page may be short and still not be the last. It is empty only at
+/// the end of the list.
 pub trait Reader: Send {
-    /// All machines with their newest version, by name.
-    fn machines(&self) -> Result<Vec<MachineVersion>, Error>;
+    /// Machines with their newest version, by name, after a name.
+    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error>;
 
     /// One version of a machine, or its newest.
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error>;
 
     /// One execution.
     fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Error>;
+
+    /// The status of an execution, without the rest of it.
+    fn execution_status(&self, id: ExecutionId) -> Result<Option<ExecutionStatus>, Error>;
 
     /// The open execution that holds a key.
     fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error>;
@@ -453,7 +460,7 @@ pub trait Reader: Send {
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error>;
 
     /// A page of history, oldest first.
-    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error>;
+    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error>;
 
     /// The timers of an execution.
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error>;
@@ -518,7 +525,7 @@ pub struct Search<I> {
     pub scan: usize,
 }
 
-/// What a search found. A page may be short, or empty, and still not be the last.
+/// What a search found. A page ends at [`crate::PAGE_BYTES_MAX`] bytes. It may be short, or empty, and still not be the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<T, I> {
     /// Newest first.
@@ -558,8 +565,8 @@ pub struct FileBytes {
 
 /// Hands out readers, each for one question or a few: a bounded number at a time.
 pub trait Readers: Send + Sync {
-    /// A reader; waits for one to be free.
-    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error>;
+    /// A reader of a kind; waits for one to be free.
+    fn reader(&self, kind: ReadKind) -> Result<Box<dyn Reader + '_>, Error>;
 
     /// A copy of everything as of one instant, with `mark` added to it, in a file that has no name any more. The writer
     /// goes on meanwhile. Only a store that is a file can do it; others say what is to be used instead.
@@ -605,6 +612,8 @@ pub struct ActionQuery {
     pub before: Option<ActionId>,
     /// At most so many.
     pub limit: usize,
+    /// The bytes of the page, where it should end before [`crate::PAGE_BYTES_MAX`].
+    pub bytes: Option<usize>,
 }
 
 /// Which shard owns a slot, when there are `shards` of them: even ranges, in order.

@@ -1,6 +1,8 @@
 //! What the lists have in common: which page, and that an empty one and a further one are said on stderr.
+//!
+//! The server's pages are bounded in bytes. A command follows their cursors until it has as many rows as were asked for.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::{Client, Request};
 use crate::failure::Failure;
@@ -18,15 +20,46 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The request for this page of what meets all of `conditions` (a field, and what it must be).
-    pub(crate) fn of<'c>(&self, request: Request<'c>, conditions: &[(&str, &Option<String>)]) -> Request<'c> {
-        let request = conditions
-            .iter()
-            .fold(request, |request, (name, value)| request.query(name, value.as_ref()));
-        request
-            .query("limit", Some(self.limit))
-            .query("cursor", self.cursor.as_ref())
+    /// So many rows, from where a page ended.
+    pub(crate) fn new(limit: u32, cursor: Option<String>) -> Self {
+        Self { limit, cursor }
     }
+
+    /// This page of the list at `path`, of what meets all of `conditions` (a field, and what it must be).
+    pub(crate) async fn fetch(
+        &self,
+        client: &Client,
+        path: &[&str],
+        conditions: &[(&str, &Option<String>)],
+    ) -> Result<Value, Failure> {
+        let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let (mut rows, mut cursor) = (Vec::new(), self.cursor.clone());
+        loop {
+            let request = limited(client.get(path), conditions, wanted - rows.len(), cursor.as_ref());
+            let mut page = request.send().await?;
+            let found = page["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            // A search that found nothing so far may find nothing for long: whoever asked decides whether it continues.
+            let is_over = found.is_empty() || cursor.is_none();
+            rows.extend(found);
+            if is_over || rows.len() >= wanted {
+                return Ok(json!({"data": rows, "nextCursor": cursor}));
+            }
+        }
+    }
+}
+
+/// The request for at most `limit` rows after a cursor.
+fn limited<'c>(
+    request: Request<'c>,
+    conditions: &[(&str, &Option<String>)],
+    limit: usize,
+    cursor: Option<&String>,
+) -> Request<'c> {
+    let request = conditions
+        .iter()
+        .fold(request, |request, (name, value)| request.query(name, value.as_ref()));
+    request.query("limit", Some(limit)).query("cursor", cursor)
 }
 
 /// Refuses an empty list of a machine that the server does not know: a misspelled name is no empty list.

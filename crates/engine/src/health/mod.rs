@@ -17,8 +17,8 @@ use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
 use sprag_core::ids::ActionId;
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
-use sprag_store::Error;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
+use sprag_store::{Error, ReadKind};
 
 pub use self::advice::Recommendation;
 pub use self::figures::{FailureReason, Figures, Latency, OfAction, OfType};
@@ -135,7 +135,9 @@ impl Handle {
         let from = Timestamp::from_millis(to.as_millis().saturating_sub_unsigned(window.millis()));
         let named = action_id.clone();
         let (found, sampled) = self
-            .read(move |reader| gather(&handle, reader, named.as_deref(), (from, to)))
+            .read(ReadKind::Scan, move |reader| {
+                gather(&handle, reader, named.as_deref(), (from, to))
+            })
             .await?;
         Ok(report(action_id, window, (from, to), found, sampled))
     }

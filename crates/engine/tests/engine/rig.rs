@@ -327,7 +327,7 @@ impl Rig {
     }
 
     pub(crate) fn history(&self, id: ExecutionId) -> Vec<Entry> {
-        let rows = self.store.history(id, 0, 10_000).unwrap();
+        let rows = self.store.history(id, 0, sprag_store::Most::rows(10_000)).unwrap();
         for (position, row) in rows.iter().enumerate() {
             assert_eq!(row.sequence, position as u64 + 1, "history is dense");
         }

@@ -276,7 +276,7 @@ fn an_occurrence_fires_once_though_its_shard_changes_hands() {
     crowd.pass(61_000, &alive);
     crowd.run(owner);
     crowd.pass(60_000, &[0, 1]);
-    let history = crowd.store.history(id, 0, 1_000).unwrap();
+    let history = crowd.store.history(id, 0, sprag_store::Most::rows(1_000)).unwrap();
     let mut nominal: Vec<String> = Vec::new();
     for entry in history {
         let body: serde_json::Value = serde_json::from_slice(&entry.body).unwrap();

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::body::{Body, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, ok};
 
 pub(crate) struct ListParams {
@@ -58,8 +58,12 @@ impl FromParams for ListParams {
 /// `GET /v1/actions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
     let ListParams { condition, page } = params;
-    let found = app.engine.find_actions(condition, page.after()?, page.limit()).await?;
-    Ok(ok(&page.found(found)))
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
+    let found = app
+        .engine
+        .find_actions(condition, after, page.limit(), rows.writer())
+        .await?;
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/actions/{id}`

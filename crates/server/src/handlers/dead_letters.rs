@@ -16,7 +16,7 @@ use crate::body::{Body, Empty, Fields, FromFields, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::problem::{Code, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, accepted, ok};
 
 pub(crate) struct ListParams {
@@ -79,8 +79,12 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
         newer.map(|age| died(Relation::GreaterOrEqual, now, age)),
     ];
     let condition = ages.into_iter().flatten().fold(condition, Condition::and);
-    let found = app.engine.find_actions(condition, page.after()?, page.limit()).await?;
-    Ok(ok(&page.found(found)))
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
+    let found = app
+        .engine
+        .find_actions(condition, after, page.limit(), rows.writer())
+        .await?;
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// Before or after an instant that long ago.

@@ -8,7 +8,7 @@ use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::command::{Migrate, Start};
 use sprag_engine::view::ExecutionView;
-use sprag_engine::{self as engine, Asked, HistoryView};
+use sprag_engine::{self as engine, Asked};
 use sprag_store::records::ExecutionStatus;
 
 use super::explain;
@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Wait};
+use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 use crate::reply::{Answer, created, ok};
 
 impl FromFields for Start {
@@ -95,11 +95,12 @@ impl FromParams for ListParams {
 /// `GET /v1/executions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
     let ListParams { condition, page } = params;
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_executions(condition, page.after()?, page.limit())
+        .find_executions(condition, after, page.limit(), rows.writer())
         .await?;
-    Ok(ok(&page.found(found)))
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
@@ -131,12 +132,9 @@ pub(crate) async fn history(
     Query(HistoryParams { after, page }): Query<HistoryParams>,
 ) -> Answer {
     let after = page.after::<u64>()?.or(after).unwrap_or(0);
-    let mut entries = app.engine.history(id, after, page.limit()).await?;
-    // The engine gives at most a page at a time, so whether more follow has to be asked separately.
-    if let Some(last) = entries.last().filter(|_| entries.len() == page.limit()) {
-        entries.extend(app.engine.history(id, last.sequence, 1).await?);
-    }
-    Ok(ok(&page.list(entries, |entry: &HistoryView| entry.sequence.to_string())))
+    let (room, rows) = (app.flight.page().await?, Rows::default());
+    let found = app.engine.history(id, after, page.limit(), rows.writer()).await?;
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/executions/{id}/explain`: why it does not move.

@@ -3,14 +3,13 @@
 use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::JobId;
-use sprag_engine::jobs::JobItemView;
 use sprag_store::records::JobStatus;
 
 use crate::app::App;
 use crate::body::{Body, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, ok};
 
 pub(crate) struct ListParams {
@@ -35,8 +34,9 @@ impl FromParams for ListParams {
 /// `GET /v1/jobs`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
     let ListParams { condition, page } = params;
-    let found = app.engine.jobs(condition, page.after()?, page.limit()).await?;
-    Ok(ok(&page.found(found)))
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
+    let found = app.engine.jobs(condition, after, page.limit(), rows.writer()).await?;
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/jobs/{id}`
@@ -61,8 +61,9 @@ pub(crate) async fn items(
     Query(ItemsParams(page)): Query<ItemsParams>,
 ) -> Answer {
     let after = page.after::<u64>()?.unwrap_or(0);
-    let items = app.engine.job_items(id, after, page.wanted()).await?;
-    Ok(ok(&page.list(items, |item: &JobItemView| item.number.to_string())))
+    let (room, rows) = (app.flight.page().await?, Rows::default());
+    let found = app.engine.job_items(id, after, page.limit(), rows.writer()).await?;
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// `POST /v1/jobs/{id}/pause`

@@ -17,7 +17,7 @@ use crate::etag::{IfMatch, Seen, tagged, unchanged};
 use crate::once::{Once, answered};
 use crate::path::Path;
 use crate::problem::{LISTED_MAX, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, created, ok};
 use crate::shown::shown;
 
@@ -109,15 +109,15 @@ impl FromParams for ListParams {
 
 /// `GET /v1/machines`: every machine with its newest version, by name.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Query<ListParams>) -> Answer {
-    let after = page.after::<String>()?;
-    let rows = app.engine.machines().await?.into_iter();
-    let rows = rows
-        .filter(|row| after.as_ref().is_none_or(|after| row.machine > *after))
-        .take(page.wanted());
-    let rows = rows
-        .map(|row| Whole::of(row).map(|whole| whole.summary))
-        .collect::<Result<_, _>>()?;
-    Ok(ok(&page.list(rows, |row: &Summary| row.id.clone())))
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
+    let written = rows.clone();
+    let show = move |row| match Whole::of(row) {
+        Ok(whole) => written.write(&whole.summary).map(Ok),
+        Err(problem) => Some(Err(problem)),
+    };
+    let found = app.engine.machines(after, page.limit(), show).await?;
+    found.rows.into_iter().collect::<Result<(), Problem>>()?;
+    Ok(page.answer(&rows, found.next, room))
 }
 
 /// `POST /v1/machines`: keeps a new version, unless the newest one has the same digest; with `If-Match` only if the

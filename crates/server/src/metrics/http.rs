@@ -18,6 +18,8 @@ pub(crate) struct HttpMetrics {
     pub(crate) began_at: Timestamp,
     /// Connections that were broken off because the peer did not read.
     pub(crate) cut: Counter,
+    /// Idle connections that were closed because their seats were needed.
+    pub(crate) closed_idle: Counter,
     routes: Mutex<Routes>,
 }
 
@@ -47,6 +49,7 @@ impl HttpMetrics {
         Self {
             began_at,
             cut: Counter::default(),
+            closed_idle: Counter::default(),
             routes: Mutex::default(),
         }
     }

@@ -236,6 +236,13 @@ fn http(text: &mut Text, app: &App) {
         help,
         app.metrics.cut.get(),
     );
+    let help = "Idle connections that were closed because their seats were needed.";
+    text.single(
+        "sprag_connections_closed_idle_total",
+        Kind::Counter,
+        help,
+        app.metrics.closed_idle.get(),
+    );
 }
 
 /// What became of spans; nothing where no collector is configured.

@@ -210,9 +210,17 @@ impl Operation {
     pub(crate) fn paged(self) -> Self {
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": 100 });
         let cursor = json!({ "type": "string", "pattern": "^[0-9a-f]{16,}$" });
-        self.query("limit", limit, "How many rows at most.")
-            .query("cursor", cursor, "`nextCursor` of the page before.")
-            .refuses([Code::CursorInvalid])
+        self.query(
+            "limit",
+            limit,
+            "How many rows at most. A page ends at 4 MiB, so it may have fewer and not be the last.",
+        )
+        .query(
+            "cursor",
+            cursor,
+            "`nextCursor` of the page before. Continue until it is null.",
+        )
+        .refuses([Code::CursorInvalid])
     }
 
     /// A change that can be bound to a revision.

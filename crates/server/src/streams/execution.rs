@@ -5,15 +5,18 @@
 //! store may know of the end before the hints of the last commit have arrived; the stream waits for them a moment, so
 //! that its last words are not about actions that are long over.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::response::Response;
 use futures_util::stream::unfold;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::Followed;
 use sprag_engine::command::{self, Refusal};
+use sprag_store::Most;
 use sprag_store::records::ExecutionStatus;
 use tokio::time::sleep;
 
@@ -22,8 +25,13 @@ use super::{HEARTBEAT, sse};
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
-/// Entries of a history that are in memory at once for one reader.
-const PAGE: usize = 16;
+/// Stored entries of a history that are in memory at once for one reader, and their bytes.
+const PAGE: Most = Most {
+    rows: 16,
+    bytes: PIECE_BYTES,
+};
+/// Once a piece of the stream has so many bytes, it goes out before more is read.
+const PIECE_BYTES: usize = 64 * 1_024;
 
 /// How long the last hints may take once the end is known.
 const LAST_HINTS: Duration = Duration::from_secs(1);
@@ -35,8 +43,12 @@ pub(crate) struct Following {
     /// The sequence of the last entry that was sent.
     after: u64,
     listener: Listener,
+    /// Whether the open actions were looked up.
+    is_begun: bool,
     /// The status that was last sent.
     shown: Option<ExecutionStatus>,
+    /// Actions that changed and were not sent yet.
+    changed: BTreeSet<ActionId>,
     /// Whether all hints there will be have been heard.
     is_over: bool,
     phase: Phase,
@@ -59,7 +71,7 @@ impl Following {
     /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
     pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
-        let Followed { sequence, status, .. } = app.engine.follow(id, after, 0).await?;
+        let Followed { sequence, status, .. } = app.engine.follow(id, after, Most { rows: 0, bytes: 0 }).await?;
         if after > sequence {
             let detail = format!("the history of `{id}` ends at {sequence}, so nobody can have seen {after}");
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
@@ -69,7 +81,9 @@ impl Following {
             id,
             after,
             listener,
+            is_begun: false,
             shown: None,
+            changed: BTreeSet::new(),
             is_over: !status.is_open(),
             phase: Phase::Open,
         })
@@ -81,7 +95,7 @@ impl Following {
     }
 
     /// The next words of the stream. Nothing is prepared before it is asked for.
-    async fn next(mut self) -> Option<(Result<String, Infallible>, Self)> {
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         loop {
             if self.app.is_closing() {
                 return None;
@@ -103,7 +117,8 @@ impl Following {
                 Phase::End => return None,
             };
             if !text.is_empty() {
-                return Some((Ok(text), self));
+                let piece = sse::piece(&self.app, text).await?;
+                return Some((Ok(piece), self));
             }
         }
     }
@@ -139,8 +154,12 @@ impl Following {
         if self.after < sequence {
             return Ok(text);
         }
+        self.heed(&mut text, status).await?;
+        if !self.actions(&mut text).await? {
+            // The rest follows once this is on its way.
+            return Ok(text);
+        }
         self.phase = Phase::Wait;
-        self.actions(&mut text, status).await?;
         if !status.is_open() {
             if self.is_over {
                 self.phase = Phase::End;
@@ -153,27 +172,40 @@ impl Following {
         Ok(text)
     }
 
-    /// The actions that changed, as they are now; in the beginning, and when some were missed, those that are open.
-    async fn actions(&mut self, text: &mut String, status: ExecutionStatus) -> Result<(), Refusal> {
+    /// Takes the hints that wait: which actions are to be sent. In the beginning, and when hints were missed, those are all that
+    /// are open.
+    async fn heed(&mut self, text: &mut String, status: ExecutionStatus) -> Result<(), Refusal> {
         let Pending { hints, lagged } = self.listener.take();
         if lagged {
             sse::event(text, "lagged", None, &json!({}));
             // The last hint may be among those that were missed.
             self.is_over |= !status.is_open();
         }
-        if lagged || self.shown.is_none() {
-            for view in self.app.engine.open_actions(self.id).await? {
-                sse::event(text, "action", None, &view);
-            }
+        if lagged || !self.is_begun {
+            self.is_begun = true;
+            self.changed.extend(self.app.engine.open_actions(self.id).await?);
         }
         for hint in hints {
             match hint {
-                Hint::Action(action, _) => self.action(text, action).await?,
+                Hint::Action(action, _) => {
+                    self.changed.insert(action);
+                }
                 Hint::Execution(_, is_closed) => self.is_over |= is_closed,
                 Hint::Machine(_) => {}
             }
         }
         Ok(())
+    }
+
+    /// Adds the actions that changed, as they are now, until the piece is full; says whether all of them were added.
+    async fn actions(&mut self, text: &mut String) -> Result<bool, Refusal> {
+        while text.len() < PIECE_BYTES {
+            match self.changed.pop_first() {
+                Some(action) => self.action(text, action).await?,
+                None => return Ok(true),
+            }
+        }
+        Ok(self.changed.is_empty())
     }
 
     async fn action(&self, text: &mut String, id: ActionId) -> Result<(), Refusal> {

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 
+use axum::body::Bytes;
 use axum::response::Response;
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
@@ -36,19 +37,19 @@ impl Hinting {
         sse::response(unfold(self, Self::next))
     }
 
-    async fn next(mut self) -> Option<(Result<String, Infallible>, Self)> {
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         if !self.is_open {
             self.is_open = true;
-            return Some((Ok(sse::OPENING.to_owned()), self));
+            return Some((Ok(sse::OPENING.into()), self));
         }
         tokio::select! {
             biased;
             () = self.app.closed() => None,
             () = self.listener.filled() => {
-                let text = shown(self.listener.take());
-                Some((Ok(text), self))
+                let piece = sse::piece(&self.app, shown(self.listener.take())).await?;
+                Some((Ok(piece), self))
             }
-            () = sleep(HEARTBEAT) => Some((Ok(sse::HEARTBEAT.to_owned()), self)),
+            () = sleep(HEARTBEAT) => Some((Ok(sse::HEARTBEAT.into()), self)),
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::convert::Infallible;
 use std::fmt::Write as _;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use serde::Serialize;
+
+use crate::app::App;
 
 /// What keeps a quiet connection open: a comment, which readers skip.
 pub(super) const HEARTBEAT: &str = ": alive\n\n";
@@ -24,8 +26,21 @@ pub(super) fn event(text: &mut String, name: &str, id: Option<u64>, data: &impl 
     let _ = write!(text, "event: {name}\ndata: {data}\n\n");
 }
 
+/// A piece of a stream, which holds its room in memory until it is written. None ends the stream: there is no room, and
+/// whoever follows comes back.
+pub(super) async fn piece(app: &App, text: String) -> Option<Bytes> {
+    match app.flight.piece(text.len()).await {
+        Ok(Some(room)) => Some(room.hold(text)),
+        Ok(None) => Some(text.into()),
+        Err(_) => {
+            tracing::warn!("stream ended: no memory for its next piece");
+            None
+        }
+    }
+}
+
 /// The answer that never ends by itself.
-pub(super) fn response(stream: impl Stream<Item = Result<String, Infallible>> + Send + 'static) -> Response {
+pub(super) fn response(stream: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         // Proxies that gather answers before they pass them on are asked not to.

@@ -177,7 +177,7 @@ impl LaneStore for Faulty {
 }
 
 impl Readers for Faulty {
-    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
+    fn reader(&self, _: sprag_store::ReadKind) -> Result<Box<dyn Reader + '_>, Error> {
         match self.mood() {
             Mood::Unreadable => Err(Error::Failed {
                 detail: "no".to_owned(),

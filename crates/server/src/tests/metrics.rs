@@ -179,6 +179,7 @@ async fn every_family_reads_well_before_any_work() {
         "sprag_commit_duration_seconds",
         "sprag_commits_failed_total",
         "sprag_commits_fenced_total",
+        "sprag_connections_closed_idle_total",
         "sprag_connections_cut_total",
         "sprag_dead_letters",
         "sprag_executions_closed_total",

@@ -207,8 +207,8 @@ struct Slow {
 }
 
 impl Readers for Slow {
-    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
-        self.pool.reader()
+    fn reader(&self, kind: sprag_store::ReadKind) -> Result<Box<dyn Reader + '_>, Error> {
+        self.pool.reader(kind)
     }
 
     fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error> {

@@ -3,9 +3,9 @@
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::Cause;
 use sprag_engine::command::Sent;
-use sprag_store::Memory;
-use sprag_store::records::{Action, Timer};
+use sprag_store::records::{Action, Execution, Timer};
 use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader};
+use sprag_store::{Error, Memory, Most};
 
 use super::Model;
 use super::known::{KnownExecution, message_number};
@@ -65,11 +65,13 @@ fn waits(known: &KnownExecution, number: u64) -> bool {
 impl Model {
     /// What a process that starts now would find is what was committed.
     pub(crate) fn compare(&self, memory: &Memory) -> Checked {
-        let query = ExecutionQuery {
-            limit: usize::MAX,
-            ..ExecutionQuery::default()
-        };
-        let executions = memory.executions(&query).unwrap_or_default();
+        let executions = all(|last: Option<&Execution>| {
+            memory.executions(&ExecutionQuery {
+                before: last.map(|last| last.id),
+                limit: usize::MAX,
+                ..ExecutionQuery::default()
+            })
+        });
         ensure(
             executions.len() == self.executions.len(),
             Invariant::AcknowledgedKept,
@@ -91,11 +93,13 @@ impl Model {
                 format!("{id} is stored otherwise than committed")
             })?;
         }
-        let query = ActionQuery {
-            limit: usize::MAX,
-            ..ActionQuery::default()
-        };
-        let actions = memory.actions(&query).unwrap_or_default();
+        let actions = all(|last: Option<&Action>| {
+            memory.actions(&ActionQuery {
+                before: last.map(|last| last.id),
+                limit: usize::MAX,
+                ..ActionQuery::default()
+            })
+        });
         let is_known = |row: &Action| self.actions.get(&row.id).is_some_and(|known| known.row == *row);
         let is_same = actions.len() == self.actions.len() && actions.iter().all(is_known);
         ensure(is_same, Invariant::AcknowledgedKept, || {
@@ -104,12 +108,24 @@ impl Model {
     }
 }
 
+/// All rows of a list, page by page: a page is bounded in bytes.
+fn all<T>(mut page: impl FnMut(Option<&T>) -> Result<Vec<T>, Error>) -> Vec<T> {
+    let mut rows = Vec::new();
+    loop {
+        let next = page(rows.last()).unwrap_or_default();
+        if next.is_empty() {
+            return rows;
+        }
+        rows.extend(next);
+    }
+}
+
 fn is_stored(known: &KnownExecution, memory: &Memory) -> bool {
     let id = known.row.id;
     let timers: Vec<&Timer> = known.timers.values().collect();
     let stored = memory.timers(id).unwrap_or_default();
     let last = memory
-        .history(id, known.length.saturating_sub(1), usize::MAX)
+        .history(id, known.length.saturating_sub(1), Most::rows(usize::MAX))
         .unwrap_or_default();
     let inbox = memory.inbox_length(id).unwrap_or(u64::MAX);
     timers == stored.iter().collect::<Vec<_>>()

@@ -5,6 +5,7 @@ use super::fixtures::{
     timer,
 };
 use super::{Check, Subject, checks};
+use crate::page::Most;
 use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind};
 use crate::traits::{Aged, AgedPage, Error, Mutation, OpenAction, Wanted};
 
@@ -165,8 +166,8 @@ fn a_deleted_execution_leaves_nothing_behind(subject: &dyn Subject) -> Result<()
     store.commit(&[Mutation::DeleteExecution(one.id)])?;
     let mut store = store.reopen(subject)?;
     assert_eq!(store.load(&[&one, &other])?, before);
-    assert_eq!(store.reader.history(one.id, 0, 9)?, []);
-    assert_eq!(store.reader.history(other.id, 0, 9)?.len(), 2);
+    assert_eq!(store.reader.history(one.id, 0, Most::rows(9))?, []);
+    assert_eq!(store.reader.history(other.id, 0, Most::rows(9))?.len(), 2);
     assert_eq!(store.reader.timers(one.id)?, []);
     assert_eq!(store.reader.inbox_length(one.id)?, 0);
     let gone = Wanted {

@@ -4,6 +4,7 @@
 use sprag_core::ids::scatter;
 
 use super::fixtures::{action, at, entry, execution, idempotency, input, receipt, timer, version};
+use crate::page::Most;
 use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
 use crate::traits::{
     ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted, Window,
@@ -200,7 +201,7 @@ impl Random {
     fn append(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
         let execution = self.new_execution();
         let newest = reader
-            .history(execution.id, 0, usize::MAX)?
+            .history(execution.id, 0, Most::rows(usize::MAX))?
             .last()
             .map_or(0, |entry| entry.sequence);
         let sequence = if self.once_in(8) {
@@ -335,6 +336,7 @@ impl Random {
             error_kind: self.maybe(|random| random.text(&ERRORS)),
             before: self.maybe(Self::action_id),
             limit: self.limit(),
+            bytes: None,
         }
     }
 }

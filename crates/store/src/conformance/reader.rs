@@ -3,7 +3,12 @@
 use super::fixtures::{
     DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, at, entry, execution, input, inserts, keyed, pages, timer,
 };
+use super::pages::{
+    a_page_ends_at_its_bytes, a_row_larger_than_a_page_is_a_page_of_its_own, a_search_ends_at_its_bytes,
+    pages_of_history_items_jobs_and_machines_end_at_their_bytes,
+};
 use super::{Check, Subject, checks};
+use crate::page::Most;
 use crate::records::{Action, Execution, ExecutionStatus};
 use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedLine, Variables};
 
@@ -18,6 +23,10 @@ pub const READER: &[Check] = checks![
     what_belongs_to_an_execution_is_read_by_its_id,
     a_reader_sees_every_commit_and_nothing_else,
     open_work_is_counted,
+    a_page_ends_at_its_bytes,
+    a_search_ends_at_its_bytes,
+    a_row_larger_than_a_page_is_a_page_of_its_own,
+    pages_of_history_items_jobs_and_machines_end_at_their_bytes,
 ];
 
 const ALL: usize = 1_000;
@@ -186,6 +195,7 @@ fn matching(all: &[Action], query: &ActionQuery) -> Vec<Action> {
         error_kind,
         before,
         limit,
+        bytes: _,
     } = query;
     all.iter()
         .filter(|action| execution.is_none_or(|execution| action.execution == execution))
@@ -219,6 +229,7 @@ fn actions_are_filtered_by_all_that_is_given(subject: &dyn Subject) -> Result<()
             error_kind: text(bits & 16 != 0, "timeout"),
             before: (bits & 32 != 0).then_some(all[5].id),
             limit: 4,
+            bytes: None,
         };
         assert_eq!(store.reader.actions(&query)?, matching(&all, &query), "{query:?}");
     }
@@ -232,13 +243,13 @@ fn a_history_is_read_in_pages(subject: &dyn Subject) -> Result<(), Error> {
     mutations.push(Mutation::AppendHistory(entry(&other, 1)));
     store.commit(&mutations)?;
     let expected: Vec<_> = (1..=300).map(|sequence| entry(&one, sequence)).collect();
-    assert_eq!(store.reader.history(one.id, 0, ALL)?, expected);
-    assert_eq!(store.reader.history(one.id, 0, 3)?, expected[..3]);
-    assert_eq!(store.reader.history(one.id, 255, 3)?, expected[255..258]);
-    assert_eq!(store.reader.history(one.id, 298, 3)?, expected[298..]);
-    assert_eq!(store.reader.history(one.id, 300, 3)?, []);
-    assert_eq!(store.reader.history(one.id, 0, 0)?, []);
-    assert_eq!(store.reader.history(execution(3).id, 0, 3)?, []);
+    assert_eq!(store.reader.history(one.id, 0, Most::rows(ALL))?, expected);
+    assert_eq!(store.reader.history(one.id, 0, Most::rows(3))?, expected[..3]);
+    assert_eq!(store.reader.history(one.id, 255, Most::rows(3))?, expected[255..258]);
+    assert_eq!(store.reader.history(one.id, 298, Most::rows(3))?, expected[298..]);
+    assert_eq!(store.reader.history(one.id, 300, Most::rows(3))?, []);
+    assert_eq!(store.reader.history(one.id, 0, Most::rows(0))?, []);
+    assert_eq!(store.reader.history(execution(3).id, 0, Most::rows(3))?, []);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use super::columns::{Id, action_id, as_wanted, column, execution_id, instant, limit, number, read_tags, shard, tags};
 use super::part::{Part, Text};
 use super::rows::{Columns, Table, rows};
-use super::search::Filter;
+use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
 use crate::records::Action;
 use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef, Window};
@@ -84,7 +84,13 @@ pub(super) const OPEN_OF: &str = "\
     fingerprint, died_at FROM action WHERE action.shard = wanted.shard AND action.execution = wanted.execution \
     AND action.status = open.status AND action.status <= 3 OFFSET 0) AS found ORDER BY found.id";
 
-const LIST: &str = select!("");
+/// Actions in a list, each with what it counts for on a page.
+const LIST: Listed = Listed {
+    columns: "id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body, \
+        fingerprint, died_at",
+    table: "action",
+    bytes: "octet_length(body)",
+};
 
 pub(super) const READY_AFTER: &str = "\
     SELECT priority, run_at, id, execution FROM action \
@@ -162,6 +168,12 @@ pub(super) async fn get(session: &Session, ids: &[ActionId]) -> Result<Vec<Actio
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
     let found = session.all(GET, &[&wanted], read).await?;
     Ok(as_wanted(ids, &found, |action| &action.id))
+}
+
+/// The first of some actions, newest first, as many as fit on a page.
+pub(super) async fn page(session: &Session, ids: &[ActionId]) -> Result<Vec<Action>, Error> {
+    let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
+    LIST.of(session, wanted).await?.iter().map(read).collect()
 }
 
 /// The open actions of executions, by id.
@@ -284,13 +296,14 @@ pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec
         status,
         error_kind,
         before,
-        limit,
+        limit: _,
+        bytes: _,
     } = query;
     let texts = [machine, action_id, kind, error_kind];
     if texts.into_iter().flatten().any(|text| !is_storable(text)) {
         return Ok(Vec::new());
     }
-    let mut filter = Filter::new(LIST);
+    let mut filter = Filter::new(&LIST);
     filter.given("execution = ", execution.map(Id::from), &Type::UUID);
     filter.given("machine = ", machine.as_deref(), &Type::TEXT);
     filter.given("action_id = ", action_id.as_deref(), &Type::TEXT);
@@ -300,7 +313,7 @@ pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec
     if let Some(status) = status {
         filter.condition(&format!("status = {status}"));
     }
-    let found = filter.newest(session, *limit).await?;
+    let found = filter.newest(session, query.most()).await?;
     found.iter().map(read).collect()
 }
 

@@ -12,6 +12,7 @@ use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
+use crate::page::ROW_BYTES;
 use crate::records::{ExecutionStatus, JobResult, JobStatus};
 use crate::traits::{Error, shard_of};
 
@@ -157,6 +158,11 @@ pub(super) fn bound(number: u64) -> i64 {
 /// A bound on the number of rows. A greater one than can be counted bounds nothing anyway.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// What a row counts for on a page besides its unbounded columns.
+pub(super) fn row_bytes() -> i32 {
+    i32::try_from(ROW_BYTES).unwrap_or(i32::MAX)
 }
 
 /// The shard of a slot in its column.

@@ -12,9 +12,10 @@ use super::columns::{
 };
 use super::part::{Part, Text};
 use super::rows::{Columns, Table, rows};
-use super::search::Filter;
+use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
-use crate::records::Execution;
+use crate::page::Most;
+use crate::records::{Execution, ExecutionStatus};
 use crate::traits::{Error, ExecutionQuery, Variables};
 
 const TABLE: Table = Table {
@@ -72,7 +73,14 @@ macro_rules! select {
 
 pub(super) const GET: &str = select!(" WHERE id = ANY($1::uuid[])");
 
-const LIST: &str = select!("");
+/// Executions in a list, each with what it counts for on a page.
+const LIST: Listed = Listed {
+    columns: "id, machine, version, key, status, sequence, created_at, updated_at, tags, body, variables",
+    table: "execution",
+    bytes: "octet_length(body) + octet_length(variables)",
+};
+
+const STATUS: &str = "SELECT status FROM execution WHERE id = $1";
 
 pub(super) const HOLDERS: &str = "\
     SELECT wanted.machine, wanted.key, execution.id FROM unnest($1::text[], $2::text[]) AS wanted (machine, key) \
@@ -130,6 +138,19 @@ pub(super) async fn get(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Ex
     Ok(as_wanted(ids, &found, |execution| &execution.id))
 }
 
+/// The first of some executions, newest first, as many as fit on a page.
+pub(super) async fn page(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Execution>, Error> {
+    let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
+    LIST.of(session, wanted).await?.iter().map(read).collect()
+}
+
+/// The status of an execution.
+pub(super) async fn status(session: &Session, id: ExecutionId) -> Result<Option<ExecutionStatus>, Error> {
+    session
+        .first(STATUS, &[&Id::from(id)], |row| execution_status(row, 0))
+        .await
+}
+
 /// The open executions that hold keys.
 pub(super) async fn holders(
     session: &Session,
@@ -160,7 +181,7 @@ pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<
     if [machine, key].into_iter().flatten().any(|text| !is_storable(text)) {
         return Ok(Vec::new());
     }
-    let mut filter = Filter::new(LIST);
+    let mut filter = Filter::new(&LIST);
     filter.given("machine = ", machine.as_deref(), &Type::TEXT);
     filter.given("key = ", key.as_deref(), &Type::TEXT);
     filter.given("id < ", before.map(Id::from), &Type::UUID);
@@ -168,7 +189,7 @@ pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<
         // Written out, because only then does the planner see that a partial index holds it.
         filter.condition(&format!("status = {}", *status as u8));
     }
-    let found = filter.newest(session, *limit).await?;
+    let found = filter.newest(session, Most::rows(*limit)).await?;
     found.iter().map(read).collect()
 }
 

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use sprag_core::ids::ExecutionId;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, instant, limit, number};
+use super::columns::{Id, bound, column, instant, limit, number, row_bytes};
 use super::part::{Part, Text};
 use super::rows::{Columns, Table, rows};
 use super::session::{Session, list};
+use crate::page::Most;
 use crate::records::HistoryEntry;
 use crate::traits::Error;
 
@@ -37,8 +39,12 @@ pub(super) const APPEND: Text = Text {
     THEN sprag_refuse('SPR01', 'a history would have a gap') ",
 };
 
+/// The server sends only the rows that fit. `$5` is what a row counts for besides its body.
 const PAGE: &str = "\
-    SELECT sequence, at, body FROM history WHERE execution = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
+    SELECT sequence, at, body FROM (SELECT sequence, at, body, bytes, sum(bytes) OVER (ORDER BY sequence) AS total \
+    FROM (SELECT sequence, at, body, $5::int + octet_length(body) AS bytes FROM history \
+    WHERE execution = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) AS found) AS page \
+    WHERE total <= $4 OR total = bytes ORDER BY sequence";
 
 /// Adds the next entries of histories. One that would leave a gap before it is refused.
 pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Part<'a> {
@@ -72,10 +78,18 @@ pub(super) async fn page(
     session: &Session,
     execution: ExecutionId,
     after: u64,
-    max: usize,
+    most: Most,
 ) -> Result<Vec<HistoryEntry>, Error> {
+    let Most { rows, bytes } = most;
+    let values: [&(dyn ToSql + Sync); 5] = [
+        &Id::from(execution),
+        &bound(after),
+        &limit(rows),
+        &limit(bytes),
+        &row_bytes(),
+    ];
     session
-        .all(PAGE, &[&Id::from(execution), &bound(after), &limit(max)], |row| {
+        .all(PAGE, &values, |row| {
             Ok(HistoryEntry {
                 execution,
                 sequence: number::<i64, _>(row, 0)?,

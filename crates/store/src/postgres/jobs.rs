@@ -2,10 +2,12 @@
 
 use sprag_core::ids::JobId;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number};
+use super::columns::{Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number, row_bytes};
 use super::part::{Part, Text};
 use super::session::{Session, Value, list};
+use crate::page::PAGE_BYTES_MAX;
 use crate::records::{Job, JobItem};
 use crate::traits::Error;
 
@@ -28,8 +30,13 @@ const DELETE_ITEMS: Text = Text::new(
     WHERE job_item.job = gone.job AND job_item.number <= gone.up_to)",
 );
 
+/// The server sends only the rows that fit. `$5` is what a row counts for besides its detail.
 const ITEMS: &str = "\
-    SELECT job, number, action, result, detail FROM job_item WHERE job = $1 AND number > $2 ORDER BY number LIMIT $3";
+    SELECT job, number, action, result, detail \
+    FROM (SELECT job, number, action, result, detail, bytes, sum(bytes) OVER (ORDER BY number) AS total \
+    FROM (SELECT job, number, action, result, detail, $5::int + coalesce(octet_length(detail), 0) AS bytes FROM job_item \
+    WHERE job = $1 AND number > $2 ORDER BY number LIMIT $3) AS found) AS page \
+    WHERE total <= $4 OR total = bytes ORDER BY number";
 
 const GET: &str = "SELECT id, kind, status, created_at, updated_at, body FROM job WHERE id = $1";
 
@@ -39,8 +46,13 @@ const OPEN: &str = "SELECT id, kind, status, created_at, updated_at, body FROM j
 const BEYOND: &str = "\
     SELECT id, kind, status, created_at, updated_at, body FROM job WHERE status > 1 ORDER BY id DESC LIMIT 1 OFFSET $1";
 
+/// The server sends only the rows that fit. `$4` is what a row counts for besides its body.
 const LIST: &str = "\
-    SELECT id, kind, status, created_at, updated_at, body FROM job WHERE id < $1 ORDER BY id DESC LIMIT $2";
+    SELECT id, kind, status, created_at, updated_at, body \
+    FROM (SELECT id, kind, status, created_at, updated_at, body, bytes, sum(bytes) OVER (ORDER BY id DESC) AS total \
+    FROM (SELECT id, kind, status, created_at, updated_at, body, $4::int + octet_length(body) AS bytes FROM job \
+    WHERE id < $1 ORDER BY id DESC LIMIT $2) AS found) AS page \
+    WHERE total <= $3 OR total = bytes ORDER BY id DESC";
 
 /// Writes jobs as they are now.
 pub(super) fn put<'a>(records: &[&'a Job]) -> Part<'a> {
@@ -105,14 +117,20 @@ pub(super) async fn beyond(session: &Session, kept: usize) -> Result<Option<Job>
 /// Jobs, newest first.
 pub(super) async fn newest(session: &Session, before: Option<JobId>, max: usize) -> Result<Vec<Job>, Error> {
     let before = before.map_or(Id::LAST, Id::from);
-    session.all(LIST, &[&before, &limit(max)], read).await
+    let values: [&(dyn ToSql + Sync); 4] = [&before, &limit(max), &limit(PAGE_BYTES_MAX), &row_bytes()];
+    session.all(LIST, &values, read).await
 }
 
 /// Items of a job by number.
 pub(super) async fn items(session: &Session, job: JobId, after: u64, max: usize) -> Result<Vec<JobItem>, Error> {
-    session
-        .all(ITEMS, &[&Id::from(job), &bound(after), &limit(max)], read_item)
-        .await
+    let values: [&(dyn ToSql + Sync); 5] = [
+        &Id::from(job),
+        &bound(after),
+        &limit(max),
+        &limit(PAGE_BYTES_MAX),
+        &row_bytes(),
+    ];
+    session.all(ITEMS, &values, read_item).await
 }
 
 fn read(row: &Row) -> Result<Job, Error> {

@@ -2,10 +2,12 @@
 
 use sprag_core::text::is_storable;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{column, digest, instant, number};
+use super::columns::{column, digest, instant, limit, number, row_bytes};
 use super::part::{Part, Text};
 use super::session::{Session, list};
+use crate::page::PAGE_BYTES_MAX;
 use crate::records::MachineVersion;
 use crate::traits::Error;
 
@@ -38,9 +40,15 @@ pub(super) const NEWEST: &str = "\
 const WITH_DIGEST: &str = "\
     SELECT version FROM machine_version WHERE machine = $1 AND digest = $2 ORDER BY version DESC LIMIT 1";
 
+/// The server sends only the rows that fit. `$4` is what a row counts for besides its definition.
 const LIST: &str = "\
-    SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
-    WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
+    SELECT machine, version, digest, definition, created_at \
+    FROM (SELECT machine, version, digest, definition, created_at, bytes, sum(bytes) OVER (ORDER BY machine) AS total \
+    FROM (SELECT machine, version, digest, definition, created_at, $4::int + octet_length(definition) AS bytes \
+    FROM machine_version AS listed WHERE machine > $1 \
+    AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
+    ORDER BY machine LIMIT $2) AS found) AS page \
+    WHERE total <= $3 OR total = bytes ORDER BY machine";
 
 /// Adds versions.
 pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
@@ -99,9 +107,11 @@ pub(super) async fn with_digest(session: &Session, machine: &str, digest: &[u8; 
         .await
 }
 
-/// The newest version of every machine, by name.
-pub(super) async fn all(session: &Session) -> Result<Vec<MachineVersion>, Error> {
-    session.all(LIST, &[], read).await
+/// A page of the newest versions of machines, by name. Every name comes after the empty one.
+pub(super) async fn page(session: &Session, after: Option<&str>, max: usize) -> Result<Vec<MachineVersion>, Error> {
+    let after = after.unwrap_or_default();
+    let values: [&(dyn ToSql + Sync); 4] = [&after, &limit(max), &limit(PAGE_BYTES_MAX), &row_bytes()];
+    session.all(LIST, &values, read).await
 }
 
 fn read(row: &Row) -> Result<MachineVersion, Error> {

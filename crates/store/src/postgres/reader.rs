@@ -1,8 +1,10 @@
 //! Readers: a few connections that see committed state and never wait for a writer.
+//!
+//! Reads by id and scans have connections of their own: a read by id never waits for a scan.
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
@@ -10,15 +12,14 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use super::link::{Link, Role, Target};
 use super::session::Session;
 use super::{actions, control, counts, executions, history, inbox, jobs, machines, search, timers};
+use crate::page::{Most, ReadKind};
+use crate::pool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
 use crate::traits::{
     ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, QueuedLine, Reader, Readers, Search,
 };
-
-/// How many questions are answered at once; more wait.
-pub const READERS_MAX: usize = 4;
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
 #[derive(Clone)]
@@ -27,45 +28,34 @@ pub struct Pool {
 }
 
 struct Shared {
-    idle: Mutex<Vec<Link>>,
-    returned: Condvar,
-}
-
-impl Shared {
-    fn idle(&self) -> MutexGuard<'_, Vec<Link>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    pool: pool::Pool<Link>,
 }
 
 impl Pool {
     pub(super) fn new(target: &Arc<Target>) -> Result<Self, Error> {
-        let links = (0..READERS_MAX).map(|_| Link::new(Arc::clone(target), Role::Reader));
+        let pool = pool::Pool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
         Ok(Self {
-            shared: Arc::new(Shared {
-                idle: Mutex::new(links.collect::<Result<_, _>>()?),
-                returned: Condvar::new(),
-            }),
+            shared: Arc::new(Shared { pool }),
         })
     }
 
-    /// A reader; waits until one is free.
+    /// A reader for reads by id; waits until one is free.
     pub fn get(&self) -> Lent {
-        let mut idle = self.shared.idle();
-        loop {
-            if let Some(link) = idle.pop() {
-                return Lent {
-                    link: RefCell::new(Some(link)),
-                    shared: Arc::clone(&self.shared),
-                };
-            }
-            idle = self.shared.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        self.of(ReadKind::Point)
+    }
+
+    fn of(&self, kind: ReadKind) -> Lent {
+        Lent {
+            link: RefCell::new(Some(self.shared.pool.take(kind))),
+            kind,
+            shared: Arc::clone(&self.shared),
         }
     }
 }
 
 impl Readers for Pool {
-    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
-        Ok(Box::new(self.get()))
+    fn reader(&self, kind: ReadKind) -> Result<Box<dyn Reader + '_>, Error> {
+        Ok(Box::new(self.of(kind)))
     }
 
     fn snapshot(&self, _: &Fact) -> Result<File, Error> {
@@ -82,13 +72,13 @@ impl Readers for Pool {
 pub struct Lent {
     /// Taken only by `drop`.
     link: RefCell<Option<Link>>,
+    kind: ReadKind,
     shared: Arc<Shared>,
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.shared.idle().extend(self.link.take());
-        self.shared.returned.notify_one();
+        self.shared.pool.put(self.kind, self.link.take());
     }
 }
 
@@ -104,8 +94,8 @@ impl Lent {
 }
 
 impl Reader for Lent {
-    fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
-        self.ask(&async |session| machines::all(session).await)
+    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error> {
+        self.ask(&async |session| machines::page(session, after, limit).await)
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
@@ -120,6 +110,10 @@ impl Reader for Lent {
         Ok(found.into_iter().next())
     }
 
+    fn execution_status(&self, id: ExecutionId) -> Result<Option<ExecutionStatus>, Error> {
+        self.ask(&async |session| executions::status(session, id).await)
+    }
+
     fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
         let wanted = [(machine.to_owned(), key.to_owned())];
         let found = self.ask(&async |session| executions::holders(session, &wanted).await)?;
@@ -130,8 +124,8 @@ impl Reader for Lent {
         self.ask(&async |session| executions::newest(session, query).await)
     }
 
-    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
-        self.ask(&async |session| history::page(session, id, after, limit).await)
+    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error> {
+        self.ask(&async |session| history::page(session, id, after, most).await)
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {

@@ -14,21 +14,48 @@ use tokio_postgres::types::{ToSql, Type};
 use super::columns::{Id, column, limit, number};
 use super::session::{Session, Value};
 use super::{actions, executions};
+use crate::page::{Most, ROW_BYTES, continued};
 use crate::records::{Action, Execution};
 use crate::search::{Bounds, Dialect, Rendered, Table, statuses};
 use crate::traits::{Counted, Error, Found, Search};
 
-/// A `SELECT` that grows by conditions.
+/// The rows of a table as lists show them.
+pub(super) struct Listed {
+    /// The columns.
+    pub(super) columns: &'static str,
+    /// The table.
+    pub(super) table: &'static str,
+    /// What the unbounded columns of a row count for, in bytes.
+    pub(super) bytes: &'static str,
+}
+
+impl Listed {
+    /// Rows by their ids, newest first, as many as fit on a page.
+    pub(super) async fn of(&self, session: &Session, ids: Vec<Id>) -> Result<Vec<Row>, Error> {
+        let most = Most::rows(ids.len());
+        let mut filter = Filter::new(self);
+        filter.given("id = ANY(", Some(ids), &Type::UUID_ARRAY);
+        filter.sql.text.push(')');
+        filter.newest(session, most).await
+    }
+}
+
+/// A page of a list that grows by conditions. The server adds up what its rows count for and sends only those that fit: a
+/// client that stopped reading in between would have received the rest all the same.
 pub(super) struct Filter<'a> {
     sql: Sql<'a>,
     next: &'static str,
 }
 
 impl<'a> Filter<'a> {
-    /// All rows of `select`, which must not have a `WHERE` yet.
-    pub(super) fn new(select: &str) -> Self {
+    /// All rows of a list.
+    pub(super) fn new(listed: &Listed) -> Self {
+        let Listed { columns, table, bytes } = listed;
         let mut sql = Sql::default();
-        sql.text.push_str(select);
+        sql.add(format_args!(
+            "SELECT {columns} FROM (SELECT {columns}, bytes, sum(bytes) OVER (ORDER BY id DESC) AS total \
+             FROM (SELECT {columns}, {ROW_BYTES} + {bytes} AS bytes FROM {table}"
+        ));
         Self { sql, next: " WHERE " }
     }
 
@@ -47,10 +74,13 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// At most `max` rows, newest first.
-    pub(super) async fn newest(mut self, session: &Session, max: usize) -> Result<Vec<Row>, Error> {
+    /// A page, newest first. The first row's total is its own size.
+    pub(super) async fn newest(mut self, session: &Session, most: Most) -> Result<Vec<Row>, Error> {
         self.sql.text.push_str(" ORDER BY id DESC LIMIT ");
-        self.sql.value(limit(max), &Type::INT8);
+        self.sql.value(limit(most.rows), &Type::INT8);
+        self.sql.text.push_str(") AS found) AS page WHERE total <= ");
+        self.sql.value(limit(most.bytes), &Type::INT8);
+        self.sql.text.push_str(" OR total = bytes ORDER BY id DESC");
         session.once(&self.sql.text, &self.sql.values).await
     }
 }
@@ -67,10 +97,11 @@ pub(super) async fn find_executions(
         search.before.map(ExecutionId::to_bytes),
     )
     .await?;
-    let rows: Vec<ExecutionId> = found.rows.into_iter().map(|id| ExecutionId::from_bytes(id.0)).collect();
+    let ids: Vec<ExecutionId> = found.rows.into_iter().map(|id| ExecutionId::from_bytes(id.0)).collect();
+    let rows = executions::page(session, &ids).await?;
     Ok(Found {
-        rows: executions::get(session, &rows).await?,
-        next: found.next.map(|id| ExecutionId::from_bytes(id.0)),
+        next: continued(&ids, &rows, found.next.map(|id| ExecutionId::from_bytes(id.0))),
+        rows,
     })
 }
 
@@ -80,10 +111,11 @@ pub(super) async fn find_actions(
     search: &Search<ActionId>,
 ) -> Result<Found<Action, ActionId>, Error> {
     let found = ids(session, Table::Action, search, search.before.map(ActionId::to_bytes)).await?;
-    let rows: Vec<ActionId> = found.rows.into_iter().map(|id| ActionId::from_bytes(id.0)).collect();
+    let ids: Vec<ActionId> = found.rows.into_iter().map(|id| ActionId::from_bytes(id.0)).collect();
+    let rows = actions::page(session, &ids).await?;
     Ok(Found {
-        rows: actions::get(session, &rows).await?,
-        next: found.next.map(|id| ActionId::from_bytes(id.0)),
+        next: continued(&ids, &rows, found.next.map(|id| ActionId::from_bytes(id.0))),
+        rows,
     })
 }
 

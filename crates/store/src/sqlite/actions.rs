@@ -289,7 +289,7 @@ pub(super) fn open(
 pub(super) fn list(connection: &Connection, query: &ActionQuery) -> rusqlite::Result<Vec<Action>> {
     let execution = query.execution.map(ExecutionId::to_bytes);
     let before = query.before.map(ActionId::to_bytes);
-    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.limit, read)
+    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.most(), read)
 }
 
 /// The conditions of a query.
@@ -307,6 +307,7 @@ pub(super) fn filter<'a>(
         error_kind,
         before: _,
         limit: _,
+        bytes: _,
     } = query;
     let mut filter = Filter::new(LIST);
     filter.given("execution = ?", execution);

@@ -70,7 +70,7 @@ pub(super) fn snapshot(path: &Path, copying: &Copying, mark: &Fact) -> Result<Fi
 }
 
 fn copy(path: &Path, temporary: &Path) -> Result<(), Error> {
-    let source = open_reader(path).map_err(|problem| unopened(&problem))?;
+    let source = open_reader(path, crate::page::ReadKind::Scan).map_err(|problem| unopened(&problem))?;
     let copied = copy_pages(&source, temporary);
     copied.map_err(|problem| classify(&problem))
 }

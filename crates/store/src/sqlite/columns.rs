@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
+use crate::page::{Most, Weight, filled};
 use crate::records::{ExecutionStatus, JobResult, JobStatus};
 
 /// A value in the form of its column.
@@ -118,6 +119,17 @@ pub(super) fn rows<T>(
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
     connection.prepare_cached(sql)?.query_map(params, read)?.collect()
+}
+
+/// A page of a query, read by `read`. Rows are read one at a time, so those beyond the page stay in the file.
+pub(super) fn page<T: Weight>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    most: Most,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    filled(connection.prepare_cached(sql)?.query_map(params, read)?, most)
 }
 
 /// The first row of a query, if there is one, read by `read`.

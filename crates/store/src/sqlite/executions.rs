@@ -10,7 +10,8 @@ use sprag_core::ids::ExecutionId;
 use super::bulk::{Insert, Places};
 use super::columns::{Column, one_row, row};
 use super::filter::Filter;
-use crate::records::Execution;
+use crate::page::Most;
+use crate::records::{Execution, ExecutionStatus};
 use crate::traits::{ExecutionQuery, Variables};
 
 /// Variables up to this size live in the execution's row, so that a small execution is one row.
@@ -72,6 +73,8 @@ const LIST: &str = select!("");
 
 pub(super) const HOLDER: &str = "\
     SELECT id FROM execution WHERE machine = ?1 AND key = ?2 AND key IS NOT NULL AND status <= 2";
+
+pub(super) const STATUS: &str = "SELECT status FROM execution WHERE id = ?1";
 
 pub(super) const IS_RUNNING: &str = "SELECT 1 FROM execution WHERE id = ?1 AND status = 0";
 
@@ -204,6 +207,13 @@ pub(super) fn holder(connection: &Connection, machine: &str, key: &str) -> rusql
     })
 }
 
+/// The status of an execution.
+pub(super) fn status(connection: &Connection, id: ExecutionId) -> rusqlite::Result<Option<ExecutionStatus>> {
+    row(connection, STATUS, params![id.to_bytes()], |row| {
+        Ok(row.get::<_, Column<_>>(0)?.0)
+    })
+}
+
 /// Whether an execution takes input.
 pub(super) fn is_running(connection: &Connection, id: ExecutionId) -> rusqlite::Result<bool> {
     Ok(row(connection, IS_RUNNING, params![id.to_bytes()], |_| Ok(()))?.is_some())
@@ -212,7 +222,7 @@ pub(super) fn is_running(connection: &Connection, id: ExecutionId) -> rusqlite::
 /// Executions, newest first.
 pub(super) fn list(connection: &Connection, query: &ExecutionQuery) -> rusqlite::Result<Vec<Execution>> {
     let before = query.before.map(ExecutionId::to_bytes);
-    filter(query, before.as_ref()).newest(connection, query.limit, read)
+    filter(query, before.as_ref()).newest(connection, Most::rows(query.limit), read)
 }
 
 /// The conditions of a query. Statuses are written out, because only then does the planner see that a partial index

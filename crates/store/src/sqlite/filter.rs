@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
 
-use super::columns::{limit, rows};
+use super::columns::{limit, page};
+use crate::page::{Most, Weight};
 
 /// A `SELECT` that grows by conditions.
 pub(super) struct Filter<'a> {
@@ -41,16 +42,16 @@ impl<'a> Filter<'a> {
         format!("{} ORDER BY id DESC LIMIT ?", self.sql)
     }
 
-    /// At most `max` rows, newest first.
-    pub(super) fn newest<T>(
+    /// A page, newest first.
+    pub(super) fn newest<T: Weight>(
         self,
         connection: &Connection,
-        max: usize,
+        most: Most,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
         let sql = self.sql();
-        let max = limit(max);
+        let max = limit(most.rows);
         let values = self.values.into_iter().chain([&max as &dyn ToSql]);
-        rows(connection, &sql, params_from_iter(values), read)
+        page(connection, &sql, params_from_iter(values), most, read)
     }
 }

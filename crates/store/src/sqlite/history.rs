@@ -7,7 +7,8 @@ use rusqlite::{Connection, params};
 use sprag_core::ids::ExecutionId;
 
 use super::bulk::Insert;
-use super::columns::{Column, bound, limit, one_row, row, rows};
+use super::columns::{self, Column, bound, limit, one_row, row};
+use crate::page::Most;
 use crate::records::HistoryEntry;
 
 static APPEND: LazyLock<Insert> = LazyLock::new(|| Insert::into("history", &["execution", "sequence", "at", "body"]));
@@ -82,12 +83,13 @@ pub(super) fn page(
     connection: &Connection,
     execution: ExecutionId,
     after: u64,
-    max: usize,
+    most: Most,
 ) -> rusqlite::Result<Vec<HistoryEntry>> {
-    rows(
+    columns::page(
         connection,
         PAGE,
-        params![execution.to_bytes(), bound(after), limit(max)],
+        params![execution.to_bytes(), bound(after), limit(most.rows)],
+        most,
         |row| {
             Ok(HistoryEntry {
                 execution,

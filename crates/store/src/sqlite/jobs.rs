@@ -3,7 +3,8 @@
 use rusqlite::{Connection, Row, params};
 use sprag_core::ids::JobId;
 
-use super::columns::{Column, bound, limit, one_row, row, rows};
+use super::columns::{Column, bound, limit, one_row, page, row, rows};
+use crate::page::Most;
 use crate::records::{Job, JobItem};
 
 pub(super) const PUT: &str = "\
@@ -103,15 +104,16 @@ pub(super) fn beyond(connection: &Connection, kept: usize) -> rusqlite::Result<O
 pub(super) fn list(connection: &Connection, before: Option<JobId>, max: usize) -> rusqlite::Result<Vec<Job>> {
     let before = before.map(JobId::to_bytes);
     let before = before.as_ref().map_or(&END[..], |id| &id[..]);
-    rows(connection, LIST, params![before, limit(max)], read)
+    page(connection, LIST, params![before, limit(max)], Most::rows(max), read)
 }
 
 /// Items of a job by number.
 pub(super) fn items(connection: &Connection, job: JobId, after: u64, max: usize) -> rusqlite::Result<Vec<JobItem>> {
-    rows(
+    page(
         connection,
         ITEMS,
         params![job.to_bytes(), bound(after), limit(max)],
+        Most::rows(max),
         read_item,
     )
 }

@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Column, one_row, row, rows};
+use super::columns::{Column, limit, one_row, page, row};
 use super::errors::classify;
+use crate::page::Most;
 use crate::records::MachineVersion;
 use crate::traits::Error;
 
@@ -25,7 +26,8 @@ pub(super) const WITH_DIGEST: &str = "\
 
 pub(super) const LIST: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
-    WHERE version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) ORDER BY machine";
+    WHERE machine > ?1 AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
+    ORDER BY machine LIMIT ?2";
 
 /// Adds a version.
 pub(super) fn insert(connection: &Connection, record: &MachineVersion) -> rusqlite::Result<()> {
@@ -70,9 +72,10 @@ pub(super) fn expect_newest(connection: &Connection, machine: &str, version: u32
     }
 }
 
-/// The newest version of every machine, by name.
-pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<MachineVersion>> {
-    rows(connection, LIST, params![], read)
+/// The newest versions of machines, by name. Every name comes after the empty one.
+pub(super) fn list(connection: &Connection, after: Option<&str>, max: usize) -> rusqlite::Result<Vec<MachineVersion>> {
+    let params = params![after.unwrap_or_default(), limit(max)];
+    page(connection, LIST, params, Most::rows(max), read)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<MachineVersion> {

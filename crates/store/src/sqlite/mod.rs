@@ -48,7 +48,7 @@ pub(crate) use moved::Moved;
 pub use open::{Options, Store, open, open_moved, open_without_log};
 pub use open_error::OpenError;
 pub use own::OwnFile;
-pub use reader::{READERS_MAX, ReadConnection, ReadPool};
+pub use reader::{ReadConnection, ReadPool};
 pub use restore::{Existing, Restore, RestoreError, Restoring, restore};
 pub(crate) use source::Source;
 pub use writer::Writer;

@@ -22,8 +22,10 @@ use super::mark;
 use super::migrations;
 use super::moved;
 use super::open_error::OpenError;
-use super::reader::{READERS_MAX, ReadPool};
+use super::reader::ReadPool;
 use super::writer::Writer;
+use crate::page::ReadKind;
+use crate::pool::Pool;
 use crate::private;
 use crate::traits::Error;
 
@@ -49,10 +51,14 @@ const WRITER_SETTINGS: &str = "\
     PRAGMA journal_size_limit = 67108864; \
     PRAGMA cache_size = -16384;";
 
-/// Settings of a reader. The cache is 8 MiB.
-const READER_SETTINGS: &str = "\
-    PRAGMA query_only = ON; \
-    PRAGMA cache_size = -8192;";
+/// Settings of a reader.
+const READER_SETTINGS: &str = "PRAGMA query_only = ON;";
+
+/// The cache of a connection that reads by id: 8 MiB.
+const POINT_CACHE: &str = "PRAGMA cache_size = -8192;";
+
+/// The cache of a connection that scans: 2 MiB. It passes over most pages once, and what falls out of it the system still has.
+const SCAN_CACHE: &str = "PRAGMA cache_size = -2048;";
 
 /// Settings of every connection. No memory mapping: there an unreadable page would kill the process instead of being
 /// an error. No foreign keys: the engine decides what belongs together, and the hot path should not pay for a check.
@@ -119,7 +125,7 @@ fn open_as(options: &Options, insists: Insists) -> Result<Store, OpenError> {
     let keeper = connect_writer(&path)?;
     leave_log(&connection).map_err(sqlite)?;
     arm(&keeper).map_err(sqlite)?;
-    let readers = (0..READERS_MAX).map(|_| open_reader(&path)).collect::<Result<_, _>>()?;
+    let readers = Pool::new(|kind| open_reader(&path, kind))?;
     let files = Files::of(&path).map_err(system)?;
     let file = Arc::new(OpenFile::keep(keeper, files, lock).map_err(system)?);
     let copying = Arc::new(Copying::default());
@@ -218,9 +224,13 @@ pub(super) fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
 }
 
 /// A connection that only reads.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
+pub(super) fn open_reader(path: &Path, kind: ReadKind) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = connect(path, flags, &[READER_SETTINGS]).and_then(|connection| {
+    let cache = match kind {
+        ReadKind::Point => POINT_CACHE,
+        ReadKind::Scan => SCAN_CACHE,
+    };
+    let opened = connect(path, flags, &[READER_SETTINGS, cache]).and_then(|connection| {
         leave_log(&connection)?;
         Ok(connection)
     });

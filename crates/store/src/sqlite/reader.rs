@@ -1,10 +1,10 @@
 //! Readers: a few connections that see committed state and never wait for the writer.
 //!
-//! Every question is one statement or one transaction, so what it answers is of one instant.
+//! Reads by id and scans have connections of their own: a read by id never waits for a scan. Every question is one statement or one transaction, so what it answers is of one instant.
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use sprag_core::filter::Condition;
@@ -14,15 +14,14 @@ use super::backup::{self, Copying};
 use super::errors::classify;
 use super::keeper::OpenFile;
 use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
+use crate::page::{Most, ReadKind};
+use crate::pool::Pool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
 use crate::traits::{
     ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, QueuedLine, Reader, Readers, Search,
 };
-
-/// How many questions are answered at once; more wait.
-pub const READERS_MAX: usize = 4;
 
 /// Hands out the readers of a file. Clones share them.
 #[derive(Clone, Debug)]
@@ -32,26 +31,18 @@ pub struct ReadPool {
 
 #[derive(Debug)]
 struct Shared {
-    idle: Mutex<Vec<Connection>>,
-    returned: Condvar,
+    pool: Pool<Connection>,
     path: PathBuf,
     copying: Arc<Copying>,
     file: Arc<OpenFile>,
 }
 
-impl Shared {
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl ReadPool {
-    /// A pool of these connections to the file at `path`.
-    pub(super) fn new(connections: Vec<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
+    /// Readers of the file at `path`.
+    pub(super) fn new(pool: Pool<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
         Self {
             shared: Arc::new(Shared {
-                idle: Mutex::new(connections),
-                returned: Condvar::new(),
+                pool,
                 path,
                 copying,
                 file,
@@ -59,24 +50,23 @@ impl ReadPool {
         }
     }
 
-    /// A reader; waits until one is free.
+    /// A reader for reads by id; waits until one is free.
     pub fn get(&self) -> ReadConnection {
-        let mut idle = self.shared.idle();
-        loop {
-            if let Some(connection) = idle.pop() {
-                return ReadConnection {
-                    connection: Some(connection),
-                    shared: Arc::clone(&self.shared),
-                };
-            }
-            idle = self.shared.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        self.of(ReadKind::Point)
+    }
+
+    fn of(&self, kind: ReadKind) -> ReadConnection {
+        ReadConnection {
+            connection: Some(self.shared.pool.take(kind)),
+            kind,
+            shared: Arc::clone(&self.shared),
         }
     }
 }
 
 impl Readers for ReadPool {
-    fn reader(&self) -> Result<Box<dyn Reader + '_>, Error> {
-        Ok(Box::new(self.get()))
+    fn reader(&self, kind: ReadKind) -> Result<Box<dyn Reader + '_>, Error> {
+        Ok(Box::new(self.of(kind)))
     }
 
     fn snapshot(&self, mark: &Fact) -> Result<File, Error> {
@@ -99,13 +89,13 @@ impl Readers for ReadPool {
 pub struct ReadConnection {
     /// Taken only by `drop`.
     connection: Option<Connection>,
+    kind: ReadKind,
     shared: Arc<Shared>,
 }
 
 impl Drop for ReadConnection {
     fn drop(&mut self) {
-        self.shared.idle().extend(self.connection.take());
-        self.shared.returned.notify_one();
+        self.shared.pool.put(self.kind, self.connection.take());
     }
 }
 
@@ -121,8 +111,8 @@ impl ReadConnection {
 }
 
 impl Reader for ReadConnection {
-    fn machines(&self) -> Result<Vec<MachineVersion>, Error> {
-        self.read(machines::list)
+    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error> {
+        self.read(|connection| machines::list(connection, after, limit))
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
@@ -136,6 +126,10 @@ impl Reader for ReadConnection {
         self.read(|connection| executions::get(connection, id))
     }
 
+    fn execution_status(&self, id: ExecutionId) -> Result<Option<ExecutionStatus>, Error> {
+        self.read(|connection| executions::status(connection, id))
+    }
+
     fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error> {
         self.read(|connection| executions::holder(connection, machine, key))
     }
@@ -144,8 +138,8 @@ impl Reader for ReadConnection {
         self.read(|connection| executions::list(connection, query))
     }
 
-    fn history(&self, id: ExecutionId, after: u64, limit: usize) -> Result<Vec<HistoryEntry>, Error> {
-        self.read(|connection| history::page(connection, id, after, limit))
+    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error> {
+        self.read(|connection| history::page(connection, id, after, most))
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {

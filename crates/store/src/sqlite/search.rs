@@ -15,6 +15,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 pub(super) use self::walk::{Walk, walks};
 use super::columns::limit;
 use super::{actions, executions};
+use crate::page::{Most, Weight, continued, filled};
 use crate::records::{Action, Execution};
 pub(super) use crate::search::{Bounds, Table};
 use crate::search::{Dialect, Rendered};
@@ -33,9 +34,10 @@ pub(super) fn executions(
     let before = search.before.map(ExecutionId::to_bytes);
     let ids = ids(&snapshot, Table::Execution, search, before)?;
     let read = |id: &[u8; 16]| executions::get(&snapshot, ExecutionId::from_bytes(*id));
+    let rows = rows(&ids.rows, read)?;
     Ok(Found {
-        rows: rows(&ids.rows, read)?,
-        next: ids.next.map(ExecutionId::from_bytes),
+        next: continued(&ids.rows, &rows, ids.next).map(ExecutionId::from_bytes),
+        rows,
     })
 }
 
@@ -45,9 +47,10 @@ pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rus
     let before = search.before.map(ActionId::to_bytes);
     let ids = ids(&snapshot, Table::Action, search, before)?;
     let read = |id: &[u8; 16]| actions::get(&snapshot, ActionId::from_bytes(*id));
+    let rows = rows(&ids.rows, read)?;
     Ok(Found {
-        rows: rows(&ids.rows, read)?,
-        next: ids.next.map(ActionId::from_bytes),
+        next: continued(&ids.rows, &rows, ids.next).map(ActionId::from_bytes),
+        rows,
     })
 }
 
@@ -75,10 +78,15 @@ pub(super) fn count_actions(connection: &Connection, condition: &Condition, scan
     })
 }
 
-fn rows<T>(ids: &[[u8; 16]], read: impl Fn(&[u8; 16]) -> rusqlite::Result<Option<T>>) -> rusqlite::Result<Vec<T>> {
-    ids.iter()
-        .map(|id| read(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows))
-        .collect()
+/// The first rows of what was found, as many as fit on a page.
+fn rows<T: Weight>(
+    ids: &[[u8; 16]],
+    read: impl Fn(&[u8; 16]) -> rusqlite::Result<Option<T>>,
+) -> rusqlite::Result<Vec<T>> {
+    let rows = ids
+        .iter()
+        .map(|id| read(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows));
+    filled(rows, Most::rows(ids.len()))
 }
 
 /// The ids of what is found. Rows are read afterwards: most that are looked at may not be meant, and some are large.

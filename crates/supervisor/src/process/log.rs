@@ -13,8 +13,8 @@ use crate::services::LogPolicy;
 
 /// What is copied at once.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// What is read from the end of a file to find its last lines.
-const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// What is read from the end of a file to find its last lines: escaped as JSON, where a byte may take six, it fits into 4 MiB.
+const TAIL_BYTES_MAX: u64 = 512 * 1024;
 /// The most lines somebody gets at once.
 pub const TAIL_LINES_MAX: usize = 10_000;
 /// The most bytes somebody who follows gets at once.

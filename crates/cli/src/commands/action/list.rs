@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("status", status),
         ("filter", filter),
     ];
-    let document = page.of(client.get(&["actions"]), &conditions).send().await?;
+    let document = page.fetch(&client, &["actions"], &conditions).await?;
     list::known_machine(&client, machine.as_deref(), &document).await?;
     list::show(output, &document, output::actions)?;
     Ok(Exit::Done)

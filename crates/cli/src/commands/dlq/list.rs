@@ -62,7 +62,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("newerThan", newer_than),
         ("filter", filter),
     ];
-    let document = page.of(client.get(&["dead-letters"]), &conditions).send().await?;
+    let document = page.fetch(&client, &["dead-letters"], &conditions).await?;
     list::known_machine(&client, machine.as_deref(), &document).await?;
     list::show(output, &document, output::actions)?;
     Ok(Exit::Done)

@@ -1,7 +1,7 @@
 //! `sprag exec history`.
 
 use crate::client::Remote;
-use crate::commands::list;
+use crate::commands::list::{self, Page};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -29,8 +29,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     } = arguments;
     let client = remote.client()?;
     let id = client.execution_id(id).await?;
-    let request = client.get(&["executions", &id, "history"]).query("limit", Some(limit));
-    let document = request.query("cursor", cursor.as_ref()).send().await?;
+    let page = Page::new(*limit, cursor.clone());
+    let document = page.fetch(&client, &["executions", &id, "history"], &[]).await?;
     list::show(output, &document, output::history)?;
     Ok(Exit::Done)
 }

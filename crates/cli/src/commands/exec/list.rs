@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         ("state", state),
         ("filter", filter),
     ];
-    let document = page.of(client.get(&["executions"]), &conditions).send().await?;
+    let document = page.fetch(&client, &["executions"], &conditions).await?;
     list::known_machine(&client, machine.as_deref(), &document).await?;
     list::show(output, &document, output::executions)?;
     Ok(Exit::Done)

@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     } = arguments;
     let client = remote.client()?;
     let conditions = [("status", status), ("filter", filter)];
-    let document = page.of(client.get(&["jobs"]), &conditions).send().await?;
+    let document = page.fetch(&client, &["jobs"], &conditions).await?;
     list::show(output, &document, output::jobs)?;
     Ok(Exit::Done)
 }

@@ -33,7 +33,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     } = arguments;
     let client = remote.client()?;
     if *items {
-        let document = page.of(client.get(&["jobs", id, "items"]), &[]).send().await?;
+        let document = page.fetch(&client, &["jobs", id, "items"], &[]).await?;
         list::show(output, &document, output::job_items)?;
         return Ok(Exit::Done);
     }

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { page, remote } = arguments;
     let client = remote.client()?;
-    let document = page.of(client.get(&["machines"]), &[]).send().await?;
+    let document = page.fetch(&client, &["machines"], &[]).await?;
     list::show(output, &document, output::machines)?;
     Ok(Exit::Done)
 }

@@ -6,6 +6,7 @@
 mod banner;
 mod demo;
 mod engine;
+mod memory;
 mod place;
 mod reach;
 mod signals;
@@ -232,6 +233,7 @@ async fn serve(
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     tokio::spawn(time::follow(clock));
+    tokio::spawn(memory::give_back());
     let demo = match purpose {
         Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
         Purpose::Work => None,

@@ -84,7 +84,15 @@ fn a_copy_is_of_one_instant_while_the_writer_goes_on() {
             "{executions}"
         );
         let newest = execution(executions as u64 - 1);
-        assert_eq!(store.readers.get().history(newest.id, 0, 9).unwrap().len(), 1);
+        assert_eq!(
+            store
+                .readers
+                .get()
+                .history(newest.id, 0, crate::page::Most::rows(9))
+                .unwrap()
+                .len(),
+            1
+        );
         let found = store.readers.get().fact(FactKind::Mark, "backup").unwrap();
         assert_eq!(found, Some(mark()));
     }

@@ -86,7 +86,12 @@ fn a_database_of_a_newer_program_is_refused_and_left_as_it_is() {
         .unwrap();
     drop(connection);
     assert_eq!(
-        file.store().readers.get().history(execution(1).id, 0, 9).unwrap().len(),
+        file.store()
+            .readers
+            .get()
+            .history(execution(1).id, 0, crate::page::Most::rows(9))
+            .unwrap()
+            .len(),
         1
     );
 }
@@ -176,10 +181,13 @@ fn a_damaged_page_is_reported_to_who_reads_it_and_the_rest_is_still_read() {
     damage(&file.path(), size / 4 * 3 / 4_096 * 4_096, 3 * 4_096);
     let Store { mut writer, readers } = file.store();
     let id = execution(1).id;
-    let result = readers.get().history(id, 0, 2_000);
+    let result = readers.get().history(id, 0, crate::page::Most::rows(2_000));
     assert!(matches!(result, Err(Error::Corrupt { .. })), "{result:?}");
-    assert_eq!(readers.get().history(id, 0, 10).unwrap().len(), 10);
-    assert_eq!(readers.get().machines().unwrap(), []);
+    assert_eq!(
+        readers.get().history(id, 0, crate::page::Most::rows(10)).unwrap().len(),
+        10
+    );
+    assert_eq!(readers.get().machines(None, 10).unwrap(), []);
     writer.acquire(crate::ShardId(0)).unwrap();
 }
 

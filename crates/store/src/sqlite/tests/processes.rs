@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use super::super::{Options, Store, open};
 use crate::conformance::fixtures::{entry, execution};
+use crate::page::Most;
 use crate::records::HistoryEntry;
 use crate::traits::{Error, LaneStore, Mutation, Reader};
 
@@ -35,7 +36,11 @@ fn append(sequence: u64, size: usize) -> Mutation {
 /// How many entries are stored. They are dense, so this is the last sequence too.
 fn stored(store: &Store) -> u64 {
     let reader = store.readers.get();
-    let entries = reader.history(execution(1).id, 0, usize::MAX).unwrap();
+    let all = Most {
+        rows: usize::MAX,
+        bytes: usize::MAX,
+    };
+    let entries = reader.history(execution(1).id, 0, all).unwrap();
     u64::try_from(entries.len()).unwrap()
 }
 

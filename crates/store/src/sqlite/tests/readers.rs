@@ -3,11 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::super::{READERS_MAX, Store};
+use super::super::Store;
 use super::File;
 use crate::conformance::fixtures::{execution, inserts};
+use crate::page::ReadKind;
 use crate::records::Execution;
-use crate::traits::{ExecutionQuery, LaneStore, Mutation, Reader, Variables};
+use crate::traits::{ExecutionQuery, LaneStore, Mutation, Reader, Readers, Variables};
+
+/// Reads by id that run at once.
+const READERS: usize = ReadKind::Point.width();
 
 #[test]
 fn readers_in_many_threads_see_whole_commits_while_the_writer_writes() {
@@ -25,7 +29,7 @@ fn readers_in_many_threads_see_whole_commits_while_the_writer_writes() {
         .unwrap();
     let written = AtomicBool::new(false);
     thread::scope(|scope| {
-        for _ in 0..READERS_MAX + 2 {
+        for _ in 0..READERS + 2 {
             scope.spawn(|| {
                 let mut last = 0;
                 while !written.load(Ordering::Relaxed) {
@@ -64,11 +68,25 @@ fn readers_in_many_threads_see_whole_commits_while_the_writer_writes() {
 fn a_reader_that_is_given_back_serves_the_next_who_waits() {
     let file = File::new();
     let Store { readers, .. } = file.store();
-    let mut held: Vec<_> = (0..READERS_MAX).map(|_| readers.get()).collect();
+    let mut held: Vec<_> = (0..READERS).map(|_| readers.get()).collect();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| readers.get().machines().unwrap());
+        let waiting = scope.spawn(|| readers.get().machines(None, 1).unwrap());
         drop(held.pop());
         assert_eq!(waiting.join().unwrap(), []);
     });
-    assert_eq!(held.len(), READERS_MAX - 1);
+    assert_eq!(held.len(), READERS - 1);
+}
+
+#[test]
+fn a_read_by_id_does_not_wait_for_scans() {
+    let file = File::new();
+    let Store { mut writer, readers } = file.store();
+    let one = execution(1);
+    writer.commit(&[], &inserts(&[&one])).unwrap();
+    let scans: Vec<_> = (0..ReadKind::Scan.width())
+        .map(|_| readers.reader(ReadKind::Scan).unwrap())
+        .collect();
+    let point = readers.reader(ReadKind::Point).unwrap();
+    assert!(point.execution(one.id).unwrap().is_some());
+    assert_eq!(scans.len(), ReadKind::Scan.width());
 }
