@@ -23,10 +23,15 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
             let detail = "the path must not hold a NUL character (`%00`); remove it";
             return Err(Problem::new(Code::PathInvalid, detail));
         }
-        match axum::extract::Path::<T>::from_request_parts(parts, app).await {
-            Ok(axum::extract::Path(parameters)) => Ok(Self(parameters)),
-            Err(rejection) => Err(Problem::new(Code::PathInvalid, rejection.body_text())),
-        }
+        decoded(parts, app).await.map(Self)
+    }
+}
+
+/// The parameters of a path, whatever they hold.
+async fn decoded<T: DeserializeOwned + Send>(parts: &mut Parts, app: &App) -> Result<T, Problem> {
+    match axum::extract::Path::<T>::from_request_parts(parts, app).await {
+        Ok(axum::extract::Path(parameters)) => Ok(parameters),
+        Err(rejection) => Err(Problem::new(Code::PathInvalid, rejection.body_text())),
     }
 }
 
@@ -63,7 +68,7 @@ impl<T: Named> FromRequestParts<App> for Id<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let Path(text) = Path::<String>::from_request_parts(parts, app).await?;
+        let text: String = decoded(parts, app).await?;
         let id = text
             .parse()
             .map_err(|error: T::Err| Refusal::new(T::UNKNOWN, error.to_string()))?;

@@ -160,6 +160,7 @@ impl Simulation {
         let ticked = self.decide(&mut process.lane, commands);
         self.observe()?;
         let (wake, opened_at) = (process.lane.next_wake(), process.opened_at);
+        let left_alone = process.lane.left_alone().clone();
         self.process = Some(process);
         match ticked {
             Err(fatal) => {
@@ -181,8 +182,8 @@ impl Simulation {
             self.model.read_anew();
             self.rests_until = self.now().plus(STORE_REST_MILLIS);
         } else if self.rests_until <= self.now() {
-            self.model.check_sleep(self.now(), wake)?;
-            self.model.check_stopped(self.now(), opened_at)?;
+            self.model.check_sleep(self.now(), wake, &left_alone)?;
+            self.model.check_stopped(self.now(), opened_at, &left_alone)?;
         }
         Ok(())
     }

@@ -76,6 +76,11 @@ pub struct Counts {
     pub told_away_behind: u64,
 }
 
+/// Whether runs with one process meet a store that refuses chosen rows: `SPRAG_SIM_PICKY` asks for it.
+pub(crate) fn is_picky() -> bool {
+    std::env::var_os("SPRAG_SIM_PICKY").is_some()
+}
+
 /// Runs one seed, with one process at a time.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Report {
     report(seed, mutant, 1, Simulation::play)
@@ -146,8 +151,7 @@ impl Simulation {
         let mut random = Random::new(seed);
         let start = Timestamp::from_millis(START_MILLIS + i64::try_from(random.below(100_000)).unwrap_or(0));
         let disk = SharedDisk::new(mutant, shards);
-        // Rows that are refused by chance could not be told from those that are chosen.
-        disk.lock().is_picky = shards == 1 && random.chance(1, 4);
+        disk.lock().is_picky = shards == 1 && is_picky();
         let world = SharedWorld::new(random.fork(1), trace.clone(), mutant, start);
         // Programs ask one node for work, and get what that node has: they are left to runs with one process.
         let is_used = |fixture: &&Fixture| shards == 1 || fixture.name != programs::SERVED;
@@ -317,6 +321,7 @@ impl Simulation {
                 Fault::DieAfter,
                 Fault::Full,
                 Fault::Failed,
+                // Rows that are refused by chance could not be told from those that are chosen.
                 if disk.is_picky { Fault::Failed } else { Fault::Refused },
             ];
             let fault = self.random.pick(&faults).copied().unwrap_or(Fault::Full);

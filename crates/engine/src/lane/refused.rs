@@ -8,6 +8,8 @@
 //! stored, because the attempt must end. Other work of the engine's own is set aside with its execution until the process
 //! starts again: an operator finds the refusal in the log, and everybody else's work continues.
 
+use std::collections::BTreeSet;
+
 use sprag_core::action::Outcome;
 use sprag_core::action::error::kind;
 use sprag_core::ids::ExecutionId;
@@ -183,6 +185,11 @@ impl Lane {
         if self.set_aside.len() > SET_ASIDE_MAX {
             self.set_aside.pop_first();
         }
+    }
+
+    /// The executions whose next step the store refused. The engine leaves them alone until the process starts again.
+    pub fn left_alone(&self) -> &BTreeSet<ExecutionId> {
+        &self.set_aside
     }
 
     /// Whether the engine does no work of its own on an execution until the process starts again.

@@ -139,8 +139,9 @@ impl Model {
             };
             let waiting = self.actions.iter().filter(|(_, known)| is_passed(known));
             let passed: Vec<ActionId> = waiting.map(|(&passed, _)| passed).collect();
-            // Which of a program's line begins is also a matter of who asks when.
-            if begun.runs_alone || begun.action.body.runner.is_some() {
+            // Which of a program's line begins is also a matter of who asks when; and an action whose row the store refuses
+            // is passed by all others.
+            if begun.runs_alone || begun.action.body.runner.is_some() || commit.around.has_refused {
                 continue;
             }
             for passed in passed {

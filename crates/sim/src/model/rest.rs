@@ -1,9 +1,9 @@
 //! What must happen in time: due times are woken for, startable work starts, everything comes to rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sprag_core::action::{LimitUse, Status};
-use sprag_core::ids::ActionId;
+use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
@@ -19,31 +19,41 @@ const CANCEL_GRACE_MILLIS: u64 = 10_000;
 impl Model {
     /// When the first thing is due that the lane must do by itself.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
-        let deciding = self.executions.values().filter(|known| is_deciding(known.status));
+        self.next_due_beside(&BTreeSet::new())
+    }
+
+    /// The same, of all executions but those that the lane leaves alone.
+    fn next_due_beside(&self, left_alone: &BTreeSet<ExecutionId>) -> Option<Timestamp> {
+        let deciding = self
+            .executions
+            .iter()
+            .filter(|&(id, known)| is_deciding(known.status) && !left_alone.contains(id));
         let timers = deciding
-            .flat_map(|known| known.timers.values())
+            .flat_map(|(_, known)| known.timers.values())
             .map(|timer| timer.due_at);
         let waiting = self
             .actions
             .values()
             .map(|known| &known.action)
+            .filter(|action| !left_alone.contains(&action.origin.execution))
             .filter(|action| matches!(action.status, Status::Scheduled | Status::Retrying) && !action.body.behind);
         timers.chain(waiting.map(|action| action.run_at)).min()
     }
 
-    /// A lane that sleeps until `wake` misses nothing that is due, and leaves nothing that could start.
-    pub(crate) fn check_sleep(&self, now: Timestamp, wake: Timestamp) -> Checked {
+    /// A lane that sleeps until `wake` misses nothing that is due, and leaves nothing that could start, but of executions
+    /// whose next step the store refused.
+    pub(crate) fn check_sleep(&self, now: Timestamp, wake: Timestamp, left_alone: &BTreeSet<ExecutionId>) -> Checked {
         if wake <= now {
             return Ok(());
         }
-        let due = self.next_due();
+        let due = self.next_due_beside(left_alone);
         ensure(due.is_none_or(|due| wake <= due), Invariant::TimersOnTime, || {
             format!("the lane sleeps until {wake}, something is due at {due:?}")
         })?;
         if self.is_closing {
             return Ok(());
         }
-        match self.startable() {
+        match self.startable(left_alone) {
             Some((id, known)) => {
                 let detail = format!("the lane sleeps and {} could start", named(*id, known));
                 Err(Violation::new(Invariant::Settles, detail))
@@ -53,7 +63,7 @@ impl Model {
     }
 
     /// A queued action that lacks nothing.
-    fn startable(&self) -> Option<(&ActionId, &KnownAction)> {
+    fn startable(&self, left_alone: &BTreeSet<ExecutionId>) -> Option<(&ActionId, &KnownAction)> {
         let running: Vec<&KnownAction> = self
             .actions
             .values()
@@ -69,6 +79,7 @@ impl Model {
             let execution = self.executions.get(&action.origin.execution).map(|known| known.status);
             let cap = self.caps.per_type.get(&action.kind).copied().unwrap_or(usize::MAX);
             action.status == Status::Queued
+                && !left_alone.contains(&action.origin.execution)
                 && execution != Some(ExecutionStatus::Paused)
                 && action.body.destination.is_none()
                 && action.body.runner.is_none()
@@ -87,8 +98,14 @@ impl Model {
     }
 
     /// An attempt that was asked to stop has ended in time, as far as this process could know since `opened_at`.
-    pub(crate) fn check_stopped(&self, now: Timestamp, opened_at: Timestamp) -> Checked {
-        for (id, known) in &self.actions {
+    pub(crate) fn check_stopped(
+        &self,
+        now: Timestamp,
+        opened_at: Timestamp,
+        left_alone: &BTreeSet<ExecutionId>,
+    ) -> Checked {
+        let served = |known: &KnownAction| !left_alone.contains(&known.action.origin.execution);
+        for (id, known) in self.actions.iter().filter(|&(_, known)| served(known)) {
             let asked = known
                 .action
                 .body
