@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::{Action, Body, Origin, Status};
 use sprag_core::checksum::crc32;
+use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
 use sprag_core::text;
 use sprag_store::records::{self, ExecutionStatus};
@@ -286,6 +287,19 @@ pub(crate) fn execution_row(aggregate: &Aggregate) -> records::Execution {
     }
 }
 
+/// Refuses variables that are not those that were written.
+fn verify(id: ExecutionId, checksum: Option<u32>, variables: &[u8]) -> Result<(), Unreadable> {
+    match checksum {
+        Some(checksum) if checksum != crc32(variables) => Err(Unreadable {
+            what: "variables of execution",
+            id: id.to_string(),
+            why: CHANGED,
+            source: None,
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// An execution without what is open about it: enough to show it.
 pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreadable> {
     let records::Execution {
@@ -308,14 +322,7 @@ pub(crate) fn aggregate_of(row: records::Execution) -> Result<Aggregate, Unreada
         source: Some(source),
     };
     let body: ExecutionBody<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
-    if body.checksum.is_some_and(|sum| sum != crc32(&variables)) {
-        return Err(Unreadable {
-            what: "variables of execution",
-            id: id.to_string(),
-            why: CHANGED,
-            source: None,
-        });
-    }
+    verify(id, body.checksum, &variables)?;
     let variables: Map<String, Value> = serde_json::from_slice(&variables).map_err(unreadable)?;
     let ExecutionBody {
         active,

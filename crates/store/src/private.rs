@@ -59,7 +59,8 @@ fn mode(_: &Path) -> u32 {
     0
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 

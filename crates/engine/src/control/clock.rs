@@ -105,8 +105,8 @@ impl ClockCheck {
         (ahead > JUMP_MILLIS).then_some(ahead)
     }
 
-    /// The instant before which no id is made.
-    pub(crate) fn floor(&self) -> Timestamp {
+    /// The latest instant that the store bears, unless a person accepted that it is ahead.
+    pub(crate) fn latest(&self) -> Timestamp {
         self.latest
     }
 
@@ -154,24 +154,24 @@ pub(crate) struct ClockBoard(Arc<Shown>);
 
 #[derive(Debug, Default)]
 struct Shown {
-    floor: AtomicI64,
+    latest: AtomicI64,
     jump: AtomicU64,
 }
 
 impl ClockBoard {
     /// Shows how the clock is now.
     pub(crate) fn show(&self, check: &ClockCheck, now: Timestamp) {
-        self.0.floor.store(check.floor().as_millis(), Ordering::Relaxed);
+        self.0.latest.store(check.latest().as_millis(), Ordering::Relaxed);
         self.0.jump.store(check.jump(now).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// How the clock is that says `now`, while the wall clock says `wall`.
     pub(crate) fn view(&self, now: Timestamp, wall: Timestamp) -> ClockView {
-        let floor = Timestamp::from_millis(self.0.floor.load(Ordering::Relaxed));
+        let latest = Timestamp::from_millis(self.0.latest.load(Ordering::Relaxed));
         let jump = self.0.jump.load(Ordering::Relaxed);
         let beyond = |millis: u64| (millis > BEHIND_MILLIS).then_some(millis);
         ClockView {
-            behind_store: beyond(floor.since(now)),
+            behind_store: beyond(latest.since(now)),
             ahead_of_wall: beyond(now.since(wall)),
             jumped: (jump > 0).then_some(jump),
         }

@@ -245,6 +245,14 @@ impl Default for Control {
 }
 
 impl Control {
+    /// Nothing is known but the clock.
+    pub(crate) fn with_clock(clock: ClockCheck) -> Self {
+        Self {
+            clock,
+            ..Self::default()
+        }
+    }
+
     /// Everything as it is stored.
     pub(crate) fn read(store: &mut dyn LaneStore) -> Result<Self, Error> {
         let mut control = Self::default();

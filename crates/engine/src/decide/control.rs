@@ -90,6 +90,7 @@ impl Lane {
     fn accept_clock(&mut self, by: &str) {
         tracing::warn!(by, now = %self.now, "the clock was accepted: retention continues");
         let fact = self.control.clock.accept(self.now);
+        self.order_by_clock();
         self.batch.log.push(Mutation::PutFact(fact));
         self.control.aged_at = self.now;
     }

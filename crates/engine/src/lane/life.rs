@@ -1,21 +1,42 @@
 //! Signs of life: what tells a crash loop from a long run.
 
 use sprag_core::time::Timestamp;
-
 use sprag_store::records::Life;
 
 use super::Lane;
 use crate::control::{BEHIND_MILLIS, Control};
 use crate::options::{LIFE_EVERY_MILLIS, SHORT_LIFE_MILLIS};
 
+/// The instant from which the ids of a process go on that starts at `now` on a store whose latest instant is `latest`.
+pub(super) fn order_from(latest: Timestamp, now: Timestamp) -> Timestamp {
+    if latest > now {
+        // The newest record may be a little newer than the last sign of life.
+        latest.plus(LIFE_EVERY_MILLIS)
+    } else {
+        now
+    }
+}
+
 impl Lane {
+    /// Ids bear the clock's instant from now on, whatever is stored.
+    pub(crate) fn order_by_clock(&mut self) {
+        self.order_from = self.started_at;
+    }
+
     /// This process on the store. It begins after the one before it, whatever the clock says, so that the newest is known.
     pub(super) fn life(&self) -> Life {
         let ran = self.now.since(self.started_at).min(SHORT_LIFE_MILLIS);
         Life {
             started_at: self.life_started,
-            seen_at: self.now.max(self.life_started.plus(ran)),
+            seen_at: self.order_time().max(self.life_started.plus(ran)),
         }
+    }
+
+    /// The instant that ids bear: the clock's. Behind a store whose records are ahead of the clock, ids go on after those, at half
+    /// speed, so that they keep their order and the clock catches up.
+    pub(super) fn order_time(&self) -> Timestamp {
+        let ran = self.now.since(self.started_at);
+        self.now.max(self.order_from.plus(ran / 2))
     }
 
     /// Compares the clock with what is known, and shows what is wrong with it.
@@ -31,7 +52,7 @@ impl Lane {
 
     /// Reports a clock that is behind what is stored, when the lane begins.
     pub(super) fn report_clock(&self) {
-        let millis = self.control.clock.floor().since(self.now);
+        let millis = self.control.clock.latest().since(self.now);
         if millis > BEHIND_MILLIS {
             tracing::warn!(
                 code = "clock-behind",

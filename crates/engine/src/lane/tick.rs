@@ -21,6 +21,7 @@ use super::cache::Cache;
 use super::commit::{Decided, Open, may_overlap};
 use super::held::{Committer, Held};
 use super::jobs::Jobs;
+use super::life::order_from;
 use super::machines::Machines;
 use super::owned::{Owned, Tenure};
 use super::recovery::Recovery;
@@ -123,7 +124,9 @@ pub struct Lane {
     /// Executions whose next step the store refuses (see `refused.rs`).
     pub(super) set_aside: BTreeSet<ExecutionId>,
     pub(super) started_at: Timestamp,
-    /// The same as the store has it.
+    /// The instant from which ids go on.
+    pub(super) order_from: Timestamp,
+    /// When the process started, as the store has it.
     pub(super) life_started: Timestamp,
     pub(super) life_written_at: Timestamp,
     /// When to look for answers that are kept no longer.
@@ -152,8 +155,8 @@ impl Lane {
             owned.add(store.acquire(CONTROL)?, after_short_life);
         }
         let now = clock.now();
-        let mut control = Control::default();
-        control.clock = ClockCheck::read(&mut *store)?;
+        let control = Control::with_clock(ClockCheck::read(&mut *store)?);
+        let order_from = order_from(control.clock.latest(), now);
         let mut lane = Self {
             is_shared: store.is_shared() || tenure != Tenure::Whole,
             store: Held::new(store, committer),
@@ -190,7 +193,8 @@ impl Lane {
             given_up: Vec::new(),
             now,
             started_at: now,
-            life_started: last.map_or(now, |life| now.max(life.started_at.plus(1))),
+            order_from,
+            life_started: last.map_or(order_from, |life| order_from.max(life.started_at.plus(1))),
             life_written_at: now,
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
         };
@@ -274,8 +278,7 @@ impl Lane {
         }
         self.now = self.now.max(self.clock.now());
         self.observe_clock();
-        let not_before = self.control.clock.floor();
-        self.mint = Mint::new(self.now.max(not_before), (self.entropy)());
+        self.mint = Mint::new(self.order_time(), (self.entropy)());
         if let Err(error) = self.gather_batch(&mut commands) {
             return self.away(commands, error);
         }

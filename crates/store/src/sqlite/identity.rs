@@ -107,7 +107,8 @@ fn named(path: &Path) -> io::Result<Named> {
     })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
 
