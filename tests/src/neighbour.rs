@@ -61,10 +61,14 @@ impl Neighbour {
     /// Waits for some more executions to complete, stops, and returns how many completed in all. Panics if one did not.
     pub fn unharmed(self) -> usize {
         let enough = self.completed.load(Ordering::Acquire) + AFTERWARDS;
-        wait::until("the neighbour to complete more executions, or to fail", GUARD * 2, || {
-            let is_done = self.completed.load(Ordering::Acquire) >= enough || self.thread.is_finished();
-            is_done.then_some(())
-        });
+        wait::until(
+            "the neighbour to complete more executions, or to fail",
+            GUARD * 2,
+            || {
+                let is_done = self.completed.load(Ordering::Acquire) >= enough || self.thread.is_finished();
+                is_done.then_some(())
+            },
+        );
         self.is_leaving.store(true, Ordering::Release);
         let worked = self.thread.join();
         match worked {

@@ -100,7 +100,7 @@ impl Handle {
     pub async fn diagnosis(&self, id: ActionId) -> Result<Diagnosis, Refusal> {
         let handle = self.clone();
         let found = self
-            .read(move |reader| {
+            .read(ReadKind::Point, move |reader| {
                 let Some(row) = reader.action(id)? else { return Ok(None) };
                 let action = convert::action_from(row).map_err(|error| damaged(&error))?;
                 let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;

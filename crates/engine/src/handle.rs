@@ -236,7 +236,8 @@ impl Handle {
     /// The same for a version that is stored.
     pub async fn permissions_of(&self, name: String, version: u32) -> Result<Vec<RequiredPermissions>, Refusal> {
         let handle = self.clone();
-        let machine = self.read(move |reader| handle.version(reader, &name, version)).await?;
+        let read = self.read(ReadKind::Point, move |reader| handle.version(reader, &name, version));
+        let machine = read.await?;
         Ok(self.permissions(&machine))
     }
 

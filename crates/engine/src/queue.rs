@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use sprag_core::time::Timestamp;
+use sprag_store::ReadKind;
 use sprag_store::traits::QueuedLine;
 use tokio::sync::Mutex;
 
@@ -135,7 +136,10 @@ impl Handle {
         if let Some(count) = last.as_ref().filter(|count| began < count.good_until) {
             return Ok(Arc::clone(&count.lines));
         }
-        let lines: Arc<[QueuedLine]> = self.read(|reader| reader.queued_actions()).await?.into();
+        let lines: Arc<[QueuedLine]> = self
+            .read(ReadKind::Scan, |reader| reader.queued_actions())
+            .await?
+            .into();
         let ended = self.micros();
         let took = ended.saturating_sub(began);
         *last = Some(Count {

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use sprag_core::machine::Machine;
 use sprag_core::source::nearest;
-use sprag_store::Error;
+use sprag_store::records::MachineVersion;
 use sprag_store::traits::Reader;
+use sprag_store::{Error, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::control::{ARMING, EFFECTIVE, Scope, SwitchView, UNMATCHED};
@@ -52,7 +53,7 @@ impl Handle {
             return None;
         }
         let handle = self.clone();
-        let found = self.read(move |reader| handle.unknown_in(reader, &scope));
+        let found = self.read(ReadKind::Scan, move |reader| handle.unknown_in(reader, &scope));
         found.await.ok().flatten()
     }
 
@@ -71,7 +72,9 @@ impl Handle {
     /// A type is known if a runner of this server performs it, or an action of an applied machine is of it.
     fn unknown_type(&self, reader: &dyn Reader, scope: &Scope, kind: &str) -> Result<Option<Refusal>, Error> {
         let mut known: BTreeSet<String> = self.runner_types().map(str::to_owned).collect();
-        let stored = reader.machines()?;
+        let Some(stored) = all_machines(reader)? else {
+            return Ok(None);
+        };
         let versions = stored.iter().flat_map(|newest| {
             (1..=newest.version)
                 .rev()
@@ -120,11 +123,25 @@ fn actions_of(machine: &Machine) -> impl Iterator<Item = String> {
     machine.actions.iter().map(|action| action.action_id.clone())
 }
 
+/// The newest version of every machine; none if there are more than one check reads.
+fn all_machines(reader: &dyn Reader) -> Result<Option<Vec<MachineVersion>>, Error> {
+    let mut stored: Vec<MachineVersion> = Vec::new();
+    while stored.len() <= DEFINITIONS_MAX {
+        let after = stored.last().map(|last| last.machine.clone());
+        let page = reader.machines(after.as_deref(), DEFINITIONS_MAX)?;
+        if page.is_empty() {
+            return Ok(Some(stored));
+        }
+        stored.extend(page);
+    }
+    Ok(None)
+}
+
 fn unknown_machine(reader: &dyn Reader, scope: &Scope, name: &str) -> Result<Option<Refusal>, Error> {
     if reader.machine(name, None)?.is_some() {
         return Ok(None);
     }
-    let known = reader.machines()?;
+    let known = reader.machines(None, DEFINITIONS_MAX)?;
     let names = known.iter().map(|stored| stored.machine.as_str());
     let near = nearest(name, names.take(DEFINITIONS_MAX));
     let detail = format!("there is no machine `{name}`");

@@ -117,7 +117,11 @@ fn a_refused_input_says_so_and_the_run_goes_on() {
         "unhandled is not refused"
     );
     assert_eq!(error(6).as_deref(), Some("decision-failed"));
-    assert!(lines[6]["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{}", lines[6]);
+    assert!(
+        lines[6]["detail"].as_str().is_some_and(|detail| !detail.is_empty()),
+        "{}",
+        lines[6]
+    );
     assert_eq!(lines[6]["configuration"], json!(["review"]));
     assert_eq!(error(8).as_deref(), Some("execution-closed"));
     assert_eq!(

@@ -10,6 +10,7 @@ use super::super::backup::beside;
 use super::super::{Options, Store, Writer, open, open_without_log};
 use super::File;
 use crate::conformance::fixtures::{entry, execution};
+use crate::page::Most;
 use crate::traits::{Error, LaneStore, Mutation, Reader, Readers as _};
 
 const ENTRIES: u64 = 50;
@@ -33,7 +34,7 @@ fn at(path: &Path) -> Options {
 
 fn entries(store: &Store) -> usize {
     let reader = store.readers.get();
-    reader.history(execution(1).id, 0, 1_000).unwrap().len()
+    reader.history(execution(1).id, 0, Most::rows(1_000)).unwrap().len()
 }
 
 /// A copy of these files of the database, under another name.
