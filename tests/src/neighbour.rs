@@ -74,7 +74,7 @@ impl Neighbour {
         match worked {
             Ok(Ok(())) => self.completed.load(Ordering::Acquire),
             Ok(Err(harm)) => panic!("the neighbour was harmed: {harm}"),
-            Err(_) => panic!("the neighbour panicked"),
+            Err(panic) => std::panic::resume_unwind(panic),
         }
     }
 }

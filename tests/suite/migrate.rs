@@ -163,7 +163,7 @@ fn migrate(file: &Path, url: &str, failpoint: Option<usize>) -> Output {
 fn refused(output: &Output, code: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && said.contains(&format!("error[{code}]")),
+        !output.status.success() && said.contains(&format!("\"code\": \"{code}\"")),
         "{said}"
     );
 }

@@ -172,7 +172,10 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim_start();
         if let Some((start, at, name)) = &open {
-            if indent == *at && trimmed.starts_with('}') {
+            let is_declared_only = indent == *at && trimmed.starts_with([')', '-']) && trimmed.ends_with(';');
+            if is_declared_only {
+                open = None;
+            } else if indent == *at && trimmed.starts_with('}') {
                 found.push((name.clone(), number - start));
                 open = None;
             }
@@ -191,7 +194,7 @@ fn is_function(line: &str) -> bool {
 
 #[test]
 fn the_measure_of_functions_measures() {
-    let text = "fn a() {\n    1\n}\npub(crate) async fn b() {\n}\n";
+    let text = "fn a() {\n    1\n}\nfn declared(\n    a: u8,\n) -> u8;\npub(crate) async fn b() {\n}\n";
     assert_eq!(
         functions(text),
         [("fn a() {".to_owned(), 2), ("pub(crate) async fn b() {".to_owned(), 1)]

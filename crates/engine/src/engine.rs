@@ -153,13 +153,12 @@ impl Builder {
             member,
             peers,
         } = self;
-        let joined = member.map(|(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock)));
-        let joined = joined.transpose()?;
+        let join = |(options, nodes)| Joined::new(options, nodes, Arc::clone(&clock));
+        let joined = member.map(join).transpose()?;
         let (sender, receiver) = mpsc::channel();
         let committer: Box<dyn Committer> = Box::new(Beside::start(sender.clone())?);
         let inbox = Inbox::new(sender, Arc::clone(&clock));
-        let runners = Arc::new(runners);
-        let masks = Masks::default();
+        let (runners, masks) = (Arc::new(runners), Masks::default());
         let hands = TaskHands::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
         let mut hands = hands.traced(&options.traces);
         let is_linked = peers.is_some();
@@ -184,11 +183,10 @@ impl Builder {
         }
         let recovered = lane.recovered();
         let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
-        let served = joined.map(|joined| joined.serve(inbox.clone())).transpose()?;
-        let (words, member) = served.unzip();
+        let (words, member) = joined.map(|joined| joined.serve(inbox.clone())).transpose()?.unzip();
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
-        let around = (Arc::clone(&clock), Arc::clone(&metrics));
-        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, around, words)?;
+        let started = LaneThread::begin(lane, receiver, (Arc::clone(&clock), Arc::clone(&metrics)), words)?;
+        let Started { thread, ended, grace } = started;
         let handle = Handle::new(HandleParts {
             inbox: inbox.clone(),
             readers,

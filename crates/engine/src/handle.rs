@@ -17,7 +17,7 @@ use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, ReadKind, records};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
 use crate::closings::{Closing, Closings};
@@ -38,6 +38,7 @@ use crate::near::no_machine;
 use crate::once::Once;
 use crate::options::Limits;
 use crate::queue::Depths;
+use crate::reads::ReadPermits;
 use crate::replay::{self, Replayed, Walk};
 use crate::tasks::{Runners, SecretSource};
 use crate::view::{ActionView, ExecutionView};
@@ -86,34 +87,6 @@ pub(crate) struct HandleParts {
     pub(crate) masks: Masks,
     /// Where everything is, where several nodes share the store.
     pub(crate) whereabouts: Option<Whereabouts>,
-}
-
-/// How many reads of each kind run at once. A read waits here, on no thread, until it may have a connection: reads of one kind
-/// never take the threads that the other kind needs.
-struct ReadPermits {
-    points: Arc<Semaphore>,
-    scans: Arc<Semaphore>,
-}
-
-impl Default for ReadPermits {
-    fn default() -> Self {
-        let permits = |kind: ReadKind| Arc::new(Semaphore::new(kind.width()));
-        Self {
-            points: permits(ReadKind::Point),
-            scans: permits(ReadKind::Scan),
-        }
-    }
-}
-
-impl ReadPermits {
-    /// Waits for a permit; none only if the semaphore were closed, which it never is.
-    async fn get(&self, kind: ReadKind) -> Option<OwnedSemaphorePermit> {
-        let permits = match kind {
-            ReadKind::Point => &self.points,
-            ReadKind::Scan => &self.scans,
-        };
-        Arc::clone(permits).acquire_owned().await.ok()
-    }
 }
 
 /// Compiled versions by machine and version.

@@ -103,6 +103,7 @@ mod once;
 mod operate;
 pub mod options;
 pub mod queue;
+mod reads;
 pub mod rehearsal;
 mod replay;
 mod scopes;

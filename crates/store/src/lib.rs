@@ -8,6 +8,7 @@ pub mod assignment;
 mod checks;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod error;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 pub mod home;

@@ -4,6 +4,7 @@
 //! and opening another on a clone is what a crash looks like, because a commit is all or nothing.
 
 mod cluster;
+mod refusals;
 mod search;
 mod state;
 #[cfg(test)]
@@ -20,8 +21,9 @@ use sprag_core::time::Timestamp;
 
 pub use self::cluster::MemoryNodes;
 use self::cluster::{Cluster, Part};
+use self::refusals::Refusals;
+pub use self::refusals::Rule;
 use self::state::{State, numbers_of, timers_of};
-use crate::checks;
 use crate::page::{Most, ReadKind, Weight, filled};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer,
@@ -43,11 +45,8 @@ const DEAD: u8 = Status::Dead as u8;
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     state: Arc<Mutex<State>>,
-    refuses: Arc<Mutex<Option<Rule>>>,
+    refusals: Refusals,
 }
-
-/// Says of a write whether the store refuses it.
-pub type Rule = fn(&Mutation) -> bool;
 
 impl Memory {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -63,17 +62,7 @@ impl Memory {
 
     /// Refuses every commit with a write that the rule names from now on, as a constraint of a database would.
     pub fn refuse_where(&self, rule: Option<Rule>) {
-        *self.refuses.lock().unwrap_or_else(PoisonError::into_inner) = rule;
-    }
-
-    fn accept(&self, mutation: &Mutation) -> Result<(), Error> {
-        let refuses = *self.refuses.lock().unwrap_or_else(PoisonError::into_inner);
-        if refuses.is_some_and(|rule| rule(mutation)) {
-            return Err(Error::Refused {
-                detail: "the rule of a test names a record".to_owned(),
-            });
-        }
-        checks::check(mutation)
+        self.refusals.follow(rule);
     }
 
     /// The same store, as the nodes on it see each other. `clock` tells the database's time.
@@ -118,7 +107,7 @@ impl LaneStore for Memory {
         }
         let mut undo = Vec::with_capacity(mutations.len());
         for mutation in mutations {
-            match self.accept(mutation).and_then(|()| state.change(mutation)) {
+            match self.refusals.check(mutation).and_then(|()| state.change(mutation)) {
                 Ok(change) => undo.push(state.put(change)),
                 Err(problem) => {
                     while let Some(change) = undo.pop() {

@@ -9,6 +9,7 @@ use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
+pub use crate::error::Error;
 use crate::page::{Most, ReadKind};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life,
@@ -194,92 +195,11 @@ pub struct LoadedExecution {
     pub inbox: Vec<InboxEntry>,
 }
 
-/// Why nothing was written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Another owner has the shard now. Nothing of the commit was written.
-    #[error("shard {} has another owner now", shard.0)]
-    FenceBroken {
-        /// Which shard.
-        shard: ShardId,
-    },
-    /// The machine has a version that whoever decided did not know of. Nothing of the commit was written.
-    #[error("machine `{machine}` has a newer version now")]
-    Outdated {
-        /// Its name.
-        machine: String,
-    },
-    /// Another node has answered a request of the commit meanwhile. Nothing of the commit was written.
-    #[error("another node has answered the same request")]
-    Answered,
-    /// The store cannot hold a record, or look for it: a constraint, a bound, a text that it has no room for. The same
-    /// would be refused again. Nothing of the commit was written.
-    #[error("the store refused a record: {detail}")]
-    Refused {
-        /// What the backend said.
-        detail: String,
-    },
-    /// No room. Nothing of the commit was written.
-    #[error("the disk is full")]
-    Full,
-    /// The store can be read, not written. Nothing of the commit was written.
-    #[error("the store is read-only")]
-    ReadOnly,
-    /// The database is out of reach. Whether a commit was written shows once it is back; until then nothing can be read.
-    #[error("the database is out of reach: {detail}")]
-    Away {
-        /// What was tried, and what came of it.
-        detail: String,
-    },
-    /// A flush failed, so nobody knows what is on disk: the process must stop and recover by reading.
-    #[error("the disk failed: {detail}")]
-    Disk {
-        /// What the backend said.
-        detail: String,
-    },
-    /// The file was deleted, renamed, replaced or linked while it was open: what is committed to it may be lost, so the process must
-    /// stop.
-    #[error("{detail}")]
-    Gone {
-        /// What became of which file.
-        detail: String,
-    },
-    /// The file is damaged.
-    #[error("the database is damaged: {detail}")]
-    Corrupt {
-        /// What the backend said.
-        detail: String,
-    },
-    /// One record is damaged, or was written by a newer version; the others are not concerned.
-    #[error("{detail}")]
-    Unreadable {
-        /// Which record, and how.
-        detail: String,
-    },
-    /// This store does not do what was asked; something else does.
-    #[error("{remedy}")]
-    Unsupported {
-        /// What to do in its place.
-        remedy: String,
-    },
-    /// Something else.
-    #[error("the store failed: {detail}")]
-    Failed {
-        /// What the backend said.
-        detail: String,
-    },
-}
-
 /// What a lane needs: load, commit, and the dispatcher's questions. Blocking: a lane has a thread of its own.
 pub trait LaneStore: Send {
     /// Whether other processes write to the same store, so that what was read may be old a moment later.
     fn is_shared(&self) -> bool {
         false
-    }
-
-    /// Fails if nothing may be acknowledged any more, for whoever has nothing to commit. Costs nothing.
-    fn check(&mut self) -> Result<(), Error> {
-        Ok(())
     }
 
     /// Reads what a batch needs, as of the last commit. A text that cannot be stored is not found.
@@ -317,6 +237,11 @@ pub trait LaneStore: Send {
         after: Option<&ReadyKey>,
         limit: usize,
     ) -> Result<Vec<ReadyRef>, Error>;
+
+    /// Fails if nothing may be acknowledged any more, for whoever has nothing to commit. Costs nothing.
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// The lines that hold queued actions.
     fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error>;

@@ -122,13 +122,13 @@ impl Table {
 
     /// The lines.
     pub(crate) fn text(&self) -> String {
-        let most = columns().filter(|_| self.has_headings && !WIDE.load(Ordering::Relaxed));
+        let most = columns().filter(|_| !WIDE.load(Ordering::Relaxed));
         self.within(most)
     }
 
     fn within(&self, most: Option<usize>) -> String {
         let mut rows = self.rows.clone();
-        if let Some(most) = most {
+        if let Some(most) = most.filter(|_| self.has_headings) {
             for heading in &self.optional {
                 if width(&rows) <= most {
                     break;

@@ -150,9 +150,6 @@ fn a_refusal_shows_its_code_and_where() {
     assert!(refused.stderr.contains("\n  /variables"), "{refused:?}");
     assert_eq!(refused.stdout, "");
     server
-        .run(&["exec", "start", "order", "--var", "amount=Ada"])
-        .fails(2, "a text is written as '\"Ada\"'");
-    server
         .run(&["exec", "start", "nothing"])
         .fails(1, "error[machine-unknown]");
     server

@@ -107,7 +107,7 @@ fn with_action(action: &str) -> String {
 fn what_is_only_not_configured_here_is_a_warning_unless_the_configuration_is_named() {
     for action in [
         "type: email, config: { provider: sendgrid, to: a@b.example, subject: s, text: t, from: c@d.example }",
-        "type: sms, config: { to: \"+491701234567\", from: \"+491701234568\", body: b }",
+        "type: sms, config: { provider: twilio, to: \"+491701234567\", from: \"+491701234568\", message: m }",
         "type: api_call, config: { service: crm }",
     ] {
         let place = Place::new();
@@ -135,7 +135,7 @@ fn an_address_that_the_outbound_guard_refuses_is_a_warning() {
         ("type: webhook, config: { url: \"http://0x7f.1/\" }", "127.0.0.0/8"),
         (
             "type: http_check, config: { url: \"http://169.254.169.254/latest\" }",
-            "169.254.0.0/16",
+            "169.254.169.254/32",
         ),
         ("type: tcp_check, config: { host: \"::1\", port: 22 }", "::1"),
     ] {
@@ -146,7 +146,7 @@ fn an_address_that_the_outbound_guard_refuses_is_a_warning() {
         assert!(ended.stdout.contains(line), "{action}: {ended:?}");
         place.write(
             "sprag.toml",
-            "[outbound]\nallow = [\"127.0.0.0/8\", \"169.254.0.0/16\", \"::1/128\"]\n",
+            "[outbound]\nallow = [\"127.0.0.0/8\", \"169.254.169.254/32\", \"::1/128\"]\n",
         );
         let ended = place.run(&["machine", "lint", "m.yaml"]).ok();
         assert!(!ended.stdout.contains("refused-here"), "{action}: {ended:?}");

@@ -198,15 +198,20 @@ impl Lane {
             life_written_at: now,
             expiry_due: now.plus(EXPIRY_EVERY_MILLIS),
         };
+        lane.share(tenure);
+        lane.begin_life()?;
+        Ok(lane)
+    }
+
+    /// Lets limits per key count over all nodes, where there are several.
+    fn share(&mut self, tenure: Tenure) {
         if let Tenure::Shared {
             shards,
             node: Some(node),
         } = tenure
         {
-            lane.dispatcher.share(node, shards);
+            self.dispatcher.share(node, shards);
         }
-        lane.begin_life()?;
-        Ok(lane)
     }
 
     /// Says that a life began, and takes up what the one before it left.

@@ -57,6 +57,7 @@ pages! {
     "precondition-failed"
     "query-invalid"
     "reserved-type"
+    "record-damaged"
     "route-unknown"
     "scope-unknown"
     "secret-unavailable"

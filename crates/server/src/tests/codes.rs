@@ -11,7 +11,7 @@ use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 34] = [
+const ELSEWHERE: [(&str, &str); 37] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -28,7 +28,10 @@ const ELSEWHERE: [(&str, &str); 34] = [
     ("limits-full", "the engine's tests of limits"),
     ("jobs-full", "the engine's own tests, which hold a lane still"),
     ("not-ready", "edges"),
+    ("operation-refused", "workers"),
     ("overloaded", "faulty"),
+    ("record-damaged", "the whole-product tests of files"),
+    ("scope-unknown", "the whole-product tests of switches"),
     ("secret-unavailable", "hooks"),
     ("services-invalid", "workers"),
     ("shard-moved", "nodes"),

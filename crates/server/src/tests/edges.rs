@@ -71,7 +71,10 @@ async fn an_oversized_body_is_refused_and_its_sender_hears_it() {
     }
     chunked.extend(b"0\r\n\r\n");
     exchange(world.address, &chunked).await.problem("body-too-large");
-    let exact = format!("{{\"machine\": \"{}\"}}", "x".repeat(1024 * 1024 - 15));
+    let exact = format!(
+        "{{\"machine\": \"m\", \"variables\": {{\"a\": \"{}\"}}}}",
+        "x".repeat(1024 * 1024 - 40)
+    );
     assert_eq!(exact.len(), 1024 * 1024);
     let taken = world
         .send(

@@ -192,6 +192,7 @@ async fn every_family_reads_well_before_any_work() {
         "sprag_lane_requests_waiting",
         "sprag_process_start_time_seconds",
         "sprag_store_bytes",
+        "sprag_store_log_held_bytes",
         "sprag_store_readable",
         "sprag_streams_lagged_total",
         "sprag_streams_open",
@@ -320,7 +321,7 @@ async fn ids_and_made_up_words_never_become_labels() {
             value.parse().is_ok_and(|status: u16| (100..600).contains(&status))
                 || ["running", "paused", "failed", "completed", "cancelled"].contains(&value)
         }
-        "type" => ["noop", "fail", "hold", "log_message", "other", "held"].contains(&value),
+        "type" => ["noop", "fail", "hold", "log_message", "relay", "other", "held"].contains(&value),
         "outcome" => [
             "succeeded",
             "dead",

@@ -246,7 +246,7 @@ impl Walk {
 
     async fn switches(&mut self) {
         let on = |scope| json!({"scope": scope, "reason": "a walk", "expiresIn": "1h"});
-        let two = (on("type:none"), on("type:other"));
+        let two = (on("type:fail"), on("type:hold"));
         let switch = self.once_with("/v1/kill-switches", "", two).await;
         let list = self.world.get("/v1/kill-switches").await.expect(200);
         assert_eq!(list["data"].as_array().unwrap().len(), 1, "{list}");

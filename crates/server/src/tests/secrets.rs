@@ -107,7 +107,6 @@ async fn an_edit_is_judged_as_a_definition_is_and_the_letter_stays() {
         (json!({"config": {"mesage": "x"}}), "/config/mesage"),
         (json!({"config": {"times": "often"}}), "/config/times"),
         (json!({"config": {"costEstimate": "much"}}), "/config/costEstimate"),
-        (json!({"config": []}), "/config"),
         (
             json!({"patch": [{"op": "replace", "path": "/config/message", "value": "{{secrets.hook ~ ''}}"}]}),
             "/patch/config/message",

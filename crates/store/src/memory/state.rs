@@ -112,9 +112,10 @@ impl State {
                 Ok(Change::Receipt(key, Some(record.clone())))
             }
             Mutation::DeleteReceipt { execution, message } => Ok(Change::Receipt((*execution, message.clone()), None)),
-            Mutation::PutIdempotency(record) => Ok(Change::Idempotency(record.scope, Some(record.clone()))),
             Mutation::InsertIdempotency(record) if self.idempotency.contains_key(&record.scope) => Err(Error::Answered),
-            Mutation::InsertIdempotency(record) => Ok(Change::Idempotency(record.scope, Some(record.clone()))),
+            Mutation::PutIdempotency(record) | Mutation::InsertIdempotency(record) => {
+                Ok(Change::Idempotency(record.scope, Some(record.clone())))
+            }
             Mutation::DeleteIdempotency(scope) => Ok(Change::Idempotency(*scope, None)),
             Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
             Mutation::PutFact(record) => Ok(Change::Fact((record.kind, record.key.clone()), Some(record.clone()))),
