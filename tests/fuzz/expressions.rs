@@ -1,4 +1,4 @@
-//! Expressions: filters, schedules, templates, JSONLogic, patches. What is accepted is evaluated too, within its bounds.
+//! Expressions: filters, schedules, templates, `JSONLogic`, patches. What is accepted is evaluated too, within its bounds.
 
 use serde_json::{Value, json};
 use sprag_core::expression::logic::{Fuel, Logic, STEPS_DEFAULT};

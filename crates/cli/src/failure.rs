@@ -115,7 +115,7 @@ pub(crate) fn usage(error: &clap::Error, output: Output) -> Exit {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let failure = Failure::invalid(first.trim_start_matches("error: ")).code("usage");
     let rest = rest.lines().map(str::trim).filter(|line| !line.is_empty());
-    let failure = rest.fold(failure, |failure, line| failure.note(line));
+    let failure = rest.fold(failure, Failure::note);
     report(&failure.into(), output)
 }
 

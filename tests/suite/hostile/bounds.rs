@@ -318,8 +318,7 @@ fn load_of_200_clients_beside_readers_of_full_pages() {
         pages > 0 && page_bytes <= PAGE_BYTES_MAX,
         "{pages} pages of up to {page_bytes} bytes"
     );
-    // Memory goes back once it is not used for a moment.
-    let resident = settled(&product);
+    let resident = settled(&product, if proves { 30 } else { 2 });
     println!(
         "load: {} executions of 250 kB, 200 clients, {} s, 0 errors, {} reads by id: p50 {:.1} ms, p99 {:.1} ms, most {:.1} ms",
         ids.len(),
@@ -341,8 +340,9 @@ fn load_of_200_clients_beside_readers_of_full_pages() {
     }
 }
 
-/// How much memory a server holds once that does not shrink any more.
-fn settled(product: &Product) -> u64 {
+/// How much memory a server holds once that has not shrunk for so many looks. Threads that served a crowd end after ten
+/// seconds, and only then return what they hold.
+fn settled(product: &Product, looks: usize) -> u64 {
     let mut last = u64::MAX;
     let mut still = 0;
     wait::until("memory to settle", GUARD, || {
@@ -350,6 +350,6 @@ fn settled(product: &Product) -> u64 {
         let now = product.resident_bytes();
         still = if now + (1 << 20) < last { 0 } else { still + 1 };
         last = last.min(now);
-        (still > 6).then_some(last)
+        (still > looks).then_some(last)
     })
 }

@@ -109,17 +109,17 @@ fn a_server_whose_file_goes_acknowledges_nothing_more_and_says_why() {
             (|path: &Path| fs::remove_file(path).unwrap()) as fn(&Path),
         ),
         ("was deleted or renamed", |path| {
-            fs::rename(path, beside(path, "-gone")).unwrap()
+            fs::rename(path, beside(path, "-gone")).unwrap();
         }),
         ("was deleted or renamed", |path| {
-            fs::remove_file(beside(path, "-wal")).unwrap()
+            fs::remove_file(beside(path, "-wal")).unwrap();
         }),
         ("was replaced", |path| {
             fs::write(beside(path, "-new"), "").unwrap();
             fs::rename(beside(path, "-new"), path).unwrap();
         }),
         ("has 2 names", |path| {
-            fs::hard_link(path, beside(path, "-link")).unwrap()
+            fs::hard_link(path, beside(path, "-link")).unwrap();
         }),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -233,7 +233,7 @@ fn changed_bytes_of_variables_are_an_error_of_that_execution_alone() {
         let sent = client
             .post(&format!("/v1/executions/{other}/messages"), &message)
             .unwrap();
-        assert!(matches!(sent.status, 200 | 201 | 202), "{sent:?}");
+        assert!(matches!(sent.status, 200..=202), "{sent:?}");
         let listed = client.get("/v1/executions?limit=1000").unwrap();
         assert_eq!(listed.status, 200, "{listed:?}");
         let text = listed.body.to_string();

@@ -156,8 +156,8 @@ fn of_several_nodes_one_takes_a_call_that_is_replayed_to_all_of_them_at_once() {
                 let (crowd, message) = (&crowd, &message);
                 scope.spawn(move || call(&mut crowd.client(key % 2), "signed", &format!("k{key}"), message))
             };
-            let sent: Vec<_> = (0..KEYS).map(send).collect();
-            sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+            let answers: Vec<_> = (0..KEYS).map(send).collect();
+            answers.into_iter().map(|call| call.join().unwrap()).collect()
         });
         let taken: Vec<&Answer> = answers.iter().filter(|answer| !answer.replayed).collect();
         assert_eq!(taken.len(), 1, "{answers:?}");

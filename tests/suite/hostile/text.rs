@@ -3,6 +3,7 @@
 //! One client's text must never cost another client anything, on either store. What is sent here hurt every client of a
 //! server on `PostgreSQL` once.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -430,7 +431,10 @@ impl Feed {
 
 /// Text as the part of an address.
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        let _ = write!(encoded, "%{byte:02X}");
+        encoded
+    })
 }
 
 fn send(client: &mut Client, document: &Value, operation: &Operation, feed: &mut Feed) -> std::io::Result<Answer> {

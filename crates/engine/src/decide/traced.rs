@@ -5,14 +5,14 @@ use sprag_core::machine::{Cause, Machine};
 use sprag_store::records::ExecutionStatus;
 
 use crate::aggregate::Aggregate;
-use crate::lane::{Batch, Lane};
+use crate::lane::{Batch, Lane, log_durable};
 use crate::traces::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
 
 impl Lane {
     /// What the batch holds is durable: it is counted, logged, and told to whoever draws traces.
     pub(crate) fn count(&self, batch: &mut Batch) {
         self.metrics.count(batch);
-        self.log(batch);
+        log_durable(batch);
         self.options.traces.tell(std::mem::take(&mut batch.traced));
     }
 

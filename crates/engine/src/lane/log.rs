@@ -76,28 +76,28 @@ impl Lane {
         };
         self.batch.logged.extend(entry);
     }
+}
 
-    /// Logs what happened in a batch that is durable.
-    pub(crate) fn log(&self, batch: &mut Batch) {
-        for entry in std::mem::take(&mut batch.logged) {
-            log_entry(&entry, batch);
-        }
-        // Most actions succeed, and are not looked up.
-        let told = batch
-            .ended
-            .iter()
-            .filter(|(_, status)| matches!(status, Status::Dead | Status::Archived));
-        for (action, status) in told.filter_map(|(id, status)| Some((batch.action(*id)?, *status))) {
-            match status {
-                Status::Dead => log_dead(action),
-                Status::Archived => tracing::info!(
-                    action = action.action_id,
-                    action_id = %action.id,
-                    execution = %action.origin.execution,
-                    "dead letter archived"
-                ),
-                _ => {}
-            }
+/// Logs what happened in a batch that is durable.
+pub(crate) fn log_durable(batch: &mut Batch) {
+    for entry in std::mem::take(&mut batch.logged) {
+        log_entry(&entry, batch);
+    }
+    // Most actions succeed, and are not looked up.
+    let told = batch
+        .ended
+        .iter()
+        .filter(|(_, status)| matches!(status, Status::Dead | Status::Archived));
+    for (action, status) in told.filter_map(|(id, status)| Some((batch.action(*id)?, *status))) {
+        match status {
+            Status::Dead => log_dead(action),
+            Status::Archived => tracing::info!(
+                action = action.action_id,
+                action_id = %action.id,
+                execution = %action.origin.execution,
+                "dead letter archived"
+            ),
+            _ => {}
         }
     }
 }

@@ -25,7 +25,7 @@ pub use batch::Change;
 pub(crate) use batch::{Batch, Write};
 pub(crate) use commit::may_overlap;
 pub use held::{Committer, Desk, Work, Writing};
-pub(crate) use log::LogEntry;
+pub(crate) use log::{LogEntry, log_durable};
 pub(crate) use machines::compile;
 pub use owned::Tenure;
 pub(crate) use shards::elsewhere;

@@ -122,16 +122,15 @@ impl Lane {
             tracing::error!(%job, detail, "the store refused a step of a job: the job is paused");
             return self.decide_again(vec![Command::own(Request::PauseJob(*job))]);
         }
-        match execution_of(request) {
-            Some(execution) => self.set_aside(execution, detail),
-            None => {
-                tracing::error!(
-                    detail,
-                    ?request,
-                    "the store refused work of the engine's own: it is dropped"
-                );
-                self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
-            }
+        if let Some(execution) = execution_of(request) {
+            self.set_aside(execution, detail);
+        } else {
+            tracing::error!(
+                detail,
+                ?request,
+                "the store refused work of the engine's own: it is dropped"
+            );
+            self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));
         }
         Ok(())
     }

@@ -241,7 +241,7 @@ fn a_definition_of_a_time_without_bounds_runs_and_its_queue_is_found_again_by_it
     rig.ask(Request::Apply(Arc::new(unbounded()).into())).unwrap();
     let (first, second) = (rig.start("old").id, rig.start("old").id);
     let name = "x".repeat(3_000);
-    assert_eq!(rig.started(), [name.clone()], "one at a time");
+    assert_eq!(rig.started(), std::slice::from_ref(&name), "one at a time");
     let waiting = rig.store.action(rig.action(second, &name).id).unwrap().unwrap();
     assert_eq!(waiting.status, Status::Queued as u8);
     assert!(
@@ -252,7 +252,7 @@ fn a_definition_of_a_time_without_bounds_runs_and_its_queue_is_found_again_by_it
     rig.crash();
     assert_eq!(
         rig.started(),
-        [name.clone()],
+        std::slice::from_ref(&name),
         "what was interrupted waits for its next attempt"
     );
     rig.done(&name);
