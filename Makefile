@@ -4,11 +4,12 @@
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
 #   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
 #   make lint    format, clippy, and cargo-deny where it is installed
+#   make install build the release binary and put it into cargo's folder of programs
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node postgres faketime run test prove bench lint fmt clippy binary
+.PHONY: help setup tools python node postgres faketime run install test prove bench lint fmt clippy binary
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -29,7 +30,7 @@ POSTGRES := /usr/lib/postgresql/*/bin/postgres
 ON_POSTGRES := canary:: crash:: dead:: failpoints:: jobs:: life:: metrics:: once:: seed_defects:: streams:: timers:: webhook::
 
 help:
-	@sed -n '2,6p' Makefile
+	@sed -n '2,7p' Makefile
 
 # A C compiler (for the bundled SQLite) and util-linux (for tests that unshare mounts) are all that is needed beside Rust.
 setup:
@@ -87,6 +88,9 @@ apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -
 run: setup
 	cargo build --release -p sprag
 	./target/release/sprag up --demo --store sqlite:./sprag.db
+
+install: setup
+	cargo install --path crates/cli --locked
 
 lint: fmt clippy
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; \
