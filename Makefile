@@ -15,8 +15,8 @@ SHELL := /bin/bash
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
 ifeq ($(NEXTEST),yes)
 TEST := cargo nextest run
-# nextest leaves the examples in the documentation alone.
-DOCTEST = cargo test --doc -p sprag-core -p sprag-engine -p sprag-supervisor
+# nextest leaves the examples in the documentation alone. The same features as everywhere: nothing is compiled again.
+DOCTEST = cargo test --doc --workspace $(FEATURES)
 else
 TEST := cargo test
 endif
@@ -27,7 +27,7 @@ FEATURES := --features sprag/failpoints
 # Where Debian puts the server, and what of the whole-product tests runs on it once more: what leans on the store. The rest drives
 # runners and other programs, or takes long; `make prove` runs all of it there. In one process, so that one cluster serves them.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := canary:: crash:: dead:: failpoints:: jobs:: life:: metrics:: once:: seed_defects:: streams:: timers:: webhook::
+ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: seed_defects:: streams:: timers:: webhook::
 
 help:
 	@sed -n '2,7p' Makefile
