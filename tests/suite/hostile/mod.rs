@@ -2,7 +2,6 @@
 //!
 //! One file a subject. Every case runs beside a neighbour (`sprag_tests::neighbour`) that must lose nothing.
 
-mod backup;
 mod bounds;
 mod clock;
 mod connections;

@@ -39,7 +39,7 @@ impl Page {
             let mut page = request.send().await?;
             let found = page["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
             cursor = page["nextCursor"].as_str().map(str::to_owned);
-            // A search that found nothing so far may find nothing for long: whoever asked decides whether it continues.
+            // A search that found nothing so far may find nothing for long: the caller decides whether it continues.
             let is_over = found.is_empty() || cursor.is_none();
             rows.extend(found);
             if is_over || rows.len() >= wanted {

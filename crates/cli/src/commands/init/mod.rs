@@ -26,7 +26,7 @@ Next:
   sprag machine test scenarios.yaml           check the machine without a server
   sprag up                                    start a server, in a terminal of its own
   sprag machine apply machine.yaml
-  sprag exec start purchase --key chair-1 --var item='\"chair\"' --var price=120
+  sprag exec start purchase --key chair-1 --var item=chair --var price=120
   sprag exec send --machine purchase --key chair-1 APPROVED
   sprag exec list
   sprag supervise services.yaml               keep the services running";

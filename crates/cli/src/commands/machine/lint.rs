@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     // Nothing runs here, so nothing asks for the time or for a secret.
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
-    // Whoever names a configuration says that it is the server's.
+    // A configuration that was named is the server's.
     let known = Known(registry.clone());
     let check: Box<dyn ConfigCheck> = match arguments.config {
         Some(_) => Box::new(known),

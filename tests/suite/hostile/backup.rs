@@ -1,1 +1,0 @@
-//! Backups and restores: damaged downloads, planted triggers, foreign tables.
