@@ -87,14 +87,11 @@ impl Rules<'_> {
 /// The action fails for good: nothing but a change of its configuration can help.
 fn refused(problems: &[ConfigProblem]) -> Outcome {
     let message = problems.first().map_or_else(String::new, |problem| {
-        let ConfigProblem {
-            pointer,
-            detail,
-            remedy,
-            fault: _,
-        } = problem;
         let later = "retry the dead letter with a changed `config`, and change the machine for later executions";
-        format!("config{pointer}: {detail}; {remedy}; {later}")
+        format!(
+            "config{}: {}; {}; {later}",
+            problem.pointer, problem.detail, problem.remedy
+        )
     });
     let each = problems.iter().map(|problem| {
         let ConfigProblem {

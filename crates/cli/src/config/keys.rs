@@ -158,7 +158,7 @@ pub(super) static KEYS: &[Key] = &[
         default: None,
         about: &[
             "Which machines may name which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`, where `*` at",
-            "the end stands for any rest. Not set: every machine may name every secret.",
+            "the end matches any ending. Not set: every machine may name every secret.",
         ],
     },
     provider(

@@ -17,7 +17,7 @@ const GAP: &str = "  ";
 /// Headings of columns whose words have colours.
 const PAINTED: [&str; 4] = ["STATUS", "STATE", "OUTCOME", "RESULT"];
 
-/// Words of statuses, by what they mean to whoever looks at them.
+/// The words of statuses, by how good or bad they are.
 const PAINTS: [(&[&str], Paint); 4] = [
     (
         &[

@@ -1,13 +1,12 @@
 //! The one way to stdout and stderr: nothing that a terminal would obey gets through.
 //!
-//! Names, payloads, logs and error texts come from servers, and a server may be hostile or may store what somebody hostile
-//! sent. Whatever is written here is written with every control character, bidirectional control and invisible format
-//! character as an escape (`\u001b`). The escapes are those of JSON, where such characters can stand in strings only: a JSON
-//! document stays valid and means the same. Clippy refuses `println!`, `io::stdout` and their like everywhere else in this
+//! Names, payloads, logs and error texts come from servers. A server may be hostile, or may store what a hostile client sent.
+//! This module escapes every control character, bidirectional control and invisible format character (`\u001b`). The escapes
+//! are JSON's, and JSON has such characters in strings only, so a JSON document stays valid and means the same. Clippy refuses `println!`, `io::stdout` and their like everywhere else in this
 //! crate.
 //!
-//! Colours are written as [`Paint`], which stands for a character that no text holds, and become control sequences here, where
-//! stdout is a terminal that wants them.
+//! Callers mark colours with [`Paint`], a character that no text holds. It becomes a control sequence here if stdout is a terminal
+//! that shows colours.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -23,7 +22,7 @@ pub(super) enum Paint {
     Plain,
     /// It went well.
     Good,
-    /// It needs somebody.
+    /// It failed, or a person must act.
     Bad,
     /// It waits.
     Waiting,
