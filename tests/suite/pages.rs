@@ -207,3 +207,28 @@ fn every_link_of_the_documentation_leads_somewhere() {
 fn has_heading(text: &str, place: &str) -> bool {
     text.lines().any(|line| line.starts_with('#') && anchor(line) == place)
 }
+
+/// Words that hide who does what, or that are not the field's own.
+const UNCLEAR: [&str; 7] = ["whoever", "nobody", "somebody", "whatever", "mend", "is told", "stands there"];
+
+#[test]
+fn the_documentation_names_its_actors() {
+    let mut wrong = Vec::new();
+    let tops = ["ARCHITECTURE.md", "CHANGELOG.md"].map(|name| root().join(name));
+    for page in files("docs", "md").into_iter().chain(tops) {
+        let prose: String = read(&page).split("```").step_by(2).collect();
+        let prose = prose.to_lowercase();
+        let words = UNCLEAR.iter().filter(|word| holds(&prose, word));
+        wrong.extend(words.map(|word| format!("{}: `{word}`", page.display())));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether a text holds these words, not as parts of others.
+fn holds(text: &str, words: &str) -> bool {
+    let is_letter = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+    text.match_indices(words).any(|(at, _)| {
+        let (before, after) = (text[..at].chars().last(), text[at + words.len()..].chars().next());
+        !is_letter(before) && !is_letter(after)
+    })
+}
