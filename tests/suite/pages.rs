@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use sprag_core::action::error::kind;
+use sprag_tests::binary;
 
 /// Literals with the shape of a finding's code that are something else.
 const NOT_FINDINGS: [&str; 4] = ["docusign-hmac", "on-failure", "retry-after", "standard-webhooks"];
@@ -206,6 +208,28 @@ fn every_link_of_the_documentation_leads_somewhere() {
 
 fn has_heading(text: &str, place: &str) -> bool {
     text.lines().any(|line| line.starts_with('#') && anchor(line) == place)
+}
+
+/// The machines that a page shows in full.
+fn machines(text: &str) -> Vec<String> {
+    let blocks = text.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split("```").next().map(str::to_owned));
+    blocks.filter(|block| block.starts_with("id: ")).collect()
+}
+
+#[test]
+fn every_machine_of_the_documentation_passes_lint() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = files("docs", "md").into_iter().filter(|page| !page.starts_with(root().join("docs/errors")));
+    let shown: Vec<String> = pages.flat_map(|page| machines(&read(page))).collect();
+    assert!(shown.len() >= 5, "the walk found the machines");
+    for (number, machine) in shown.iter().enumerate() {
+        let file = folder.path().join(format!("{number}.yaml"));
+        std::fs::write(&file, machine).unwrap();
+        let lint = ["machine", "lint", "--strict", file.to_str().unwrap()];
+        let output = Command::new(binary("sprag")).args(lint).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{machine}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 /// Words that hide who does what, or that are not the field's own.
