@@ -49,7 +49,10 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// The production code of every source file at or below a path: no folder or file of tests, nothing after `cfg(test)`.
 fn code(path: &str) -> Vec<String> {
-    let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tests"));
+    let is_test = |path: &PathBuf| {
+        path.components()
+            .any(|part| part.as_os_str().to_string_lossy().starts_with("tests"))
+    };
     let sources = files(path, "rs").into_iter().filter(|path| !is_test(path));
     sources
         .map(|path| read(path).split("#[cfg(test)]").next().unwrap_or_default().to_owned())
@@ -60,7 +63,9 @@ fn code(path: &str) -> Vec<String> {
 fn after(text: &str, marker: &str) -> Vec<String> {
     assert!(marker.ends_with('"'));
     let parts = text.split(marker).skip(1);
-    parts.filter_map(|part| part.split('"').next().map(str::to_owned)).collect()
+    parts
+        .filter_map(|part| part.split('"').next().map(str::to_owned))
+        .collect()
 }
 
 /// The literals of a text that look like a code. With `Hyphen::Needed`, one word alone does not.
@@ -90,7 +95,9 @@ fn emitted() -> BTreeSet<String> {
     let mut found: BTreeSet<String> = kind::KNOWN.iter().map(|kind| (*kind).to_owned()).collect();
     for file in ["crates/engine/src/codes.rs", "crates/server/src/problem/codes.rs"] {
         let text = read(file);
-        let lines = text.lines().filter(|line| line.starts_with("    ") && line.ends_with(';'));
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("    ") && line.ends_with(';'));
         found.extend(lines.flat_map(|line| after(line, " = \"")));
     }
     for text in code("crates/cli/src") {
@@ -99,7 +106,10 @@ fn emitted() -> BTreeSet<String> {
     for text in code("crates").iter().filter(|text| text.contains("tracing::")) {
         found.extend(after(text, "code = \""));
     }
-    for text in code("crates/store/src").iter().filter(|text| text.contains("fn code(&self)")) {
+    for text in code("crates/store/src")
+        .iter()
+        .filter(|text| text.contains("fn code(&self)"))
+    {
         found.extend(literals(between(text, "fn code(&self)", "\n    }\n"), Hyphen::Optional));
     }
     let failures = read("crates/cli/src/failure.rs");
@@ -123,7 +133,14 @@ fn every_emitted_code_has_a_page_and_every_page_a_code() {
     let unused: Vec<_> = pages.difference(&emitted).collect();
     assert!(missing.is_empty(), "codes without a page in docs/errors: {missing:?}");
     assert!(unused.is_empty(), "pages of codes that nothing emits: {unused:?}");
-    for kind in ["body-invalid", "store-locked", "log-held", "configuration-invalid", "timeout", "clock-ahead"] {
+    for kind in [
+        "body-invalid",
+        "store-locked",
+        "log-held",
+        "configuration-invalid",
+        "timeout",
+        "clock-ahead",
+    ] {
         assert!(emitted.contains(kind), "the collector misses `{kind}`");
     }
 }
@@ -135,7 +152,9 @@ fn every_page_of_a_code_says_what_to_do_and_shows_an_example() {
         let text = read(&path);
         let code = path.file_stem().unwrap().to_string_lossy().into_owned();
         let kinds = ["Status ", "Exit code ", "Log. ", "Note. ", "Action error. "];
-        let begins = kinds.iter().any(|kind| text.starts_with(&format!("# {code}\n\n{kind}")));
+        let begins = kinds
+            .iter()
+            .any(|kind| text.starts_with(&format!("# {code}\n\n{kind}")));
         let example = text.split_once("\n## Example\n").map_or("", |(_, example)| example);
         if !begins {
             wrong.push(format!("{code}: does not begin with its code and kind"));
@@ -155,29 +174,42 @@ fn rows(page: &str) -> BTreeSet<String> {
     let text = read(page);
     let rows = text.lines().filter(|line| line.starts_with("| `"));
     let firsts = rows.filter_map(|line| line.split('|').nth(1).map(str::to_owned));
-    firsts.flat_map(|first| after(&first.replace('`', "\""), "\"")).collect()
+    firsts
+        .flat_map(|first| after(&first.replace('`', "\""), "\""))
+        .collect()
 }
 
 #[test]
 fn every_finding_has_a_row() {
-    let known: BTreeSet<String> = rows("docs/findings.md").union(&rows("docs/actions/testing.md")).cloned().collect();
+    let known: BTreeSet<String> = rows("docs/findings.md")
+        .union(&rows("docs/actions/testing.md"))
+        .cloned()
+        .collect();
     let mut missing = BTreeSet::new();
     for text in FINDING_SOURCES.iter().flat_map(|path| code(path)) {
         let codes = literals(&text, Hyphen::Needed).into_iter();
         let codes = codes.filter(|code| !NOT_FINDINGS.contains(&code.as_str()) && !known.contains(code));
         missing.extend(codes.filter(|code| !root().join(format!("docs/errors/{code}.md")).exists()));
     }
-    assert!(missing.is_empty(), "findings without a row in docs/findings.md: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "findings without a row in docs/findings.md: {missing:?}"
+    );
     let advice = after(&code("crates/engine/src/health/advice.rs").concat(), "code: \"");
     let known = rows("docs/health.md");
     assert!(!advice.is_empty());
-    assert!(advice.iter().all(|code| known.contains(code)), "{advice:?} are not all in docs/health.md");
+    assert!(
+        advice.iter().all(|code| known.contains(code)),
+        "{advice:?} are not all in docs/health.md"
+    );
 }
 
 /// The anchor that a heading gets.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    let kept = kept
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
@@ -185,7 +217,9 @@ fn anchor(heading: &str) -> String {
 fn links(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let parts = prose.split("](").skip(1);
-    parts.filter_map(|part| part.split(')').next().map(str::to_owned)).collect()
+    parts
+        .filter_map(|part| part.split(')').next().map(str::to_owned))
+        .collect()
 }
 
 #[test]
@@ -196,7 +230,11 @@ fn every_link_of_the_documentation_leads_somewhere() {
         let text = read(&page);
         for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
             let (file, place) = link.split_once('#').unwrap_or((&link, ""));
-            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let target = if file.is_empty() {
+                page.clone()
+            } else {
+                page.with_file_name(file)
+            };
             let is_there = target.exists() && (place.is_empty() || has_heading(&read(&target), place));
             if !is_there {
                 broken.push(format!("{}: {link}", page.display()));
@@ -220,20 +258,38 @@ fn machines(text: &str) -> Vec<String> {
 #[test]
 fn every_machine_of_the_documentation_passes_lint() {
     let folder = tempfile::tempdir().unwrap();
-    let pages = files("docs", "md").into_iter().filter(|page| !page.starts_with(root().join("docs/errors")));
+    let pages = files("docs", "md")
+        .into_iter()
+        .filter(|page| !page.starts_with(root().join("docs/errors")));
     let shown: Vec<String> = pages.flat_map(|page| machines(&read(page))).collect();
     assert!(shown.len() >= 5, "the walk found the machines");
     for (number, machine) in shown.iter().enumerate() {
         let file = folder.path().join(format!("{number}.yaml"));
         std::fs::write(&file, machine).unwrap();
         let lint = ["machine", "lint", "--strict", file.to_str().unwrap()];
-        let output = Command::new(binary("sprag")).args(lint).current_dir(folder.path()).output().unwrap();
-        assert!(output.status.success(), "{machine}\n{}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(binary("sprag"))
+            .args(lint)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{machine}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
 /// Words that hide who does what, or that are not the field's own.
-const UNCLEAR: [&str; 7] = ["whoever", "nobody", "somebody", "whatever", "mend", "is told", "stands there"];
+const UNCLEAR: [&str; 7] = [
+    "whoever",
+    "nobody",
+    "somebody",
+    "whatever",
+    "mend",
+    "is told",
+    "stands there",
+];
 
 #[test]
 fn the_documentation_names_its_actors() {
