@@ -25,6 +25,7 @@ mod migrate;
 mod mint;
 mod once;
 mod openapi;
+mod pages;
 mod postgres;
 mod rules;
 mod seed_defects;

@@ -14,7 +14,7 @@ fn known() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_code_has_a_page_and_every_page_a_code() {
+fn every_code_has_a_page_and_every_page_is_served() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     let files: BTreeSet<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -24,12 +24,9 @@ fn every_code_has_a_page_and_every_page_a_code() {
                 .map_or_else(|| panic!("{name} is no page"), str::to_owned)
         })
         .collect();
-    assert_eq!(files, known());
-    assert_eq!(
-        pages::codes().map(str::to_owned).collect::<BTreeSet<_>>(),
-        known(),
-        "pages that are served"
-    );
+    let served: BTreeSet<String> = pages::codes().map(str::to_owned).collect();
+    assert_eq!(files, served);
+    assert!(known().is_subset(&served), "{:?}", known().difference(&served));
 }
 
 #[test]
