@@ -13,7 +13,7 @@ const GUARD: Duration = Duration::from_mins(1);
 /// Reads a page and says what it found: each family with its type, and each sample.
 const READ: &str = "
 import json, sys
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 families = {}
 for family in text_string_to_metric_families(sys.stdin.read()):
     samples = [[sample.name, sample.labels, sample.value] for sample in family.samples]

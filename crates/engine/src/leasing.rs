@@ -181,7 +181,7 @@ impl Handle {
         let reply = self.inbox.ask_once(request, Some(idempotency), None).await;
         reply.map_err(|refusal| match refusal.code {
             Code::IdempotencyKeyReused => {
-                self.metrics().superseded.add(1);
+                self.metrics().superseded.inc();
                 let detail = format!("attempt `{attempt}` has ended already, with another outcome");
                 Refusal::new(Code::AttemptSuperseded, detail)
             }

@@ -2,16 +2,20 @@
 //!
 //! Only what is durable is told, once. An engine without a listener gathers nothing.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
 use sprag_core::action::Verdict;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 use tokio::sync::mpsc;
 
-use crate::metrics::Counter;
+use crate::metrics::Labels;
 
 /// What waits for a listener at most. More is dropped and counted.
 pub const QUEUE_MAX: usize = 16_384;
@@ -90,15 +94,36 @@ pub struct ExecutionClosed {
     pub end: Timestamp,
 }
 
-/// What became of what was told.
-#[derive(Debug, Default)]
+/// Spans, counted by result.
+#[derive(Debug)]
 pub struct Counts {
-    /// Taken by the collector.
+    spans: Family<Labels<1>, Counter>,
+    /// Accepted by the collector.
     pub exported: Counter,
-    /// Not taken by the collector, however often it was asked.
+    /// Refused by the collector after every retry.
     pub failed: Counter,
-    /// Dropped because too much waited.
+    /// Dropped because the queue was full.
     pub dropped: Counter,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        let spans = Family::<Labels<1>, Counter>::default();
+        let with = |result: &'static str| spans.get_or_create_owned(&[("result", Cow::Borrowed(result))]);
+        Self {
+            exported: with("exported"),
+            failed: with("failed"),
+            dropped: with("dropped"),
+            spans,
+        }
+    }
+}
+
+impl Counts {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let help = "Spans for the trace collector, by result";
+        registry.register("trace_spans", help, self.spans.clone());
+    }
 }
 
 /// Where to tell it. Off unless it was made by [`Traces::queue`].
@@ -140,7 +165,7 @@ impl Traces {
         let Some(sender) = &self.sender else { return };
         for one in happened {
             if sender.try_send(one).is_err() {
-                self.counts.dropped.add(1);
+                self.counts.dropped.inc();
             }
         }
     }

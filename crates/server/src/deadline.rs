@@ -61,7 +61,7 @@ impl Deadline {
         }
         let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(WRITE_MAX)));
         ready!(stuck.as_mut().poll(context));
-        self.metrics.cut.add(1);
+        self.metrics.cut.inc();
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read")))
     }
 }

@@ -23,9 +23,9 @@ pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next
     let ran = AssertUnwindSafe(admitted(&app, request, next)).catch_unwind().await;
     let mut response = ran.unwrap_or_else(|panic| panicked(panic.as_ref(), route));
     harden(response.headers_mut());
-    let status = response.status().as_u16();
     let micros = app.engine.micros().saturating_sub(began);
-    app.metrics.answered(&method, route, status, micros);
+    app.metrics.answered(&method, route, response.status(), micros);
+    let status = response.status().as_u16();
     let ms = micros / 1_000;
     if response.status().is_server_error() {
         tracing::warn!(%method, route, status, ms, "request failed");

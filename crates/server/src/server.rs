@@ -225,7 +225,7 @@ fn task_of(ended: Result<(Id, ()), JoinError>) -> Id {
 /// Closes the connections that have been idle longest.
 fn close_idle(seats: &Seats, most: usize, metrics: &HttpMetrics) {
     let closed = (0..most).take_while(|_| seats.make_room()).count();
-    metrics.closed_idle.add(u64::try_from(closed).unwrap_or(u64::MAX));
+    metrics.closed_idle.inc_by(u64::try_from(closed).unwrap_or(u64::MAX));
     tracing::debug!(closed, "no seats left, closed idle connections");
 }
 

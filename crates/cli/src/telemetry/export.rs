@@ -103,7 +103,7 @@ impl Exporter {
         for wait in AGAIN.iter().map(Some).chain([None]) {
             let reason = match self.send(body.clone()).await {
                 Sent::Taken => {
-                    self.counts.exported.add(count);
+                    self.counts.exported.inc_by(count);
                     return;
                 }
                 Sent::Refused(reason) => {
@@ -120,7 +120,7 @@ impl Exporter {
     }
 
     fn give_up(&self, count: u64, reason: &str) {
-        self.counts.failed.add(count);
+        self.counts.failed.inc_by(count);
         tracing::warn!(spans = count, reason, "a collector does not take traces");
     }
 

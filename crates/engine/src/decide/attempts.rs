@@ -22,7 +22,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Refusal, Reply};
 use crate::hands::{Job, Task};
 use crate::lane::{Lane, Write};
-use crate::metrics::{ErrorIndex, Note};
+use crate::metrics::{ErrorLabel, Note};
 use crate::timers::Due;
 
 impl Lane {
@@ -170,7 +170,7 @@ impl Lane {
 
     /// An outcome of an attempt that is not the current one says nothing any more.
     fn drop_outcome(&self, at: AttemptRef) {
-        self.metrics.superseded.add(1);
+        self.metrics.superseded.inc();
         tracing::info!(attempt = %at.attempt, "the outcome of an old attempt was dropped");
     }
 
@@ -316,7 +316,7 @@ impl Lane {
                 outcome,
                 took_millis: self.now.since(attempt.start_time),
                 again,
-                error: attempt.error.as_ref().map(|error| ErrorIndex::of(&error.kind)),
+                error: attempt.error.as_ref().map(|error| ErrorLabel::of(&error.kind)),
                 cost_micros: millionths(attempt.cost),
             });
         }

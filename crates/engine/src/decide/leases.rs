@@ -87,7 +87,7 @@ impl Lane {
             Ok(Held { at, .. }) => at,
             Err(refusal) => {
                 if refusal.code == Code::AttemptSuperseded {
-                    self.metrics.superseded.add(1);
+                    self.metrics.superseded.inc();
                 }
                 return Ok(Err(refusal));
             }

@@ -64,7 +64,7 @@ impl Lane {
         }
         if !self.is_away {
             tracing::error!(%error, "nothing can be decided until the store is back");
-            self.metrics.commits_failed.add(1);
+            self.metrics.commits_failed.inc();
         }
         self.is_away = true;
         self.store_rests_until = Some(self.now.plus(STORE_REST_MILLIS));

@@ -377,7 +377,7 @@ impl Lane {
         match self.store.commit(&fences, &mutations) {
             Err(Error::Refused { detail }) => {
                 self.unlearn(&decided.batch);
-                self.metrics.commits_failed.add(1);
+                self.metrics.commits_failed.inc();
                 match self.forget() {
                     Ok(()) => Ok(Begun::Refused(executions, detail)),
                     Err(error) => self.away(Vec::new(), error).map(|()| Begun::Nothing),
@@ -414,7 +414,7 @@ impl Lane {
             Error::Unreadable { .. } => Code::RecordDamaged,
         };
         tracing::error!(%error, code = code.text(), "a batch was not written");
-        self.metrics.commits_failed.add(1);
+        self.metrics.commits_failed.inc();
         let is_fatal = matches!(
             error,
             Error::FenceBroken { .. } | Error::Disk { .. } | Error::Gone { .. } | Error::Corrupt { .. }

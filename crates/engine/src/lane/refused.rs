@@ -40,7 +40,7 @@ impl Lane {
         mut begun: Vec<ExecutionId>,
         detail: &str,
     ) -> Result<(), Fatal> {
-        self.metrics.commits_failed.add(1);
+        self.metrics.commits_failed.inc();
         if let Err(error) = self.forget() {
             return self.away(commands, error);
         }

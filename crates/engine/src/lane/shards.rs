@@ -215,8 +215,8 @@ impl Lane {
     /// A commit found that a shard has another owner. Its commands are refused; the others are decided again on what is
     /// stored. Whoever has a store to itself has lost everything with it.
     pub(super) fn moved(&mut self, shard: ShardId, commands: Vec<Command>) -> Result<(), Fatal> {
-        self.metrics.commits_failed.add(1);
-        self.metrics.fenced.add(1);
+        self.metrics.commits_failed.inc();
+        self.metrics.fenced.inc();
         let shards = self.owned.shards();
         let is_there = |command: &Command| {
             let slot = slot_of(&command.request, command.idempotency.map(|once| once.scope.slot()));

@@ -1,149 +1,226 @@
-//! What is counted about actions, by their type.
+//! What the engine counts about actions, by their type.
 //!
-//! The types are fixed when the engine starts, so finding one takes no lock and the number of them is bounded.
+//! The types are fixed when the engine starts, so looking one up takes no lock and the number of label sets is bounded.
 
+use std::borrow::Cow;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use sprag_core::action::error::kind::KNOWN;
 use sprag_core::action::{Status, Verdict};
 
-use super::{Counter, Errors, Histogram};
+use super::{Labels, MoneyCounter, seconds};
 
-/// What actions are counted as whose type has no runner here.
+/// The type under which the engine counts actions that have no runner here, and the error type of unknown errors.
 pub const OTHER: &str = "other";
-/// Bounds of attempts and queue delays in microseconds: from a millisecond to an hour.
-const SLOW_MICROS: &[u64] = &[
-    1_000,
-    5_000,
-    25_000,
-    100_000,
-    250_000,
-    1_000_000,
-    2_500_000,
-    10_000_000,
-    30_000_000,
-    120_000_000,
-    600_000_000,
-    3_600_000_000,
+/// Bounds of attempts and queue delays in seconds: from a millisecond to an hour.
+const SLOW_SECONDS: [f64; 12] = [
+    0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0, 600.0, 3_600.0,
 ];
+/// Millionths of one unit of cost.
+const COST_UNIT: f64 = 1e6;
 
-/// Where a type stands among the others.
+/// A histogram for each set of labels.
+type Histograms = Family<Labels<1>, Histogram, fn() -> Histogram>;
+
+/// The position of a type among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KindIndex(usize);
 
-/// The types with what is counted about each.
+/// An error type as a label: one of the types that Sprag knows, or `other`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ErrorLabel(&'static str);
+
+impl ErrorLabel {
+    /// The label of an error type.
+    pub(crate) fn of(error: &str) -> Self {
+        Self(KNOWN.iter().copied().find(|known| *known == error).unwrap_or(OTHER))
+    }
+}
+
+/// The families by type, and the counters of each type.
 #[derive(Debug)]
 pub struct Kinds {
+    families: Families,
     /// By name.
     known: Box<[KindMetrics]>,
     other: KindMetrics,
 }
 
-/// What is counted about the actions of one type.
+/// The families that have a label `type`.
+#[derive(Debug)]
+struct Families {
+    ended: Family<Labels<2>, Counter>,
+    attempts_started: Family<Labels<1>, Counter>,
+    attempts_ended: Family<Labels<2>, Counter>,
+    retries: Family<Labels<1>, Counter>,
+    errors: Family<Labels<2>, Counter>,
+    cost: Family<Labels<1>, MoneyCounter>,
+    duration: Histograms,
+    queue_delay: Histograms,
+}
+
+/// The counters of one type.
 #[derive(Debug)]
 pub struct KindMetrics {
-    /// The type.
-    pub name: String,
-    /// Attempts that began.
-    pub begun: Counter,
-    /// Attempts that ended done.
-    pub done: Counter,
-    /// Attempts that ended not done.
-    pub not_done: Counter,
-    /// Attempts of which nobody knows how they ended.
-    pub unknown: Counter,
-    /// Attempts after which another one follows.
-    pub retried: Counter,
-    /// Actions that succeeded.
-    pub succeeded: Counter,
-    /// Actions that became dead letters.
-    pub dead: Counter,
-    /// Actions that were cancelled.
-    pub cancelled: Counter,
-    /// Actions that were skipped.
-    pub skipped: Counter,
-    /// What attempts cost, in millionths of whatever their authors count in.
-    pub cost_micros: Counter,
-    /// Attempts that failed, by the type of their error.
-    pub errors: Errors,
-    /// How long attempts took, in microseconds.
-    pub took_micros: Histogram,
-    /// How long actions that were ready waited for their attempt to begin, in microseconds.
-    pub waited_micros: Histogram,
+    name: String,
+    started: Counter,
+    done: Counter,
+    not_done: Counter,
+    unknown: Counter,
+    retried: Counter,
+    succeeded: Counter,
+    dead: Counter,
+    cancelled: Counter,
+    skipped: Counter,
+    cost: MoneyCounter,
+    duration: Histogram,
+    queue_delay: Histogram,
 }
 
 impl Kinds {
     pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let families = Families::new();
         let mut names: Vec<&str> = names.collect();
         names.sort_unstable();
         names.dedup();
         Self {
-            known: names.into_iter().map(KindMetrics::new).collect(),
-            other: KindMetrics::new(OTHER),
+            known: names.into_iter().map(|name| families.kind(name)).collect(),
+            other: families.kind(OTHER),
+            families,
         }
     }
 
-    /// All of them, `other` last.
-    pub fn iter(&self) -> impl Iterator<Item = &KindMetrics> {
-        self.known.iter().chain([&self.other])
+    pub(super) fn register(&self, registry: &mut Registry) {
+        self.families.register(registry);
     }
 
-    /// Where a type stands; beyond the last, if it is not among them.
+    /// The names of all types, `other` last.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().chain([&self.other]).map(|kind| kind.name.as_str())
+    }
+
+    /// The position of a type; beyond the last, if it has no runner here.
     pub(crate) fn index(&self, name: &str) -> KindIndex {
         let found = self.known.binary_search_by(|kind| kind.name.as_str().cmp(name));
         KindIndex(found.unwrap_or(self.known.len()))
     }
 
-    /// The type that stands there.
+    /// The type at a position.
     pub(super) fn of(&self, index: KindIndex) -> &KindMetrics {
         self.known.get(index.0).unwrap_or(&self.other)
     }
 
-    /// The name that a type is counted under.
+    /// The name under which the engine counts a type.
     pub fn name<'a>(&'a self, kind: &str) -> &'a str {
         &self.of(self.index(kind)).name
+    }
+
+    /// Counts a failed attempt by its error. Errors are rare, so their counters are looked up when one occurs.
+    pub(super) fn failed(&self, kind: &KindMetrics, ErrorLabel(error): ErrorLabel) {
+        let labels = [typed(&kind.name), ("error", Cow::Borrowed(error))];
+        self.families.errors.get_or_create(&labels).inc();
+    }
+}
+
+impl Families {
+    fn new() -> Self {
+        let slow: fn() -> Histogram = || Histogram::new(SLOW_SECONDS);
+        Self {
+            ended: Family::default(),
+            attempts_started: Family::default(),
+            attempts_ended: Family::default(),
+            retries: Family::default(),
+            errors: Family::default(),
+            cost: Family::default(),
+            duration: Family::new_with_constructor(slow),
+            queue_delay: Family::new_with_constructor(slow),
+        }
+    }
+
+    fn kind(&self, name: &str) -> KindMetrics {
+        let by_type = [typed(name)];
+        let with = |outcome: &'static str| [typed(name), ("outcome", Cow::Borrowed(outcome))];
+        let action = |outcome| self.ended.get_or_create_owned(&with(outcome));
+        let attempt = |outcome| self.attempts_ended.get_or_create_owned(&with(outcome));
+        KindMetrics {
+            name: name.to_owned(),
+            started: self.attempts_started.get_or_create_owned(&by_type),
+            done: attempt("done"),
+            not_done: attempt("notDone"),
+            unknown: attempt("unknown"),
+            retried: self.retries.get_or_create_owned(&by_type),
+            succeeded: action("succeeded"),
+            dead: action("dead"),
+            cancelled: action("cancelled"),
+            skipped: action("skipped"),
+            cost: self.cost.get_or_create_owned(&by_type),
+            duration: self.duration.get_or_create_owned(&by_type),
+            queue_delay: self.queue_delay.get_or_create_owned(&by_type),
+        }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        let help = "Actions that ended since the server started, by type and outcome";
+        registry.register("actions_ended", help, self.ended.clone());
+        let help = "Attempts that started since the server started, by type";
+        registry.register("attempts_started", help, self.attempts_started.clone());
+        let help = "Attempts that ended since the server started, by type and outcome";
+        registry.register("attempts_ended", help, self.attempts_ended.clone());
+        let help = "Attempts that failed and are retried, by type";
+        registry.register("action_retries", help, self.retries.clone());
+        let help = "Attempts that failed, by type and error type";
+        registry.register("attempt_errors", help, self.errors.clone());
+        let help = "What attempts cost, as runners and `costEstimate` report it, by type";
+        registry.register("attempt_cost", help, self.cost.clone());
+        let help = "How long attempts took, by type";
+        registry.register("attempt_duration_seconds", help, self.duration.clone());
+        let help = "How long ready actions waited for their attempt, by type";
+        registry.register("action_queue_delay_seconds", help, self.queue_delay.clone());
     }
 }
 
 impl KindMetrics {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            begun: Counter::default(),
-            done: Counter::default(),
-            not_done: Counter::default(),
-            unknown: Counter::default(),
-            retried: Counter::default(),
-            succeeded: Counter::default(),
-            dead: Counter::default(),
-            cancelled: Counter::default(),
-            skipped: Counter::default(),
-            cost_micros: Counter::default(),
-            errors: Errors::default(),
-            took_micros: Histogram::new(SLOW_MICROS),
-            waited_micros: Histogram::new(SLOW_MICROS),
-        }
+    pub(super) fn begin(&self, waited_millis: u64) {
+        self.started.inc();
+        self.queue_delay.observe(seconds(waited_millis));
     }
 
-    pub(super) fn begin(&self, waited_micros: u64) {
-        self.begun.add(1);
-        self.waited_micros.record(waited_micros);
-    }
-
-    pub(super) fn settle(&self, outcome: Verdict, took_micros: u64) {
-        self.took_micros.record(took_micros);
+    pub(super) fn settle(&self, outcome: Verdict, took_millis: u64) {
+        self.duration.observe(seconds(took_millis));
         match outcome {
-            Verdict::Done => self.done.add(1),
-            Verdict::NotDone => self.not_done.add(1),
-            Verdict::Unknown => self.unknown.add(1),
+            Verdict::Done => self.done.inc(),
+            Verdict::NotDone => self.not_done.inc(),
+            Verdict::Unknown => self.unknown.inc(),
+        };
+    }
+
+    pub(super) fn retry(&self) {
+        self.retried.inc();
+    }
+
+    pub(super) fn spend(&self, cost_micros: u64) {
+        if cost_micros > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "a sum for people: 15 digits are enough")]
+            self.cost.inc_by(cost_micros as f64 / COST_UNIT);
         }
     }
 
     pub(super) fn end(&self, status: Status) {
-        match status {
-            Status::Succeeded => self.succeeded.add(1),
-            Status::Dead => self.dead.add(1),
-            Status::Cancelled => self.cancelled.add(1),
-            Status::Skipped => self.skipped.add(1),
-            // Open ones have not ended, and what is archived ended before.
-            Status::Scheduled | Status::Queued | Status::Running | Status::Retrying | Status::Archived => {}
-        }
+        let counter = match status {
+            Status::Succeeded => &self.succeeded,
+            Status::Dead => &self.dead,
+            Status::Cancelled => &self.cancelled,
+            Status::Skipped => &self.skipped,
+            // Open actions have not ended, and archived ones ended before.
+            Status::Scheduled | Status::Queued | Status::Running | Status::Retrying | Status::Archived => return,
+        };
+        counter.inc();
     }
+}
+
+fn typed(name: &str) -> (&'static str, Cow<'static, str>) {
+    ("type", Cow::Owned(name.to_owned()))
 }

@@ -62,8 +62,8 @@ fn is_bad_start(mutation: &Mutation) -> bool {
     matches!(mutation, Mutation::InsertExecution(execution) if execution.key.as_deref() == Some("bad"))
 }
 
-fn commits(rig: &Rig) -> u64 {
-    rig.metrics.commit_micros.read().counts.iter().sum()
+fn commits(rig: &Rig) -> f64 {
+    rig.sample("commit_duration_seconds_count")
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn one_bad_command_among_a_thousand_fails_alone_and_costs_about_twenty_commits()
     }
     assert_eq!(replies.iter().filter(|reply| reply.is_err()).count(), 1);
     let commits = commits(&rig) - before;
-    let failed = rig.metrics.commits_failed.get();
-    assert!(commits + failed <= 24, "{commits} commits and {failed} refused ones");
+    let failed = rig.sample("commits_failed_total");
+    assert!(commits + failed <= 24.0, "{commits} commits and {failed} refused ones");
     rig.advance(2_000);
     assert_eq!(
         rig.status(id(&replies[0])),

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what is counted, for whatever scrapes it.
+//! `GET /metrics`: every metric, for a scrape.
 
 use axum::extract::State;
 use axum::http::header;
@@ -8,16 +8,13 @@ use crate::app::App;
 use crate::metrics::{MEDIA_TYPE, page};
 use crate::query::{Nothing, Query};
 
-/// `GET /metrics`: the Prometheus text format. It answers even if the store does not.
+/// `GET /metrics`: the OpenMetrics text format. It answers even if the store does not.
 pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {
     let census = app.census.take(&app.engine).await;
-    let mut text = page(&app, census.as_deref());
-    if let Some(workers) = app.workers.get() {
-        text.push_str(&workers.handle.metrics().render());
-        // A supervisor that has stopped has no gauges any more.
-        if let Ok(gauges) = workers.handle.gauges().await {
-            text.push_str(&gauges.render());
-        }
-    }
+    let gauges = match app.workers.get() {
+        Some(workers) => workers.handle.gauges().await.ok(),
+        None => None,
+    };
+    let text = page(&app, census.as_deref(), gauges.as_ref());
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response()
 }

@@ -1,46 +1,32 @@
-//! Requests, by what they asked for and how they were answered.
+//! What the server counts: requests by route, method and status, and connections it closed.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::borrow::Cow;
+use std::time::Duration;
 
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 use sprag_core::time::Timestamp;
-use sprag_engine::metrics::{Counter, Histogram};
+use sprag_engine::metrics::Labels;
 
-/// Bounds of how long answers take, in microseconds. A `?wait` counts too, so they go to a minute.
-const TOOK_MICROS: &[u64] = &[
-    500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_500_000, 10_000_000, 60_000_000,
+/// Bounds of how long answers take, in seconds. A `?wait` counts too, so they go to a minute.
+const TOOK_SECONDS: [f64; 12] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0, 60.0,
 ];
 
 /// What the server counts.
+#[derive(Debug)]
 pub(crate) struct HttpMetrics {
-    /// When the server began.
+    /// When the server started.
     pub(crate) began_at: Timestamp,
-    /// Connections that were broken off because the peer did not read.
+    /// Connections that the server broke off because the peer did not read.
     pub(crate) cut: Counter,
-    /// Idle connections that were closed because their seats were needed.
+    /// Idle connections that the server closed to make room for others.
     pub(crate) closed_idle: Counter,
-    routes: Mutex<Routes>,
-}
-
-/// By route and method.
-pub(crate) type Routes = BTreeMap<String, BTreeMap<&'static str, Route>>;
-
-/// What is counted about one route and method.
-pub(crate) struct Route {
-    /// Answers by status.
-    pub(crate) statuses: BTreeMap<u16, u64>,
-    /// How long they took, in microseconds.
-    pub(crate) took_micros: Histogram,
-}
-
-impl Default for Route {
-    fn default() -> Self {
-        Self {
-            statuses: BTreeMap::new(),
-            took_micros: Histogram::new(TOOK_MICROS),
-        }
-    }
+    requests: Family<Labels<3>, Counter>,
+    took: Family<Labels<2>, Histogram, fn() -> Histogram>,
 }
 
 impl HttpMetrics {
@@ -50,30 +36,35 @@ impl HttpMetrics {
             began_at,
             cut: Counter::default(),
             closed_idle: Counter::default(),
-            routes: Mutex::default(),
+            requests: Family::default(),
+            took: Family::new_with_constructor(|| Histogram::new(TOOK_SECONDS)),
         }
     }
 
-    /// By route and method, for as long as the guard lives.
-    pub(crate) fn routes(&self) -> MutexGuard<'_, Routes> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Counts an answer. `route` is a template of the route table, so the number of label sets is bounded.
+    pub(crate) fn answered(&self, method: &Method, route: &str, status: StatusCode, micros: u64) {
+        let route = || ("route", Cow::Owned(route.to_owned()));
+        let method = ("method", Cow::Borrowed(method_word(method)));
+        let status = ("status", Cow::Owned(status.as_str().to_owned()));
+        self.requests.get_or_create(&[route(), method.clone(), status]).inc();
+        let took = Duration::from_micros(micros).as_secs_f64();
+        self.took.get_or_create(&[route(), method]).observe(took);
     }
 
-    /// Counts an answer. `route` is a template of the route table, so there are only so many.
-    pub(crate) fn answered(&self, method: &Method, route: &str, status: u16, micros: u64) {
-        let mut routes = self.routes();
-        if !routes.contains_key(route) {
-            routes.insert(route.to_owned(), BTreeMap::new());
-        }
-        if let Some(methods) = routes.get_mut(route) {
-            let known = methods.entry(method_word(method)).or_default();
-            *known.statuses.entry(status).or_default() += 1;
-            known.took_micros.record(micros);
-        }
+    /// Adds every family of the server to a registry.
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let help = "Requests that were answered, by route, method and status";
+        registry.register("http_requests", help, self.requests.clone());
+        let help = "How long requests took until their answer began, by route and method";
+        registry.register("http_request_duration_seconds", help, self.took.clone());
+        let help = "Connections that the server broke off because the peer did not read";
+        registry.register("connections_cut", help, self.cut.clone());
+        let help = "Idle connections that the server closed to make room for others";
+        registry.register("connections_closed_idle", help, self.closed_idle.clone());
     }
 }
 
-/// The method, if it is one of those that routes take; anybody can make up others.
+/// The method, if a route takes it; clients can make up others.
 fn method_word(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

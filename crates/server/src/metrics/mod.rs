@@ -1,13 +1,11 @@
-//! What the server counts, and the page on which everything that is counted is shown.
+//! What the server counts, and the answer to a scrape: every family of engine, server and supervisor.
 //!
-//! Labels are bounded: routes are templates, methods are those there are, types are those with a runner.
+//! Labels are bounded: routes are templates, methods are the known ones, types are those with a runner.
 
 mod census;
 mod http;
 mod page;
-mod text;
 
 pub(crate) use self::census::CensusTaker;
 pub(crate) use self::http::HttpMetrics;
-pub(crate) use self::page::page;
-pub(crate) use self::text::MEDIA_TYPE;
+pub(crate) use self::page::{MEDIA_TYPE, page, supervision_page};

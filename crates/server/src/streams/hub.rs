@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prometheus_client::metrics::counter::Counter;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::Handle;
 use sprag_engine::lane::Change;
-use sprag_engine::metrics::Counter;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -147,14 +147,14 @@ impl Hub {
                 let own = hint.execution().map(Interest::Execution);
                 for interest in own.into_iter().chain([Interest::Everything]) {
                     for mailbox in listeners.of(interest) {
-                        self.lagged.add(u64::from(mailbox.put(&hint)));
+                        self.lagged.inc_by(u64::from(mailbox.put(&hint)));
                     }
                 }
             }
             Err(Missed) => {
                 for mailbox in listeners.mailboxes.values() {
                     mailbox.lag();
-                    self.lagged.add(1);
+                    self.lagged.inc_by(1);
                 }
             }
         }

@@ -13,6 +13,7 @@ mod sse;
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus_client::metrics::counter::Counter;
 use sprag_engine::Handle;
 use tokio::sync::Semaphore;
 
@@ -50,8 +51,8 @@ impl Streams {
     }
 
     /// How often a reader began to lag.
-    pub(crate) fn lagged(&self) -> u64 {
-        self.hub.lagged.get()
+    pub(crate) fn lagged(&self) -> &Counter {
+        &self.hub.lagged
     }
 
     /// Listens from now on: whatever changes after this is heard, or it is heard that something was missed.

@@ -13,7 +13,7 @@ use super::once::Word;
 use super::views::{WorkerView, explanation, remembered};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
-use crate::metrics::MEDIA_TYPE;
+use crate::metrics::{MEDIA_TYPE, supervision_page};
 use crate::problem::{Code, Problem, page};
 use crate::query::{FromParams, Nothing, Params, Query};
 use crate::reply::{Answer, ok, whole};
@@ -224,11 +224,8 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Answer {
 /// `GET /metrics`
 pub(super) async fn metrics(State(shared): State<Shared>) -> Answer {
     let handle = &shared.workers()?.handle;
-    let mut text = handle.metrics().render();
-    // A supervisor that has stopped has no gauges any more.
-    if let Ok(gauges) = handle.gauges().await {
-        text.push_str(&gauges.render());
-    }
+    let gauges = handle.gauges().await.ok();
+    let text = supervision_page(handle.metrics(), gauges.as_ref());
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 

@@ -161,14 +161,10 @@ async fn workers_are_seen_steered_and_explained() {
     assert_eq!((status, &explain["goal"]), (200, &Value::from("running")));
     assert_eq!(scene.get("/healthz").await.0, 200);
     assert_eq!(scene.get("/readyz").await.0, 200);
-    assert!(
-        scene
-            .get("/metrics")
-            .await
-            .1
-            .as_str()
-            .is_some_and(|text| text.contains("# TYPE"))
-    );
+    let (_, page) = scene.get("/metrics").await;
+    let page = page.as_str().expect("the metrics are text");
+    assert!(page.contains("\nsprag_supervision_observation_age_seconds{supervisor=\"/\",child=\"web\"} "));
+    assert!(page.contains("\n# HELP sprag_supervision_passes ") && page.ends_with("# EOF\n"));
     scene.workers.handle.shut_down().await;
     assert_eq!(scene.ticking.await.unwrap(), ShutdownOutcome::Clean);
 }

@@ -543,7 +543,7 @@ async fn a_stop_that_needs_a_kill_and_restarts_after_a_crash_and_a_probe_are_cou
     rig.log_says("up").await;
     assert_eq!(runtime.stop(&stubborn, Blame::Nobody, pending()).await, Stopped::Forced);
     assert_eq!((rig.metrics.forced_stops(), runtime.killed()), (1, 1));
-    let figures = rig.metrics.render();
+    let figures = rig.metrics.text();
     let killed = "sprag_supervision_forced_stops_total{supervisor=\"/\",child=\"web\",how=\"killed\"} 1";
     assert!(figures.contains(killed), "{figures}");
     let weak = rig.shell("exit 1");

@@ -116,12 +116,12 @@ fn trouble_with_looking_shows_as_such_and_never_as_a_state() {
 }
 
 #[test]
-fn figures_are_rendered_for_whoever_scrapes_them() {
+fn figures_are_rendered_for_a_scrape() {
     let mut theatre = theatre();
     theatre.service();
     theatre.breaks("service/pipeline");
     theatre.until_circuit("service/pipeline", "restarting");
-    let text = theatre.world.metrics().render();
+    let text = theatre.world.metrics().text();
     let open = "sprag_supervision_circuit_open{supervisor=\"service\",child=\"pipeline\",rule=\"pipeline-whole\"} 1";
     assert!(text.contains(open), "{text}");
     assert!(text.contains("sprag_supervision_tick_seconds_count "));
@@ -133,7 +133,7 @@ fn figures_are_rendered_for_whoever_scrapes_them() {
     let by_rule = "sprag_supervision_restarts_total{supervisor=\"service\",child=\"pipeline\",cause=\"rule\",\
                    rule=\"pipeline-whole\"} 1";
     assert!(text.contains(by_rule), "{text}");
-    let gauges = theatre.world.gauges().render();
+    let gauges = theatre.world.gauges().text();
     for line in [
         "sprag_supervision_observation_age_seconds{supervisor=\"/\",child=\"service\"} ",
         "sprag_supervision_circuit_open_seconds{supervisor=\"service\",child=\"pipeline\",rule=\"pipeline-whole\"} ",
@@ -151,7 +151,7 @@ fn a_manual_restart_and_a_retry_are_counted() {
     theatre.world.restart("a").unwrap();
     theatre.world.run_for(5_000);
     assert_eq!(theatre.world.metrics().restarts("manual"), 1);
-    let text = theatre.world.metrics().render();
+    let text = theatre.world.metrics().text();
     assert!(
         text.contains("sprag_supervision_action_retries_total{action=\"start\"} 2"),
         "{text}"

@@ -68,7 +68,7 @@ pub(crate) fn metrics() -> Operation {
     Operation::new(
         RESOURCE,
         "showMetrics",
-        "What is counted, in the Prometheus text format",
+        "What is counted, in the OpenMetrics text format that Prometheus reads",
     )
     .answers(Answer::of(200, "The metrics.", crate::metrics::MEDIA_TYPE, text()))
 }
