@@ -243,6 +243,8 @@ fn http(text: &mut Text, app: &App) {
         help,
         app.metrics.closed_idle.get(),
     );
+    let help = "Request bodies that were cut off because they arrived too slowly while others needed the room.";
+    text.single("sprag_bodies_cut_total", Kind::Counter, help, app.arrivals.cut());
 }
 
 /// What became of spans; nothing where no collector is configured.
