@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use sprag_core::ids::ActionId;
-use sprag_store::ReadKind;
+use sprag_core::json;
 use sprag_store::traits::{SCAN_MAX, Search};
+use sprag_store::{PAGE_BYTES_MAX, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::handle::Handle;
@@ -12,8 +13,10 @@ use crate::view::ActionView;
 
 /// Dead letters that are looked at to count those that are meant.
 const COUNTED_MAX: usize = 100_000;
-/// Dead letters that are shown.
+/// Dead letters that are shown; fewer where they take more bytes than a page holds.
 const SAMPLE: usize = 10;
+/// What the answer takes besides them, at most.
+const FRAME_BYTES: usize = 8 << 10;
 /// Pages that are looked at to find them.
 const PAGES_MAX: usize = 100;
 
@@ -54,6 +57,7 @@ impl Handle {
         let sample = self
             .read(ReadKind::Scan, move |reader| {
                 let (mut found, mut before): (Vec<ActionView>, Option<ActionId>) = (Vec::new(), None);
+                let mut bytes = FRAME_BYTES;
                 for _ in 0..PAGES_MAX {
                     let page = reader.find_actions(&Search {
                         condition: condition.clone(),
@@ -62,7 +66,12 @@ impl Handle {
                         scan: SCAN_MAX,
                     })?;
                     for row in page.rows {
-                        found.push(handle.action_view(reader, row)?);
+                        let view = handle.action_view(reader, row)?;
+                        bytes = bytes.saturating_add(json::size(&view));
+                        if bytes > PAGE_BYTES_MAX && !found.is_empty() {
+                            return Ok(found);
+                        }
+                        found.push(view);
                     }
                     before = page.next;
                     if before.is_none() || found.len() >= SAMPLE {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sprag_core::action::{Outcome, Route, Status, Verdict};
-use sprag_core::expression::template::Frozen;
+use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
 use sprag_core::json;
 use sprag_core::redact::Redactor;
@@ -18,12 +18,19 @@ use sprag_store::records::Scope;
 
 use crate::command::{Answer, Code, Refusal, Reply, Request};
 use crate::handle::{Handle, unexpected};
+use crate::hands::Job;
 use crate::idempotency::{Idempotency, Repeats};
 use crate::once::Asked;
 use crate::tasks;
 
 /// The most attempts that one answer gives.
 pub const LEASED_MAX: usize = 100;
+/// The most bytes of an answer, unless one attempt alone has more. What does not fit stays in the queue.
+pub const ANSWER_BYTES_MAX: usize = sprag_store::PAGE_BYTES_MAX;
+/// The largest secret: its value is not known yet when the answer is measured.
+const SECRET_BYTES_MAX: usize = 64 << 10;
+/// How much an attempt takes besides its configuration and its checkpoint, names excluded.
+const FRAME_BYTES: usize = 512;
 /// The most types or tags that one request names.
 pub const NAMES_MAX: usize = 100;
 /// The longest lease between two heartbeats, in seconds: an hour.
@@ -118,6 +125,21 @@ pub struct Finished {
     pub outcome: Verdict,
     /// Where its action stands now.
     pub status: Status,
+}
+
+/// About how many bytes a job takes in an answer: as much as it may have once its secrets are bound.
+pub(crate) fn answer_bytes(job: &Job) -> usize {
+    let Frozen { config, late, .. } = &job.config;
+    let secrets: usize = late
+        .iter()
+        .filter_map(|pointer| config.pointer(pointer).and_then(Value::as_str))
+        .map(|template| template.matches("secrets").count())
+        .sum();
+    let bound = secrets
+        .saturating_mul(SECRET_BYTES_MAX)
+        .min(template::Limits::default().output_bytes);
+    let checkpoint = job.checkpoint.as_ref().map_or(0, json::size);
+    FRAME_BYTES + job.action_id.len() + job.kind.len() + json::size(config) + bound + checkpoint
 }
 
 impl Handle {

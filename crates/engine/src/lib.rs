@@ -107,6 +107,7 @@ mod reads;
 pub mod rehearsal;
 mod replay;
 mod scopes;
+mod secret_hosts;
 mod secret_rules;
 mod states;
 mod tasks;

@@ -29,6 +29,7 @@ use crate::homes::{Allowed, Heard, Peers, Statement, home_of};
 use crate::inbox::Inbox;
 use crate::letters::{Letters, deal_anywhere};
 use crate::member::{Place, Whereabouts};
+use crate::secret_hosts::SecretHosts;
 use crate::secret_rules::Rules;
 use crate::traces::Traces;
 
@@ -327,7 +328,11 @@ pub(crate) async fn perform(work: Work<'_>, job: &Job) -> Outcome {
         let message = format!("no runner serves the type `{}`", job.kind);
         return Outcome::not_done(kind::INVALID_CONFIGURATION, message);
     };
-    let (config, redactor) = match prepare(work, job, runner).await {
+    let Prepared {
+        config,
+        redactor,
+        hosts,
+    } = match prepare(work, job, runner).await {
         Ok(ready) => ready,
         Err(outcome) => return lost_or(job, *outcome),
     };
@@ -355,11 +360,17 @@ pub(crate) async fn perform(work: Work<'_>, job: &Job) -> Outcome {
         },
         Task::Settle => settle(runner, attempt).await,
     };
-    outcome.masked(&redactor)
+    hosts.masked(outcome.masked(&redactor))
 }
 
 /// The configuration with its secrets, and what masks them.
-async fn prepare(work: Work<'_>, job: &Job, runner: &dyn Runner) -> Result<(Value, Redactor), Box<Outcome>> {
+struct Prepared {
+    config: Value,
+    redactor: Redactor,
+    hosts: SecretHosts,
+}
+
+async fn prepare(work: Work<'_>, job: &Job, runner: &dyn Runner) -> Result<Prepared, Box<Outcome>> {
     let rules = Rules {
         runner: Some(runner),
         source: work.secrets,
@@ -368,9 +379,14 @@ async fn prepare(work: Work<'_>, job: &Job, runner: &dyn Runner) -> Result<(Valu
     let secrets = resolve(work.secrets, &job.config).await?;
     let redactor = redactor(&secrets);
     let config = bind(job, &secrets).map_err(|outcome| Box::new(outcome.masked(&redactor)))?;
+    let hosts = SecretHosts::of(job, &config, &secrets);
     let config = without(config);
     rules.check_rendered(job, &config, &redactor)?;
-    Ok((config, redactor))
+    Ok(Prepared {
+        config,
+        redactor,
+        hosts,
+    })
 }
 
 /// An attempt that was already under way is never "not done" because we could not look.

@@ -2,8 +2,8 @@
 //!
 //! A class that is full refuses with 503 and `Retry-After`; it takes nothing from the others. So programs that wait for work,
 //! streams, readers of lists and `?wait` never lock out ordinary requests, and nothing locks out health checks and
-//! operators. A request holds its permit until its answer is made; how many bytes of answers wait to be written is
-//! bounded by [`crate::flight`].
+//! operators. A request takes its permit once its body is whole, and holds it until its answer is made. Bodies that
+//! still arrive are bounded by [`crate::arrivals`], bytes of answers that wait to be written by [`crate::flight`].
 //!
 //! The classes together are smaller than the number of connections: [`crate::seats`] relies on it.
 
@@ -12,9 +12,13 @@ use axum::http::Method;
 use sprag_engine::command::{self, Refusal};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::arrivals::ARRIVING_MAX;
 use crate::problem::Problem;
+use crate::query::is_given;
 
-/// Requests of operators and health checks.
+/// Health checks.
+const HEALTH_MAX: usize = 64;
+/// Requests of operators.
 const OPERATORS_MAX: usize = 128;
 /// Pages of lists, those included that wait for their turn to read.
 const LISTS_MAX: usize = 256;
@@ -25,13 +29,16 @@ const POLLS_MAX: usize = 2_048;
 /// Everything else.
 const ORDINARY_MAX: usize = 1_536;
 
-/// All of them. Streams have a bound of their own.
-pub(crate) const ALL_MAX: usize = OPERATORS_MAX + LISTS_MAX + WAITS_MAX + POLLS_MAX + ORDINARY_MAX;
+/// All of them, and the bodies that arrive. Streams have a bound of their own.
+pub(crate) const ALL_MAX: usize =
+    HEALTH_MAX + OPERATORS_MAX + LISTS_MAX + WAITS_MAX + POLLS_MAX + ORDINARY_MAX + ARRIVING_MAX;
 
 /// What a request is, as far as its bounds are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Health, metrics, and what operators need when everything else is full.
+    /// A health check.
+    Health,
+    /// Metrics, and what operators need when everything else is full.
     Operator,
     /// A page of a list.
     List,
@@ -56,10 +63,11 @@ impl Class {
 
     fn at(is_read: bool, path: &str, query: Option<&str>) -> Self {
         let Some(path) = path.strip_prefix("/v1/") else {
-            return Self::Operator;
+            let is_health = matches!(path, "/healthz" | "/readyz");
+            return if is_health { Self::Health } else { Self::Operator };
         };
         let (resource, rest) = path.split_once('/').unwrap_or((path, ""));
-        let waits = || query.is_some_and(|query| query.split('&').any(|parameter| parameter.starts_with("wait=")));
+        let waits = || is_given(query, "wait");
         match resource {
             "stream" => Self::Stream,
             "executions" if is_read && rest.ends_with("/stream") => Self::Stream,
@@ -79,6 +87,7 @@ impl Class {
 
 /// The permits of every class.
 pub(crate) struct Admission {
+    health: Semaphore,
     operators: Semaphore,
     lists: Semaphore,
     waits: Semaphore,
@@ -89,6 +98,7 @@ pub(crate) struct Admission {
 impl Default for Admission {
     fn default() -> Self {
         Self {
+            health: Semaphore::new(HEALTH_MAX),
             operators: Semaphore::new(OPERATORS_MAX),
             lists: Semaphore::new(LISTS_MAX),
             waits: Semaphore::new(WAITS_MAX),
@@ -103,6 +113,7 @@ impl Admission {
     pub(crate) fn enter(&self, class: Class) -> Result<Option<SemaphorePermit<'_>>, Problem> {
         let (permits, most, what) = match class {
             Class::Stream => return Ok(None),
+            Class::Health => (&self.health, HEALTH_MAX, "health checks"),
             Class::Operator => (&self.operators, OPERATORS_MAX, "requests of operators"),
             Class::List => (&self.lists, LISTS_MAX, "requests for lists"),
             Class::Wait => (&self.waits, WAITS_MAX, "requests with `wait`"),
@@ -131,9 +142,9 @@ mod tests {
     fn every_kind_of_request_has_its_class() {
         let get = |path, query| Class::at(true, path, query);
         let post = |path, query| Class::at(false, path, query);
+        assert_eq!(get("/healthz", None), Class::Health);
+        assert_eq!(get("/readyz", None), Class::Health);
         for path in [
-            "/healthz",
-            "/readyz",
             "/metrics",
             "/",
             "/v1/system",
@@ -164,6 +175,8 @@ mod tests {
         assert_eq!(get("/v1/jobs/x/items", None), Class::List);
         assert_eq!(get("/v1/executions/x", Some("wait=30s")), Class::Wait);
         assert_eq!(post("/v1/executions", Some("wait=30s")), Class::Wait);
+        assert_eq!(get("/v1/executions/x", Some("a=b&%77ai%74=30s")), Class::Wait);
+        assert_eq!(get("/v1/executions/x", Some("waits=30s&a=wait=")), Class::Read);
         assert_eq!(post("/v1/runners/lease", None), Class::Poll);
         assert_eq!(get("/v1/stream", None), Class::Stream);
         assert_eq!(get("/v1/executions/x/stream", None), Class::Stream);
@@ -179,6 +192,7 @@ mod tests {
         let held: Vec<_> = (0..POLLS_MAX).map(|_| admission.enter(Class::Poll).unwrap()).collect();
         assert!(admission.enter(Class::Poll).is_err());
         for class in [
+            Class::Health,
             Class::Operator,
             Class::List,
             Class::Wait,

@@ -12,6 +12,7 @@ use sprag_engine::{Closing, Handle};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admission::Admission;
+use crate::arrivals::Arrivals;
 use crate::flight::Flight;
 use crate::forward::Forwarder;
 use crate::guard::Hosts;
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) forwarder: Forwarder,
     /// Requests at once, by class.
     pub(crate) admission: Admission,
+    /// Bodies of requests in memory.
+    pub(crate) arrivals: Arrivals,
     /// Bytes of answers in memory.
     pub(crate) flight: Flight,
 }
@@ -74,6 +77,7 @@ impl App {
             workers: Cell::default(),
             forwarder: Forwarder::new(),
             admission: Admission::default(),
+            arrivals: Arrivals::default(),
             flight: Flight::default(),
             engine,
             settings,

@@ -7,7 +7,7 @@ mod media;
 #[cfg(test)]
 mod tests;
 
-use axum::body::HttpBody;
+use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
 use serde_json::{Map, Value};
 use sprag_core::json::{self, parse_bounded};
@@ -18,6 +18,11 @@ pub(crate) use self::fields::Fields;
 use self::media::Media;
 use crate::app::App;
 use crate::problem::{Code, Problem};
+
+/// The bytes of a body that has arrived already: nothing is copied, and nothing can fail.
+pub(crate) async fn whole(body: axum::body::Body) -> Bytes {
+    to_bytes(body, usize::MAX).await.unwrap_or_default()
+}
 
 /// What a route reads from a JSON body.
 pub(crate) trait FromFields: Sized {
@@ -54,7 +59,7 @@ impl<T: FromFields> FromRequest<App> for Body<T> {
             };
         }
         media::of(&parts.headers, &[Media::Json])?;
-        let bytes = collect(body, &parts.headers, app.settings.body_bytes).await?;
+        let bytes = whole(body).await;
         decode(object(&bytes, &app.body_limits())?).map(Self)
     }
 }
@@ -62,19 +67,19 @@ impl<T: FromFields> FromRequest<App> for Body<T> {
 /// A JSON body as the very bytes that arrived, for who must check a signature over them. None is null.
 pub(crate) struct Raw {
     /// The bytes.
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
 }
 
 impl FromRequest<App> for Raw {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         if body.is_end_stream() {
-            return Ok(Self { bytes: Vec::new() });
+            return Ok(Self { bytes: Bytes::new() });
         }
         media::of(&parts.headers, &[Media::Json])?;
-        let bytes = collect(body, &parts.headers, app.settings.body_bytes).await?;
+        let bytes = whole(body).await;
         Ok(Self { bytes })
     }
 }
@@ -100,7 +105,7 @@ pub(crate) struct Definition {
 impl FromRequest<App> for Definition {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         if body.is_end_stream() {
             return Err(missing());
@@ -109,8 +114,8 @@ impl FromRequest<App> for Definition {
             Media::Json => Format::Json,
             Media::Yaml => Format::Yaml,
         };
-        let bytes = collect(body, &parts.headers, app.settings.body_bytes).await?;
-        let text = String::from_utf8(bytes).map_err(|error| {
+        let bytes = whole(body).await;
+        let text = String::from_utf8(bytes.to_vec()).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();
             Problem::new(
                 Code::BodyUnreadable,

@@ -78,7 +78,7 @@ impl Flight {
     pub(crate) async fn held(&self, class: Class, room: Option<Room>, response: Response) -> Result<Response, Problem> {
         let exact = response.body().size_hint().exact();
         let bytes = exact.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-        if bytes <= SMALL_BYTES || matches!(class, Class::Operator | Class::List | Class::Stream) {
+        if bytes <= SMALL_BYTES || matches!(class, Class::Health | Class::Operator | Class::List | Class::Stream) {
             return Ok(response);
         }
         let room = match room {

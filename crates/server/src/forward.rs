@@ -26,11 +26,12 @@ use sprag_engine::member::{Place, Whereabouts};
 use sprag_store::ShardId;
 
 use crate::app::App;
-use crate::body::collect;
+use crate::body::whole;
 use crate::once;
 use crate::peers;
 use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
+use crate::query::is_given;
 
 /// What nodes show each other.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");
@@ -146,7 +147,7 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     };
     let shown = request.headers_mut().remove(TOKEN);
     if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
-        if peers::is_internal(&request) {
+        if peers::is_internal(request.uri()) {
             return Box::pin(peers::hear(&app, request)).await;
         }
         // It was passed on already: one hop is all there is.
@@ -169,10 +170,7 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     {
         return answer;
     }
-    let bytes = match collect(body, &parts.headers, app.settings.body_bytes).await {
-        Ok(bytes) => Bytes::from(bytes),
-        Err(problem) => return problem.into_response(),
-    };
+    let bytes = whole(body).await;
     try_here(&app, &whereabouts, (parts, bytes), next).await
 }
 
@@ -276,8 +274,7 @@ fn watched(request: &Request) -> Option<Slot> {
     }
     let rest = request.uri().path().strip_prefix("/v1/executions/")?;
     let (id, verb) = rest.split_once('/').map_or((rest, None), |(id, verb)| (id, Some(verb)));
-    let mut parameters = request.uri().query().unwrap_or_default().split('&');
-    let waits = verb.is_none() && parameters.any(|parameter| parameter.starts_with("wait="));
+    let waits = verb.is_none() && is_given(request.uri().query(), "wait");
     let id: ExecutionId = id.parse().ok()?;
     (waits || verb == Some("stream")).then(|| id.slot())
 }

@@ -5,7 +5,9 @@
 //! text. No web page of another origin can drive a local server: see the guard.
 
 mod admission;
+mod admit;
 mod app;
+mod arrivals;
 mod body;
 mod cursor;
 mod deadline;

@@ -1,5 +1,4 @@
-//! Around every request: room for it and its answer, a line in the log, headers that every answer has, and no panic that
-//! leaves without one.
+//! Around every request: a line in the log, headers that every answer has, and no panic that leaves without one.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -10,7 +9,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
-use crate::admission::Class;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
@@ -20,7 +18,7 @@ pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    let ran = AssertUnwindSafe(admitted(&app, request, next)).catch_unwind().await;
+    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = ran.unwrap_or_else(|panic| panicked(panic.as_ref(), route));
     harden(response.headers_mut());
     let micros = app.engine.micros().saturating_sub(began);
@@ -33,19 +31,6 @@ pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next
         tracing::debug!(%method, route, status, ms, "request answered");
     }
     response
-}
-
-/// Runs a request if there is room for it and for its answer.
-async fn admitted(app: &App, request: Request, next: Next) -> Response {
-    let class = Class::of(&request);
-    let ran = async {
-        let permit = app.admission.enter(class)?;
-        let room = app.flight.ahead(class).await?;
-        let response = next.run(request).await;
-        drop(permit);
-        app.flight.held(class, room, response).await
-    };
-    ran.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// What a panic said belongs into the log, not to the client.

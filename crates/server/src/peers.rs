@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::uri::PathAndQuery;
+use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
@@ -21,6 +21,7 @@ use sprag_engine::homes::{Allowed, Peers, Statement};
 use sprag_engine::letters::{Dealt, Letters};
 
 use crate::app::App;
+use crate::body::whole;
 use crate::forward::{TOKEN, at, shown};
 use crate::problem::Problem;
 
@@ -32,7 +33,7 @@ const LIMITS: &str = "/internal/limits";
 const LETTERS: &str = "/internal/letters";
 /// The largest question or answer, in bytes: a configuration for letters, or a key and the ids of some fifty thousand
 /// attempts.
-const BODY_MAX: usize = 1 << 21;
+pub(crate) const BODY_MAX: usize = 1 << 21;
 /// How long the home of a limit may take to answer: the lane says it again after two seconds.
 const LIMITS_MAX: Duration = Duration::from_millis(1_800);
 /// How long a node may take to deal with letters: the job asks again a little later.
@@ -136,16 +137,14 @@ fn addressed(whom: Whom<'_>, body: Vec<u8>) -> Result<Request, String> {
 }
 
 /// Whether a request is something that only nodes say.
-pub(crate) fn is_internal(request: &Request) -> bool {
-    request.uri().path().starts_with(INTERNAL)
+pub(crate) fn is_internal(uri: &Uri) -> bool {
+    uri.path().starts_with(INTERNAL)
 }
 
 /// Another node says something. It has shown the token.
 pub(crate) async fn hear(app: &App, request: Request) -> Response {
     let path = request.uri().path().to_owned();
-    let Ok(body) = to_bytes(request.into_body(), BODY_MAX).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
-    };
+    let body = whole(request.into_body()).await;
     match path.as_str() {
         LIMITS => hear_statement(app, &body).await,
         LETTERS => hear_letters(app, &body).await,

@@ -14,6 +14,7 @@ use axum::response::Response;
 use serde::Serialize;
 use sprag_core::duration::Millis;
 use sprag_core::filter::{self, Condition, Resource};
+use sprag_core::json;
 use sprag_core::source::nearest;
 use sprag_core::text::is_storable;
 use sprag_engine::command::{self, Refusal};
@@ -22,6 +23,7 @@ use sprag_store::PAGE_BYTES_MAX;
 use crate::cursor;
 use crate::flight::Room;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
+use crate::reply::List;
 use crate::shown::shown;
 
 /// Rows of a page that does not say how many.
@@ -84,6 +86,30 @@ impl FromParams for Wait {
         });
         Self(wait.map(|wait| Duration::from_millis(wait.get()).min(WAIT_MAX)))
     }
+}
+
+/// Whether a query has a parameter of this name, in whichever way the name is escaped.
+pub(crate) fn is_given(query: Option<&str>, name: &str) -> bool {
+    let mut parameters = query.unwrap_or_default().split('&');
+    parameters.any(|parameter| {
+        let spelled = parameter.split('=').next().unwrap_or_default();
+        unescaped(spelled).eq(name.bytes())
+    })
+}
+
+/// The bytes that a part of a query stands for.
+fn unescaped(text: &str) -> impl Iterator<Item = u8> {
+    let mut rest = text.as_bytes();
+    std::iter::from_fn(move || {
+        let (&first, after) = rest.split_first()?;
+        rest = after;
+        let escape = after.get(..2).filter(|_| first == b'%');
+        let byte = escape.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        if byte.is_some() {
+            rest = after.get(2..).unwrap_or_default();
+        }
+        Some(byte.unwrap_or(first))
+    })
 }
 
 /// Parameters that are being read.
@@ -266,6 +292,29 @@ impl Page {
             .transpose()
     }
 
+    /// The part of a list that is read whole: from the cursor on, as much as a page holds, and always one row. The cursor
+    /// is a position: a row that comes or goes between two pages shifts the rows after it.
+    pub(crate) fn part<T: Serialize>(&self, all: Vec<T>) -> Result<List<T>, Problem> {
+        let (after, count) = (self.after::<usize>()?.unwrap_or(0), all.len());
+        let mut bytes = AFTER_ROWS_MAX;
+        let mut fits = |row: &T| {
+            let is_first = bytes == AFTER_ROWS_MAX;
+            bytes = bytes.saturating_add(json::size(row) + 1);
+            is_first || bytes <= PAGE_BYTES_MAX
+        };
+        let mut rest = all.into_iter().skip(after).peekable();
+        let mut data = Vec::new();
+        while let Some(row) = rest.next_if(|row| fits(row)) {
+            data.push(row);
+        }
+        let next = after.saturating_add(data.len());
+        let next = (next < count).then(|| cursor::encode(&self.scope, &next.to_string()));
+        Ok(List {
+            data,
+            next_cursor: next,
+        })
+    }
+
     /// The answer with the rows that were written, and a cursor if the list continues.
     pub(crate) fn answer(&self, rows: &Rows, next: Option<impl Display>, room: Room) -> Response {
         let next = next.map(|next| cursor::encode(&self.scope, &next.to_string()));
@@ -330,4 +379,54 @@ fn quoted(words: &[&str]) -> String {
         .map(|word| format!("`{word}`"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(after: Option<&str>) -> Page {
+        Page {
+            limit: 1,
+            scope: "things".to_owned(),
+            after: after.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_read_whole_is_shown_in_parts_that_lead_to_all_of_it() {
+        // A row that is larger than a page by itself, between small ones.
+        let all: Vec<String> = [10, PAGE_BYTES_MAX / 2, PAGE_BYTES_MAX / 2, 2 * PAGE_BYTES_MAX, 10]
+            .map(|bytes| "x".repeat(bytes))
+            .to_vec();
+        let (mut seen, mut after) = (Vec::new(), None::<String>);
+        let mut pages = Vec::new();
+        loop {
+            let List { data, next_cursor } = page(after.as_deref()).part(all.clone()).unwrap();
+            pages.push(data.len());
+            seen.extend(data);
+            match next_cursor {
+                Some(cursor) => after = cursor::decode("things", &cursor),
+                None => break,
+            }
+        }
+        assert_eq!(seen, all);
+        assert_eq!(pages, [2, 1, 1, 1]);
+        assert_eq!(
+            page(Some("99")).part(all).unwrap().data.len(),
+            0,
+            "the list has become shorter"
+        );
+    }
+
+    #[test]
+    fn a_parameter_is_found_in_whichever_way_its_name_is_escaped() {
+        for query in ["wait=1", "a=b&wait", "w%61it=1", "%77%61%69%74", "%77ait=%"] {
+            assert!(is_given(Some(query), "wait"), "{query}");
+        }
+        for query in ["", "waits=1", "a=wait", "wai=1", "%7wait=1", "wait%", "%"] {
+            assert!(!is_given(Some(query), "wait"), "{query}");
+        }
+        assert!(!is_given(None, "wait"));
+    }
 }

@@ -3,6 +3,7 @@
 use axum::http::{Method, Uri};
 use axum::{Router, middleware};
 
+use crate::admit::admit;
 use crate::app::App;
 use crate::forward::forward;
 use crate::guard::guard;
@@ -268,6 +269,7 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown)
         .layer(middleware::from_fn_with_state(app.clone(), forward))
+        .layer(middleware::from_fn_with_state(app.clone(), admit))
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .layer(middleware::from_fn_with_state(app.clone(), observe))
         .with_state(app)

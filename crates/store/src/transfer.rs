@@ -15,6 +15,7 @@ mod cells;
 mod error;
 #[cfg(test)]
 mod tests;
+mod unfit;
 
 use std::path::Path;
 
@@ -151,7 +152,8 @@ fn copy(
             let Some(newest) = page.last() else { break };
             last = Some(table.key_of(newest));
             done += u64::try_from(page.len()).unwrap_or(0);
-            target.write(table, &page)?;
+            let written = target.write(table, &page);
+            written.map_err(|problem| unfit::explained(source, table, &page, problem))?;
             watch(Step {
                 phase: Phase::Copying,
                 table: &table.name,

@@ -159,6 +159,108 @@ fn history_and_actions_and_streams_of_large_executions_are_bounded_too() {
     });
 }
 
+#[test]
+fn an_answer_to_a_program_that_asks_for_work_is_bounded_and_what_does_not_fit_stays_queued() {
+    const COUNT: usize = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let product = Product::start(&folder.path().join("sprag.db"), &[]);
+    let machine = json!({
+        "id": "rendering",
+        "initial": "waiting",
+        "variables": { "text": "" },
+        "states": { "waiting": { "on": { "done.render": "over" } }, "over": { "type": "final" } },
+        "actions": [{
+            "actionId": "render", "type": "render", "runner": "gpu", "triggerState": "waiting",
+            "config": { "text": "{{variables.text}}" },
+        }],
+    });
+    let mut client = product.client();
+    let applied = client.post("/v1/machines", &machine).unwrap();
+    assert_eq!(applied.status, 201, "{}", applied.body);
+    let start = json!({ "machine": "rendering", "variables": { "text": "x".repeat(LARGE_BYTES) } });
+    for _ in 0..COUNT {
+        assert_eq!(client.post("/v1/executions", &start).unwrap().status, 201);
+    }
+    let poll = json!({ "types": ["render"], "max": 100, "wait": "5s" });
+    beside(&product, || {
+        let mut attempts = BTreeSet::new();
+        while attempts.len() < COUNT {
+            let answer = client.post("/v1/runners/lease", &poll).unwrap();
+            let bytes = answer.body.to_string().len();
+            assert!(answer.status == 200 && bytes <= PAGE_BYTES_MAX, "{bytes} bytes");
+            let given = answer.body["attempts"].as_array().unwrap();
+            assert!(!given.is_empty(), "{} are still queued", COUNT - attempts.len());
+            for attempt in given {
+                assert_eq!(attempt["number"], 1, "none was given and lost");
+                assert!(attempts.insert(attempt["id"].as_str().unwrap().to_owned()));
+                let path = format!("/v1/attempts/{}/complete", attempt["id"].as_str().unwrap());
+                assert_eq!(client.post(&path, &json!({})).unwrap().status, 200);
+            }
+            let waiting = client
+                .get("/v1/actions?status=queued&type=render&limit=1")
+                .unwrap()
+                .body;
+            assert_eq!(waiting["data"].as_array().unwrap().is_empty(), attempts.len() == COUNT);
+        }
+    });
+}
+
+#[test]
+fn explanations_and_dry_runs_of_large_errors_are_bounded() {
+    const ACTIONS: usize = 25;
+    let folder = tempfile::tempdir().unwrap();
+    let product = Product::start(&folder.path().join("sprag.db"), &[]);
+    let action = |number: usize| {
+        json!({
+            "actionId": format!("render{number}"), "type": "render", "runner": "gpu", "triggerState": "waiting",
+            "retryPolicy": { "maxAttempts": 1 },
+        })
+    };
+    let machine = json!({
+        "id": "failing",
+        "initial": "waiting",
+        "states": { "waiting": {} },
+        "actions": (0..ACTIONS).map(action).collect::<Vec<_>>(),
+    });
+    let mut client = product.client();
+    let applied = client.post("/v1/machines", &machine).unwrap();
+    assert_eq!(applied.status, 201, "{}", applied.body);
+    let started = client.post("/v1/executions", &json!({ "machine": "failing" })).unwrap();
+    let path = format!("/v1/executions/{}/explain", started.body["id"].as_str().unwrap());
+    let poll = json!({ "types": ["render"], "max": 100, "wait": "5s" });
+    let failed = json!({ "error": { "type": "conflict", "details": "x".repeat(LARGE_BYTES) }, "outcome": "notDone" });
+    beside(&product, || {
+        let mut failures = 0;
+        while failures < ACTIONS {
+            let leased = client.post("/v1/runners/lease", &poll).unwrap();
+            for attempt in leased.body["attempts"].as_array().unwrap() {
+                let path = format!("/v1/attempts/{}/fail", attempt["id"].as_str().unwrap());
+                let ended = client.post(&path, &failed).unwrap();
+                assert_eq!(
+                    (ended.status, &ended.body["status"]),
+                    (200, &json!("dead")),
+                    "{}",
+                    ended.body
+                );
+                failures += 1;
+            }
+        }
+        let explained = client.get(&path).unwrap();
+        let shown = explained.body["actions"].as_array().unwrap().len();
+        let bytes = explained.body.to_string().len();
+        assert!(shown > 5 && bytes <= PAGE_BYTES_MAX, "{shown} actions, {bytes} bytes");
+        let asked = json!({ "filter": "machine = \"failing\"", "dryRun": true });
+        let dry = client.post("/v1/dead-letters/retry", &asked).unwrap();
+        let shown = dry.body["sample"].as_array().map_or(0, Vec::len);
+        let bytes = dry.body.to_string().len();
+        assert_eq!(dry.body["expected"]["count"], ACTIONS, "{}", dry.body["detail"]);
+        assert!(
+            shown > 2 && bytes <= PAGE_BYTES_MAX,
+            "{shown} dead letters, {bytes} bytes"
+        );
+    });
+}
+
 /// A connection that asks and does not read.
 fn asks(product: &Product, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(product.address()).unwrap();

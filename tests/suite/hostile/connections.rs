@@ -15,7 +15,7 @@ const GUARD: Duration = Duration::from_secs(30);
 const CROWD: usize = 6_000;
 
 /// Lets this process, and the server it starts, hold as many connections as the system allows. Says whether that is enough.
-fn may_hold(connections: usize) -> bool {
+pub(super) fn may_hold(connections: usize) -> bool {
     let limits = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limits.maximum,
@@ -28,7 +28,7 @@ fn may_hold(connections: usize) -> bool {
 }
 
 /// Everybody who must be heard is: health checks, operators, and those who start something.
-fn all_are_heard(product: &Product) {
+pub(super) fn all_are_heard(product: &Product) {
     for path in [
         "/healthz",
         "/readyz",
@@ -79,7 +79,7 @@ fn connections_that_say_nothing_lock_nobody_out() {
 }
 
 /// The head of an answer, once the server says something.
-fn head(stream: &TcpStream) -> Option<String> {
+pub(super) fn head(stream: &TcpStream) -> Option<String> {
     stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let mut reader = BufReader::new(stream);
     let mut head = String::new();

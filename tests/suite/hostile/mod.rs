@@ -2,6 +2,7 @@
 //!
 //! One file a subject. Every case runs beside a neighbour (`sprag_tests::neighbour`) that must lose nothing.
 
+mod bodies;
 mod bounds;
 mod clock;
 mod connections;

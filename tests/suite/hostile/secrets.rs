@@ -132,6 +132,46 @@ fn tools_that_only_repeat_what_they_are_given_take_no_secret() {
 }
 
 #[test]
+fn an_error_does_not_name_a_host_that_a_secret_is_part_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sprag.toml");
+    std::fs::write(&file, "").unwrap();
+    // What the resolver is asked for is neither secret as it is written here.
+    let environment = [
+        ("SPRAG_SECRET_TENANT", "Zebra-Tenant-90210.invalid/Zebra-Rest"),
+        ("SPRAG_SECRET_NAME", "zebra-bücher"),
+        ("SPRAG_LOG", "debug"),
+    ];
+    let product = Product::start_with(&folder.path().join("sprag.db"), &file, &environment)
+        .unwrap_or_else(|line| panic!("it did not start: {line}"));
+    beside(&product, || {
+        let mut client = product.client();
+        for (id, url) in [
+            ("whole", "https://{{secrets.tenant}}"),
+            ("label", "https://{{secrets.name}}.invalid/x"),
+        ] {
+            let applied = client
+                .post(
+                    "/v1/machines",
+                    &machine(id, "webhook", &json!({ "url": url, "payload": {} })),
+                )
+                .unwrap();
+            assert_eq!(applied.status, 201, "{:#}", applied.body);
+            let action = dead(&mut client, id);
+            let message = action["lastError"]["message"].as_str().unwrap();
+            assert!(message.contains("[secret host]"), "{message}");
+            // Where the host alone is the beginning of a secret, it is known by the secret's own name.
+            let host = action["lastError"]["details"]["host"].as_str().unwrap();
+            assert!(["[secret host]", "[secret tenant]"].contains(&host), "{host}");
+            let text = action.to_string().to_lowercase();
+            assert!(!text.contains("zebra") && !text.contains("xn--"), "{text}");
+        }
+    });
+    let log = product.log().to_lowercase();
+    assert!(!log.contains("zebra") && !log.contains("xn--"), "{log}");
+}
+
+#[test]
 fn an_edited_dead_letter_cannot_show_a_secret_either() {
     let folder = tempfile::tempdir().unwrap();
     let product = server(folder.path(), "");

@@ -8,6 +8,9 @@ use crate::client::{Client, Request};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 
+/// Pages of a list that is shown whole. Each has up to 4 MiB.
+const WHOLE_PAGES_MAX: usize = 64;
+
 /// Which page of a list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Page {
@@ -47,6 +50,27 @@ impl Page {
             }
         }
     }
+}
+
+/// The whole of a list that has no `limit`: as many pages as there are, within reason. A server that never comes to an end
+/// leaves its last `nextCursor` in the document.
+pub(crate) async fn whole(client: &Client, path: &[&str]) -> Result<Value, Failure> {
+    let mut document = client.get(path).send().await?;
+    for _ in 1..WHOLE_PAGES_MAX {
+        let Some(cursor) = document["nextCursor"].as_str().map(str::to_owned) else {
+            break;
+        };
+        let mut page = client.get(path).query("cursor", Some(&cursor)).send().await?;
+        let found = page["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        if let Some(rows) = document["data"].as_array_mut() {
+            rows.extend(found);
+        }
+        document["nextCursor"] = page["nextCursor"].take();
+        if document["nextCursor"] == *cursor {
+            break;
+        }
+    }
+    Ok(document)
 }
 
 /// The request for at most `limit` rows after a cursor.

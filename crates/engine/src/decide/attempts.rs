@@ -22,6 +22,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, AttemptRef, Code, Refusal, Reply};
 use crate::hands::{Job, Task};
 use crate::lane::{Lane, Write};
+use crate::leasing::answer_bytes;
 use crate::metrics::{ErrorLabel, Note};
 use crate::timers::Due;
 
@@ -74,9 +75,17 @@ impl Lane {
             self.dispatcher.release(attempt);
             return Ok(());
         }
+        let mut job = self.job(begun, &machine, attempt, Task::Run);
+        if begun.body.runner.is_some() && !self.dispatcher.polls.fits(attempt, answer_bytes(&job)) {
+            // The action itself is unchanged: only this copy of it had begun.
+            self.dispatcher.release(attempt);
+            if let Some(queued) = aggregate.actions.get(&id) {
+                self.dispatcher.join(queued);
+            }
+            return Ok(());
+        }
         self.batch.fences.extend(fences);
         self.note_begun(begun);
-        let mut job = self.job(begun, &machine, attempt, Task::Run);
         self.lease_attempt(begun, &mut job);
         self.batch.jobs.push(job);
         self.batch

@@ -2,7 +2,8 @@
 //!
 //! A program asks for a while and for so many attempts at most. An action that is for it takes a place; once its attempt
 //! is durable it is granted, and when everything that took a place in a poll is granted or given back, the poll is over.
-//! One that nothing came for ends with its time.
+//! One that nothing came for ends with its time. An attempt that would make the answer too large does not begin: its action
+//! stays in the queue for the next poll.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use super::dispatcher::Dispatcher;
 use super::permits::Lack;
 use crate::command::Reply;
 use crate::hands::{Grant, Job};
-use crate::leasing::{Poll, Wants};
+use crate::leasing::{ANSWER_BYTES_MAX, Poll, Wants};
 use crate::view::{Waiting, WaitingFor};
 
 /// How many different things that were asked for are remembered, for those who wonder why nobody asks.
@@ -34,13 +35,17 @@ struct Waiter {
     reply: Option<oneshot::Sender<Reply>>,
     /// Places that were taken and not granted yet.
     taken: usize,
+    /// About how large the answer is, with everything that took a place.
+    bytes: usize,
+    /// Something did not fit into the answer any more.
+    is_full: bool,
     /// What is durable and not handed over yet.
     granted: Vec<Job>,
 }
 
 impl Waiter {
     fn has_room(&self) -> bool {
-        self.taken + self.granted.len() < self.poll.max && !self.has_gone()
+        self.taken + self.granted.len() < self.poll.max && !self.is_full && !self.has_gone()
     }
 
     /// Nobody waits for the answer any more.
@@ -56,12 +61,20 @@ impl Waiter {
     }
 }
 
+/// The place of an attempt in an answer.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    poll: PollId,
+    /// About how many bytes it takes there; none until that is known.
+    bytes: usize,
+}
+
 /// Everybody who waits.
 #[derive(Debug)]
 pub(crate) struct Polls {
     waiting: BTreeMap<PollId, Waiter>,
     drawn: u64,
-    taken: BTreeMap<AttemptId, PollId>,
+    taken: BTreeMap<AttemptId, Place>,
     /// When somebody last asked for what.
     asked: BTreeMap<Wants, Timestamp>,
     /// Since when this process can know.
@@ -89,6 +102,8 @@ impl Polls {
             until: now.plus(poll.wait_millis),
             reply: None,
             taken: 0,
+            bytes: 0,
+            is_full: false,
             granted: Vec::new(),
         };
         self.waiting.insert(id, waiter);
@@ -119,36 +134,54 @@ impl Polls {
             && let Some(waiter) = self.waiting.get_mut(&id)
         {
             waiter.taken += 1;
-            self.taken.insert(attempt, id);
+            self.taken.insert(attempt, Place { poll: id, bytes: 0 });
         }
+    }
+
+    /// Whether an attempt of so many bytes fits into the answer in which it took a place. The first one always does. Once
+    /// one does not, the answer takes nothing more.
+    pub(crate) fn fits(&mut self, attempt: AttemptId, bytes: usize) -> bool {
+        let Some(place) = self.taken.get_mut(&attempt) else {
+            return true;
+        };
+        let Some(waiter) = self.waiting.get_mut(&place.poll) else {
+            return true;
+        };
+        let (before, after) = (waiter.bytes, waiter.bytes.saturating_add(bytes));
+        waiter.is_full |= before > 0 && after > ANSWER_BYTES_MAX;
+        if !waiter.is_full {
+            (waiter.bytes, place.bytes) = (after, bytes);
+        }
+        !waiter.is_full
     }
 
     /// Whose place the attempt took, if they are still there.
     pub(super) fn taken_from(&self, attempt: AttemptId) -> Option<PollId> {
-        let id = self.taken.get(&attempt)?;
-        let waiter = self.waiting.get(id)?;
-        (!waiter.has_gone()).then_some(*id)
+        let Place { poll, .. } = self.taken.get(&attempt)?;
+        let waiter = self.waiting.get(poll)?;
+        (!waiter.has_gone()).then_some(*poll)
     }
 
     /// On which terms the attempt is somebody's: who they are, and the milliseconds of each lease.
     pub(crate) fn terms(&self, attempt: AttemptId) -> Option<(Option<String>, u64)> {
-        let waiter = self.waiting.get(self.taken.get(&attempt)?)?;
+        let waiter = self.waiting.get(&self.taken.get(&attempt)?.poll)?;
         Some((waiter.poll.wants.runner.clone(), waiter.poll.lease_millis))
     }
 
     /// The attempt does not begin: its place is free again.
     pub(super) fn give_back(&mut self, attempt: AttemptId) {
-        if let Some(id) = self.taken.remove(&attempt)
-            && let Some(waiter) = self.waiting.get_mut(&id)
+        if let Some(Place { poll, bytes }) = self.taken.remove(&attempt)
+            && let Some(waiter) = self.waiting.get_mut(&poll)
         {
             waiter.taken = waiter.taken.saturating_sub(1);
+            waiter.bytes = waiter.bytes.saturating_sub(bytes);
         }
     }
 
     /// The attempt is durable: it is whose place it took.
     pub(crate) fn grant(&mut self, job: Job) {
-        if let Some(id) = self.taken.remove(&job.attempt.attempt)
-            && let Some(waiter) = self.waiting.get_mut(&id)
+        if let Some(Place { poll, .. }) = self.taken.remove(&job.attempt.attempt)
+            && let Some(waiter) = self.waiting.get_mut(&poll)
         {
             waiter.taken = waiter.taken.saturating_sub(1);
             waiter.granted.push(job);
@@ -192,6 +225,9 @@ impl Polls {
         self.waiting.retain(|_, waiter| waiter.reply.is_some());
         for waiter in self.waiting.values_mut() {
             waiter.taken = 0;
+            if waiter.granted.is_empty() {
+                (waiter.bytes, waiter.is_full) = (0, false);
+            }
         }
     }
 
@@ -300,6 +336,29 @@ mod tests {
         polls.give_back(attempt(2));
         assert_eq!(polls.find(&route("gpu")), Some(two));
         assert_eq!(polls.find(&route("cpu")), None);
+    }
+
+    #[test]
+    fn an_attempt_that_does_not_fit_into_an_answer_goes_to_the_next_poll() {
+        const HALF: usize = ANSWER_BYTES_MAX / 2;
+        let mut polls = Polls::new(at(0));
+        let (one, _first) = asking(&mut polls, &poll("gpu", 10));
+        for number in 1..=3 {
+            assert_eq!(polls.find(&route("gpu")), Some(one));
+            polls.take(Some(one), attempt(number));
+        }
+        assert!(polls.fits(attempt(1), HALF) && polls.fits(attempt(2), HALF));
+        assert!(!polls.fits(attempt(3), 1));
+        polls.give_back(attempt(3));
+        assert_eq!(polls.find(&route("gpu")), None, "a full answer takes nothing more");
+        let (two, _second) = asking(&mut polls, &poll("gpu", 10));
+        polls.take(Some(two), attempt(3));
+        assert!(
+            polls.fits(attempt(3), 10 * ANSWER_BYTES_MAX),
+            "one that is too large by itself goes alone"
+        );
+        polls.take(Some(two), attempt(4));
+        assert!(!polls.fits(attempt(4), 1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Media types of bodies. A body without its type is refused: a web page can send a form or plain text anywhere, but
 //! nothing else without asking first.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
@@ -26,6 +26,15 @@ impl Media {
 
 /// The type of the body, if it is one of `accepted`.
 pub(super) fn of(headers: &HeaderMap, accepted: &[Media]) -> Result<Media, Problem> {
+    if let Some(coding) = headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .find(|coding| is_coded(coding))
+    {
+        let coding = shown(coding.to_str().unwrap_or_default());
+        let detail = format!("the body has the `Content-Encoding` `{coding}`, which is not taken here");
+        return Err(unsupported(&format!("{detail}; send it as it is"), accepted));
+    }
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let value = match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().unwrap_or_default(),
@@ -36,6 +45,11 @@ pub(super) fn of(headers: &HeaderMap, accepted: &[Media]) -> Result<Media, Probl
     found
         .copied()
         .ok_or_else(|| unsupported(&format!("`{}` is not taken here", shown(value)), accepted))
+}
+
+/// Whether a `Content-Encoding` changes the body.
+fn is_coded(coding: &HeaderValue) -> bool {
+    !coding.as_bytes().eq_ignore_ascii_case(b"identity")
 }
 
 /// Whether a `Content-Type` is `name`, in UTF-8 if it says anything about it.

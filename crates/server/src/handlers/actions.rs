@@ -14,7 +14,7 @@ use crate::body::{Body, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, ok};
+use crate::reply::{Answer, List, ok};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -72,7 +72,7 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     Ok(ok(&explained(&app.engine, view).await))
 }
 
-/// The queue: a whole list of lines, with the sums of their types.
+/// The queue: a list of lines, with the sums of all their types.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Queue {
@@ -82,12 +82,24 @@ struct Queue {
     held: Depth,
 }
 
+/// Where the lines of the queue continue.
+pub(crate) struct QueueParams(Page);
+
+impl FromParams for QueueParams {
+    const KNOWN: &'static [&'static str] = &["cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self(params.page("queue"))
+    }
+}
+
 /// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
-pub(crate) async fn queue(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
+pub(crate) async fn queue(State(app): State<App>, Query(QueueParams(page)): Query<QueueParams>) -> Answer {
     let QueueStatus { lines, types, held } = app.engine.queue().await?;
+    let List { data, next_cursor } = page.part(lines)?;
     Ok(ok(&Queue {
-        data: lines,
-        next_cursor: None,
+        data,
+        next_cursor,
         types,
         held,
     }))

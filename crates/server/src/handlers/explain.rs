@@ -3,13 +3,18 @@
 use serde::Serialize;
 use sprag_core::action::{ActionError, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::json;
 use sprag_engine::command::Refusal;
 use sprag_engine::view::{ActionView, ExecutionView, Waiting};
 use sprag_engine::{Diagnosis, Handle};
+use sprag_store::PAGE_BYTES_MAX;
 use sprag_store::traits::ActionQuery;
 
-/// Open actions that are explained, per status.
+/// Open actions that are explained, per status; fewer where they take more bytes than a page holds.
 const EXPLAINED_MAX: usize = 20;
+
+/// What the explanation takes besides its actions, at most.
+const FRAME_BYTES: usize = 8 << 10;
 
 /// An execution with what holds it, each of its open actions and its dead letters.
 #[derive(Serialize)]
@@ -48,7 +53,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
         failure,
         ..
     } = engine.execution(id).await?;
-    let mut actions = Vec::new();
+    let (mut actions, mut bytes) = (Vec::new(), FRAME_BYTES);
     let told = |status: &Status| status.is_open() || *status == Status::Dead;
     for open in Status::ALL.into_iter().filter(told) {
         let query = ActionQuery {
@@ -62,7 +67,12 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
                 Status::Dead => Some(engine.diagnosis(view.id).await?),
                 _ => None,
             };
-            actions.push(ExplainedAction::of(explained(engine, view).await, diagnosis));
+            let action = ExplainedAction::of(explained(engine, view).await, diagnosis);
+            bytes = bytes.saturating_add(json::size(&action));
+            if bytes > PAGE_BYTES_MAX && !actions.is_empty() {
+                break;
+            }
+            actions.push(action);
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.

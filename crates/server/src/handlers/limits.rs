@@ -11,8 +11,8 @@ use crate::body::{Body, Empty, Fields, FromFields};
 use crate::etag::{IfMatch, tagged};
 use crate::handlers::WHO;
 use crate::path::Path;
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok, whole};
+use crate::query::{FromParams, Nothing, Page, Params, Query};
+use crate::reply::{Answer, ok};
 
 /// The numbers of an override.
 pub(crate) struct Set(Numbers);
@@ -73,9 +73,20 @@ fn per(fields: &mut Fields, value: &Value) -> Option<u64> {
     millis
 }
 
+/// Where the list continues.
+pub(crate) struct ListParams(Page);
+
+impl FromParams for ListParams {
+    const KNOWN: &'static [&'static str] = &["cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self(params.page("limits"))
+    }
+}
+
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
-pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.limit_keys().await?))
+pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
+    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
 }
 
 /// `GET /v1/limits/{key}`

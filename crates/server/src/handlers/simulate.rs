@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sprag_core::json;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_engine::Handle;
+use sprag_store::PAGE_BYTES_MAX;
 
 use super::source::Source;
 use crate::app::App;
@@ -17,8 +18,8 @@ use crate::reply::{Answer, whole};
 
 /// Inputs of one simulation.
 const INPUTS_MAX: usize = 1_000;
-/// Bytes of all its lines.
-const LINES_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of all its lines: those of a page.
+const LINES_BYTES_MAX: usize = PAGE_BYTES_MAX;
 /// How long it may take, in milliseconds.
 const MILLIS_MAX: u64 = 5_000;
 

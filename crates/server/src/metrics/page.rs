@@ -37,6 +37,7 @@ pub(crate) fn page(app: &App, census: Option<&Census>, gauges: Option<&Gauges>) 
     app.engine.metrics().register(&mut registry);
     lane(&mut registry, app);
     app.metrics.register(&mut registry);
+    app.arrivals.register(&mut registry);
     streams(&mut registry, app);
     let help = "Whether the open work could be counted in the store";
     single(&mut registry, "store_readable", help, u64::from(census.is_some()));

@@ -223,6 +223,17 @@ impl Operation {
         .refuses([Code::CursorInvalid])
     }
 
+    /// A list that is read whole and shown in as few pages as it takes.
+    pub(crate) fn continued(self) -> Self {
+        let cursor = json!({ "type": "string", "pattern": "^[0-9a-f]{16,}$" });
+        self.query(
+            "cursor",
+            cursor,
+            "`nextCursor` of the page before, which ended at 4 MiB. Continue until it is null.",
+        )
+        .refuses([Code::CursorInvalid])
+    }
+
     /// A change that can be bound to a revision.
     pub(crate) fn if_match(self) -> Self {
         self.header(

@@ -246,7 +246,14 @@ async fn bodies_need_their_media_type() {
         .send("POST", "/v1/executions", &twice, body)
         .await
         .problem("media-type-unsupported");
-    let charset = [("Content-Type", "application/json; charset=UTF-8")];
+    let packed = [("Content-Type", "application/json"), ("Content-Encoding", "gzip")];
+    let reply = world.send("POST", "/v1/executions", &packed, b"\x1f\x8b\x08\x00").await;
+    reply.problem("media-type-unsupported");
+    assert!(reply.body.contains("`gzip`"), "{reply:?}");
+    let charset = [
+        ("Content-Type", "application/json; charset=UTF-8"),
+        ("Content-Encoding", "identity"),
+    ];
     world
         .send("POST", "/v1/executions", &charset, body)
         .await

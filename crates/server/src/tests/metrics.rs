@@ -174,6 +174,7 @@ async fn every_family_without_rare_labels_is_there_before_any_work() {
         "sprag_attempts_running",
         "sprag_attempts_started_total",
         "sprag_attempts_superseded_total",
+        "sprag_bodies_cut_total",
         "sprag_build_info",
         "sprag_commit_batch_size",
         "sprag_commit_duration_seconds",

@@ -15,8 +15,8 @@ use super::{Shared, Workers};
 use crate::handlers::WHO;
 use crate::metrics::{MEDIA_TYPE, supervision_page};
 use crate::problem::{Code, Problem, page};
-use crate::query::{FromParams, Nothing, Params, Query};
-use crate::reply::{Answer, ok, whole};
+use crate::query::{self, FromParams, Nothing, Params, Query};
+use crate::reply::{Answer, ok};
 use crate::shown::shown;
 
 /// Lines of a log that is not told how many.
@@ -38,12 +38,24 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     }
 }
 
+/// Where the list continues.
+pub(crate) struct ListParams(query::Page);
+
+impl FromParams for ListParams {
+    const KNOWN: &'static [&'static str] = &["cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self(params.page("workers"))
+    }
+}
+
 /// `GET /v1/workers`: everybody, parents before their children.
-pub(crate) async fn list(State(shared): State<Shared>, Query(Nothing): Query<Nothing>) -> Answer {
+pub(crate) async fn list(State(shared): State<Shared>, Query(ListParams(page)): Query<ListParams>) -> Answer {
     let workers = shared.workers()?;
     let list = workers.handle.list().await?;
     let now = workers.clock.now();
-    Ok(whole(list.iter().map(|status| WorkerView::of(status, now)).collect()))
+    let views = list.iter().map(|status| WorkerView::of(status, now)).collect();
+    Ok(ok(&page.part(views)?))
 }
 
 /// `GET /v1/workers/{path}/explain`: what holds it, what happens next and when, what a person can do.

@@ -203,3 +203,13 @@ pub(crate) fn pages<T: Clone>(
         assert!(all.len() <= ITEMS_MAX, "the pages come to an end");
     }
 }
+
+/// Text that no backend can compress.
+pub(crate) fn noise(bytes: usize) -> String {
+    let mut drawn = 1;
+    let letter = |_| {
+        drawn = scatter(drawn);
+        char::from(b'!' + u8::try_from(drawn % 90).unwrap_or(0))
+    };
+    (0..bytes).map(letter).collect()
+}

@@ -3,7 +3,7 @@
 use sprag_core::action::Status;
 use sprag_core::text::{INDEXED_BYTES_MAX, LINE_BYTES_MAX};
 
-use super::fixtures::{DEAD, Opened, action, execution, inserts, keyed, receipt, timer, version};
+use super::fixtures::{DEAD, Opened, action, execution, inserts, keyed, noise, receipt, timer, version};
 use super::{Check, Subject, checks};
 use crate::records::{Execution, Fact, FactKind, Timer};
 use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Wanted};
@@ -95,16 +95,6 @@ fn a_nul_in_a_text_is_refused(subject: &dyn Subject) -> Result<(), Error> {
     })]);
     store.refuse(&[Mutation::InsertReceipt(receipt(&one, &nul))]);
     Ok(())
-}
-
-/// Text that no backend can compress.
-fn noise(bytes: usize) -> String {
-    let mut drawn = 1;
-    let letter = |_| {
-        drawn = sprag_core::ids::scatter(drawn);
-        char::from(b'!' + u8::try_from(drawn % 90).unwrap_or(0))
-    };
-    (0..bytes).map(letter).collect()
 }
 
 fn a_text_too_long_for_an_index_is_refused(subject: &dyn Subject) -> Result<(), Error> {

@@ -31,6 +31,8 @@ const TABLES: &str = "\
 
 const COLUMNS: &str = "SELECT name, pk FROM pragma_table_info(?1) ORDER BY cid";
 
+const ACTION: &str = "SELECT machine, body FROM action WHERE id = ?1";
+
 /// Every start of a server on the file raises the epoch, and nothing is written without one.
 const USES: &str = "\
     SELECT 'shard', id, epoch FROM shard UNION ALL SELECT 'life', started_at, seen_at FROM life \
@@ -107,6 +109,12 @@ impl Source {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         let found = self.all(&sql, &[], |row| row.get(0))?;
         Ok(found.first().copied().unwrap_or(0))
+    }
+
+    /// The machine of an action, and the action's body.
+    pub(crate) fn action(&self, id: &[u8]) -> Result<Option<(String, Vec<u8>)>, TransferError> {
+        let found = self.all(ACTION, &[&id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(found.into_iter().next())
     }
 
     /// The epoch of the file's only shard.

@@ -73,6 +73,24 @@ pub enum TransferError {
         /// Its key.
         key: String,
     },
+    /// A row of a time in which names had no bounds.
+    #[error(
+        "PostgreSQL cannot keep the `{column}` of {row} (table `{table}`): it {problem}, and the database said: {said}. \
+         Names had no bounds when its definition was applied. Apply a version with a shorter name, let the executions of the \
+         old one end and retention delete them, and move to an empty database then"
+    )]
+    Unfit {
+        /// Whose row.
+        table: String,
+        /// Which field.
+        column: String,
+        /// Whose it is, in words.
+        row: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What the database said.
+        said: String,
+    },
     /// The file could not be read on.
     #[error("the file could not be read")]
     Reading(#[source] traits::Error),
@@ -95,6 +113,7 @@ impl TransferError {
             Self::Mismatch { .. } => "migration-mismatch",
             Self::Shape { .. } => "migration-failed",
             Self::Differs { .. } => "migration-differs",
+            Self::Unfit { .. } => "migration-unfit",
             Self::Writing(traits::Error::Away { .. }) => "store-away",
             Self::Reading(_) | Self::Writing(_) => "store-failed",
         }

@@ -8,9 +8,10 @@ use sprag_tests::Postgres;
 use sprag_tests::wait::until;
 
 use super::{Moved, Phase, Transfer, TransferError, transfer};
-use crate::conformance::fixtures::{Opened, entry, execution, idempotency, version};
+use crate::conformance::fixtures::{Opened, action, entry, execution, idempotency, noise, version};
 use crate::conformance::{Subject, differential};
 use crate::postgres::{self, Address, Options, Store};
+use crate::records::Action;
 use crate::sqlite;
 use crate::sqlite::tests::File;
 use crate::traits::{LaneStore, Mutation, Reader};
@@ -249,6 +250,51 @@ fn a_file_that_is_open_or_missing_is_refused_and_a_row_that_changed_is_found() {
         matches!(database.store(), Err(postgres::OpenError::Unfinished { .. })),
         "it is not taken for whole"
     );
+}
+
+/// A file in which an action has a name, or a tag, of a time in which they had no bounds.
+fn old(change: impl Fn(&mut Action)) -> File {
+    let file = File::new();
+    let mut store = Opened::new(&file).unwrap();
+    let one = execution(1);
+    let mut sent = action(&one, 2);
+    sent.body = br#"{"version":7}"#.to_vec();
+    change(&mut sent);
+    store
+        .commit(&[Mutation::InsertExecution(one), Mutation::InsertAction(sent)])
+        .unwrap();
+    file
+}
+
+#[test]
+fn what_no_database_keeps_is_named_with_its_machine_version_and_field() {
+    if !Postgres::is_installed() {
+        return;
+    }
+    let files = [
+        ("action_id", old(|action| action.action_id = noise(3_000))),
+        ("tag", old(|action| action.tags = vec![noise(3_000)])),
+    ];
+    for (field, file) in files {
+        let (database, mut said) = (Database::new(1), String::new());
+        let problem = database.refuses(&file);
+        said.push_str(&problem.to_string());
+        assert_eq!(problem.code(), "migration-unfit", "{said}");
+        for part in [
+            "of machine `order`, version 7",
+            &format!("`{field}`"),
+            "3000 bytes",
+            "act_",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        drop(Opened::new(&file).unwrap());
+    }
+    // Long, but within what an index of the database holds.
+    let fits = old(|action| action.action_id = noise(2_000));
+    let database = Database::new(1);
+    database.take(&fits, &mut |_| {}).unwrap();
+    assert_eq!(database.sql("SELECT length(action_id) FROM action"), "2000");
 }
 
 #[test]

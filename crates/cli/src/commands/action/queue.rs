@@ -1,6 +1,7 @@
 //! `sprag action queue`.
 
 use crate::client::Remote;
+use crate::commands::list;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -13,7 +14,7 @@ pub(crate) struct Arguments {
 /// Shows the queue by type and by line.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.remote.client()?;
-    let document = client.get(&["actions", "queue"]).send().await?;
+    let document = list::whole(&client, &["actions", "queue"]).await?;
     output.show(&document, output::queue)?;
     if output == Output::Text && output::queue(&document).is_empty() {
         output::note("nothing is queued and nothing runs");

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 /// Lists limited keys.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.remote.client()?;
-    let document = client.get(&["limits"]).send().await?;
+    let document = list::whole(&client, &["limits"]).await?;
     list::show(output, &document, text)?;
     Ok(Exit::Done)
 }

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 /// Lists the services, parents before their children. As JSON it is one array.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
-    let document = client.get(&["workers"]).send().await?;
+    let document = list::whole(&client, &["workers"]).await?;
     match output {
         Output::Json => output::json(&document["data"])?,
         Output::Text => list::show(output, &document, |document| text(document, output::now()))?,

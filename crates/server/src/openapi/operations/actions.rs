@@ -48,6 +48,7 @@ pub(crate) fn queue() -> Operation {
         "showQueue",
         "How much waits, since when, what runs and what holds it back, by line and by type",
     )
+    .continued()
     .answers(Answer::json(200, "The queue.", reference("Queue")))
     .reads()
 }

@@ -21,6 +21,7 @@ pub(crate) fn list() -> Operation {
         "listLimits",
         "Every key that is known, with what counts, runs and waits",
     )
+    .continued()
     .answers(Answer::json(200, "The keys.", page_of("Limit")))
     .reads()
 }

@@ -31,11 +31,9 @@ fn word(id: &'static str, summary: &'static str) -> Operation {
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listWorkers", "All workers, parents before their children").answers(Answer::json(
-        200,
-        "The workers.",
-        page_of("Worker"),
-    ))
+    operation("listWorkers", "All workers, parents before their children")
+        .continued()
+        .answers(Answer::json(200, "The workers.", page_of("Worker")))
 }
 
 pub(crate) fn deltas() -> Operation {
