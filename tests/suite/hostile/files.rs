@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_tests::{Client, Product, neighbour, store, wait};
+use sprag_tests::{Client, Product, binary, neighbour, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 const STARTS: usize = 20;
@@ -186,6 +187,40 @@ fn files_are_their_owners_alone_and_ones_that_are_not_are_reported() {
     }
     assert!(!log.contains("in-the-clear"), "the credential itself is not shown");
     assert_eq!(mode(&path), 0o666, "what is there keeps its mode");
+}
+
+#[test]
+fn backups_and_what_is_restored_from_them_are_their_owners_alone() {
+    if !store::is_file("a database is backed up and restored by its own tools") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("sprag.db"), folder.path().join("backup.db"));
+    let restored = folder.path().join("restored.db");
+    let product = filled(&path);
+    let sprag = |arguments: &[&str]| {
+        let output = Command::new(binary("sprag")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let server = format!("http://{}", product.address());
+    sprag(&["backup", "--to", copy.to_str().unwrap(), "--server", &server]);
+    assert!(product.terminate(GUARD).success());
+    sprag(&[
+        "restore",
+        copy.to_str().unwrap(),
+        "--store",
+        &format!("sqlite:{}", restored.display()),
+    ]);
+    let product = Product::start(&restored, &[]);
+    start(&mut product.client(), &json!({})).unwrap();
+    let entries = fs::read_dir(folder.path()).unwrap().flatten();
+    let found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    for ending in ["backup.db", "restored.db", "restored.db-wal", "restored.db-lock"] {
+        assert!(found.iter().any(|path| path.ends_with(ending)), "{ending} is among {found:?}");
+    }
+    for path in found {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
 }
 
 /// Changes bytes wherever they are in a file.

@@ -5,6 +5,7 @@
 mod bounds;
 mod clock;
 mod connections;
+mod downloads;
 mod exec;
 mod files;
 mod hooks;
