@@ -266,22 +266,36 @@ fn follows_the_real_clock_after(by: &'static str, ahead: u64) {
     let path = folder.path().join("sprag.db");
     let site = Site::start(|_| Reply::json(200, &json!({})));
     let with_secret = |environment: &[(&'static str, &'static str)]| -> Vec<(&'static str, &'static str)> {
-        environment.iter().copied().chain([("SPRAG_SECRET_HOOK", SECRET)]).collect()
+        environment
+            .iter()
+            .copied()
+            .chain([("SPRAG_SECRET_HOOK", SECRET)])
+            .collect()
     };
     let is_file = store::is_file("the database's time is the clock there, so the clock ahead changes nothing at all");
     let offset = if is_file { ahead } else { 0 };
 
     let fast = Product::start(&path, &with_secret(&skewed(by)));
     let mut client = fast.client();
-    for machine in [machine(), hooked(), sleeping("5s")] {
+    for machine in [
+        machine(),
+        hooked(),
+        sleeping("5s"),
+        scheduled(&site, "across", "* * * * * *"),
+    ] {
         apply(&mut client, &machine);
     }
     let taken = call_hook(&mut client, "fast", now().plus(offset));
     assert_eq!(taken.status, 200, "it follows its own clock: {taken:?}");
     let early = start(&mut client, &json!({ "machine": "sleeping" }));
+    start(&mut client, &json!({ "machine": "across" }));
+    wait::until("a schedule to run", GUARD, || {
+        (visits(&site, "/across") > 0).then_some(())
+    });
     complete(&mut client);
     assert!(fast.terminate(GUARD).success());
 
+    let before = visits(&site, "/across");
     let product = Product::start(&path, &with_secret(&RIGHT));
     let mut client = product.client();
     neighbour::beside(&product, || {
@@ -291,7 +305,10 @@ fn follows_the_real_clock_after(by: &'static str, ahead: u64) {
         assert_eq!(refused.status, 401, "signed in the future: {refused:?}");
         apply(&mut client, &scheduled(&site, "often", "* * * * * *"));
         // By the clock that was ahead, this would be due in a few seconds.
-        apply(&mut client, &scheduled(&site, "later", &cron_at(now().plus(ahead + 4_000))));
+        apply(
+            &mut client,
+            &scheduled(&site, "later", &cron_at(now().plus(ahead + 4_000))),
+        );
         for machine in ["often", "later"] {
             start(&mut client, &json!({ "machine": machine }));
         }
@@ -300,10 +317,16 @@ fn follows_the_real_clock_after(by: &'static str, ahead: u64) {
         wait::until("a schedule to run", GUARD, || {
             (visits(&site, "/often") >= OCCURRENCES).then_some(())
         });
+        wait::until("a schedule to continue", GUARD, || {
+            (visits(&site, "/across") > before + 1).then_some(())
+        });
         assert_eq!(visits(&site, "/later"), 0, "an occurrence came early");
         let asleep = client.get(&format!("/v1/executions/{early}")).unwrap().body;
         if is_file {
-            assert_eq!(asleep["status"], "running", "its timer is due when the real clock says so");
+            assert_eq!(
+                asleep["status"], "running",
+                "its timer is due when the real clock says so"
+            );
         }
     });
 }
@@ -371,19 +394,18 @@ fn a_start_with_a_clock_beyond_what_can_be_written_leaves_a_store_that_opens() {
     let product = Product::start(&path, &RIGHT);
     let mut client = product.client();
     apply(&mut client, &machine());
-    complete(&mut client);
+    let before = complete(&mut client)["id"].as_str().unwrap().to_owned();
     assert!(product.terminate(GUARD).success());
-    // Beyond the year 9999.
-    let far = Product::start(&path, &skewed("+3000000d"));
-    wait::until("retention to look", GUARD, || {
-        far.log().contains("retention-waits").then_some(())
-    });
-    assert!(far.terminate(GUARD).success());
+    // Beyond the year 9999, and without retention, which would not believe it.
+    let far = skewed("+3000000d");
+    if let Ok(far) = Product::try_start(&path, &far[..3]) {
+        far.terminate(GUARD);
+    }
     let product = Product::start(&path, &RIGHT);
     let mut client = product.client();
     neighbour::beside(&product, || {
         assert_eq!(notes(&mut client), ["clock-behind"]);
-        assert_eq!(ids(&mut client).len(), 1, "nothing was deleted");
+        assert!(ids(&mut client).contains(&before), "nothing was deleted");
         let present = complete(&mut client);
         assert!(error_millis(&present) < MINUTE, "it bears the real time: {present}");
     });

@@ -66,7 +66,10 @@ fn a_backup_that_arrives_damaged_does_not_count_and_leaves_nothing() {
             let text = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{damage:?}: {text}");
             assert!(text.contains(said), "{damage:?}: {text}");
-            assert!(output.stdout.is_empty(), "{damage:?} is reported as a backup: {output:?}");
+            assert!(
+                output.stdout.is_empty(),
+                "{damage:?} is reported as a backup: {output:?}"
+            );
             assert_eq!(names(to.path()), [""; 0], "{damage:?} leaves something");
         }
     });

@@ -9,6 +9,7 @@ mod downloads;
 mod exec;
 mod files;
 mod hooks;
+mod refusals;
 mod secrets;
 mod supervised;
 mod switches;

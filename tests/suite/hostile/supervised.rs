@@ -178,7 +178,10 @@ fn what_a_supervisor_keeps_is_its_owners_alone() {
             logs.join("chatty.log.1").exists().then_some(())
         });
         let found = modes(folder.path());
-        let kept: Vec<_> = found.iter().filter(|(path, ..)| ![&services, &victim].contains(&path)).collect();
+        let kept: Vec<_> = found
+            .iter()
+            .filter(|(path, ..)| ![&services, &victim].contains(&path))
+            .collect();
         for (path, mode, is_folder) in &kept {
             let expected = if *is_folder { 0o700 } else { 0o600 };
             assert_eq!(*mode, expected, "{} has mode {mode:o}", path.display());
@@ -194,7 +197,9 @@ fn what_a_supervisor_keeps_is_its_owners_alone() {
             "instance",
             "lock",
         ] {
-            let is_there = kept.iter().any(|(path, ..)| path.file_name().is_some_and(|found| found == name));
+            let is_there = kept
+                .iter()
+                .any(|(path, ..)| path.file_name().is_some_and(|found| found == name));
             assert!(is_there, "{name} is among {kept:#?}");
         }
     });
