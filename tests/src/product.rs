@@ -145,6 +145,11 @@ impl Product {
         Self::spawn(command).unwrap_or_else(|line| panic!("the demo did not start: {line}"))
     }
 
+    /// Starts a server by a command of the caller's own.
+    pub fn start_by(command: Command) -> Result<Self, String> {
+        Self::spawn(command)
+    }
+
     fn spawn(mut command: Command) -> Result<Self, String> {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;

@@ -125,8 +125,8 @@ mod system {
 
     impl Clock for System {
         fn now(&self) -> Timestamp {
-            let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
-            Timestamp::from_millis(self.base.load(Ordering::SeqCst).saturating_add(elapsed))
+            let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Timestamp::from_millis(self.base.load(Ordering::SeqCst)).plus(elapsed)
         }
 
         fn micros(&self) -> u64 {
@@ -153,9 +153,11 @@ mod system {
         }
     }
 
+    /// A clock beyond the last instant that can be written shows that one: what is stored must be readable afterwards.
     fn wall() -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        millis.min(Timestamp::MAX.as_millis())
     }
 }
 
@@ -178,6 +180,14 @@ mod tests {
         assert!(clock.now() >= before, "never back");
         assert!(clock.follow(wall.plus(3_600_000)).is_some());
         assert!(clock.now() >= wall.plus(3_600_000));
+    }
+
+    #[test]
+    fn a_clock_never_shows_an_instant_that_cannot_be_written() {
+        let clock = System::start(Timestamp::MAX);
+        let _ = clock.follow(Timestamp::from_millis(i64::MAX));
+        assert_eq!(clock.now(), Timestamp::MAX);
+        assert_eq!(clock.now().to_string().parse(), Ok(Timestamp::MAX));
     }
 
     #[test]

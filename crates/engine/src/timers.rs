@@ -165,6 +165,11 @@ impl Timers {
         }
     }
 
+    /// Has a timer looked at, whatever its due time.
+    pub(crate) fn wake(&mut self, key: TimerKey, now: Timestamp) {
+        self.near.insert((now, Due::Timer(key)));
+    }
+
     /// When to look next.
     pub(crate) fn next_wake(&self) -> Timestamp {
         let first = self.near.first().map_or(Timestamp::MAX, |(at, _)| *at);

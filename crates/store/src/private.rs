@@ -26,6 +26,16 @@ pub fn create(path: &Path) -> io::Result<File> {
     options().write(true).create(true).truncate(true).open(path)
 }
 
+/// A file of the caller's own, in place of one of that name. Unlike [`create`] it follows no symlink, waits for no pipe and takes over no
+/// mode: others may have put something there.
+pub fn create_anew(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
+        Ok(()) | Err(_) => {}
+    }
+    options().write(true).create_new(true).open(path)
+}
+
 /// Writes a whole file.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create(path)?.write_all(bytes)
@@ -65,6 +75,20 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_is_created_anew_is_private_whatever_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, victim) = (directory.path().join("file"), directory.path().join("victim"));
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, &file).unwrap();
+        create_anew(&file).unwrap().write_all(b"x").unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+        create_anew(&file).unwrap();
+        assert_eq!(mode(&file) & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
+    }
 
     #[test]
     fn what_is_new_is_private_and_what_is_there_keeps_its_mode() {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
+use sprag_core::signature::{Message, Secret};
 use sprag_core::time::Timestamp;
-use sprag_tests::{Client, Product, binary, neighbour, store, wait};
+use sprag_tests::{Answer, Client, Product, Reply, Site, binary, neighbour, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 /// Where Debian puts it.
@@ -164,5 +165,248 @@ fn a_clock_ten_years_ahead_deletes_nothing_until_a_person_accepts_it() {
     system(&fast, &["--accept-clock"]);
     wait::until("retention to go on", GUARD, || {
         ids(&mut client).is_empty().then_some(())
+    });
+}
+
+/// What signs calls of the hook.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const HOUR: u64 = 60 * MINUTE;
+const TEN_YEARS: u64 = 3_650 * 24 * HOUR;
+/// Occurrences of a schedule with one every second: enough time for an early one to show.
+const OCCURRENCES: usize = 6;
+
+fn now() -> Timestamp {
+    System::start(Timestamp::default()).now()
+}
+
+/// A machine with a hook whose calls are signed.
+fn hooked() -> Value {
+    json!({
+        "id": "hooked",
+        "initial": "open",
+        "states": { "open": { "on": { "SIGNED": "taken" } }, "taken": { "type": "final" } },
+        "hooks": { "signed": {
+            "verify": "standard-webhooks",
+            "secret": "{{secrets.hook}}",
+            "key": "{{request.body.key}}",
+            "type": "SIGNED",
+        } },
+    })
+}
+
+/// A machine that calls `site` whenever its schedule says so.
+fn scheduled(site: &Site, id: &str, cron: &str) -> Value {
+    json!({
+        "id": id,
+        "initial": "active",
+        "states": { "active": {} },
+        "actions": [{
+            "actionId": "tick",
+            "type": "webhook",
+            "triggerState": "active",
+            "schedule": { "cron": cron, "timezone": "UTC", "overlap": "allow", "catchUp": "all" },
+            "config": { "url": site.url(&format!("/{id}")) },
+        }],
+    })
+}
+
+/// A machine that waits for so long.
+fn sleeping(after: &str) -> Value {
+    json!({
+        "id": "sleeping",
+        "initial": "asleep",
+        "states": { "asleep": { "after": { after: "awake" } }, "awake": { "type": "final" } },
+    })
+}
+
+fn apply(client: &mut Client, machine: &Value) {
+    let answer = client.post("/v1/machines", machine).unwrap();
+    assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+}
+
+fn start(client: &mut Client, body: &Value) -> String {
+    let answer = client.post("/v1/executions", body).unwrap();
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.body["id"].as_str().unwrap().to_owned()
+}
+
+/// Starts an execution with a hook and calls it as a sender does whose clock shows `at`.
+fn call_hook(client: &mut Client, key: &str, at: Timestamp) -> Answer {
+    start(client, &json!({ "machine": "hooked", "key": key }));
+    let body = json!({ "key": key }).to_string();
+    let id = format!("msg_{key}");
+    let message = Message {
+        id: &id,
+        seconds: at.as_millis() / 1_000,
+        body: body.as_bytes(),
+    };
+    let headers = message.headers(&[Secret::parse(SECRET).ok().unwrap()]);
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    client.post_with("/v1/hooks/hooked/signed", &body, &headers).unwrap()
+}
+
+/// The cron expression of one instant, each year.
+fn cron_at(at: Timestamp) -> String {
+    // `2026-01-31T23:59:58.000Z`
+    let text = at.to_string();
+    let parts: Vec<&str> = text.split(['-', 'T', ':', '.']).collect();
+    let [_, month, day, hour, minute, second, ..] = parts.as_slice() else {
+        panic!("{text} is no instant");
+    };
+    format!("{second} {minute} {hour} {day} {month} *")
+}
+
+fn visits(site: &Site, path: &str) -> usize {
+    site.visits().iter().filter(|visit| visit.path == path).count()
+}
+
+/// After a start whose clock is ahead by so much, a start with the right clock does everything when the right clock says.
+fn follows_the_real_clock_after(by: &'static str, ahead: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sprag.db");
+    let site = Site::start(|_| Reply::json(200, &json!({})));
+    let with_secret = |environment: &[(&'static str, &'static str)]| -> Vec<(&'static str, &'static str)> {
+        environment
+            .iter()
+            .copied()
+            .chain([("SPRAG_SECRET_HOOK", SECRET)])
+            .collect()
+    };
+    let is_file = store::is_file("the database's time is the clock there, so the clock ahead changes nothing at all");
+    let offset = if is_file { ahead } else { 0 };
+
+    let fast = Product::start(&path, &with_secret(&skewed(by)));
+    let mut client = fast.client();
+    for machine in [
+        machine(),
+        hooked(),
+        sleeping("5s"),
+        scheduled(&site, "across", "* * * * * *"),
+    ] {
+        apply(&mut client, &machine);
+    }
+    let taken = call_hook(&mut client, "fast", now().plus(offset));
+    assert_eq!(taken.status, 200, "it follows its own clock: {taken:?}");
+    let early = start(&mut client, &json!({ "machine": "sleeping" }));
+    start(&mut client, &json!({ "machine": "across" }));
+    wait::until("a schedule to run", GUARD, || {
+        (visits(&site, "/across") > 0).then_some(())
+    });
+    complete(&mut client);
+    assert!(fast.terminate(GUARD).success());
+
+    let before = visits(&site, "/across");
+    let product = Product::start(&path, &with_secret(&RIGHT));
+    let mut client = product.client();
+    neighbour::beside(&product, || {
+        let taken = call_hook(&mut client, "right", now());
+        assert_eq!(taken.status, 200, "signed now: {taken:?}");
+        let refused = call_hook(&mut client, "ahead", now().plus(ahead));
+        assert_eq!(refused.status, 401, "signed in the future: {refused:?}");
+        apply(&mut client, &scheduled(&site, "often", "* * * * * *"));
+        // By the clock that was ahead, this would be due in a few seconds.
+        apply(
+            &mut client,
+            &scheduled(&site, "later", &cron_at(now().plus(ahead + 4_000))),
+        );
+        for machine in ["often", "later"] {
+            start(&mut client, &json!({ "machine": machine }));
+        }
+        let present = complete(&mut client);
+        assert!(error_millis(&present) < MINUTE, "it bears the real time: {present}");
+        wait::until("a schedule to run", GUARD, || {
+            (visits(&site, "/often") >= OCCURRENCES).then_some(())
+        });
+        wait::until("a schedule to continue", GUARD, || {
+            (visits(&site, "/across") > before + 1).then_some(())
+        });
+        assert_eq!(visits(&site, "/later"), 0, "an occurrence came early");
+        let asleep = client.get(&format!("/v1/executions/{early}")).unwrap().body;
+        if is_file {
+            assert_eq!(
+                asleep["status"], "running",
+                "its timer is due when the real clock says so"
+            );
+        }
+    });
+}
+
+#[test]
+fn after_a_start_an_hour_ahead_hooks_schedules_and_timers_follow_the_real_clock() {
+    follows_the_real_clock_after("+1h", HOUR);
+}
+
+#[test]
+fn after_a_start_ten_years_ahead_hooks_schedules_and_timers_follow_the_real_clock() {
+    follows_the_real_clock_after("+3650d", TEN_YEARS);
+}
+
+/// Closed executions that are three days old by the real clock, and some that are new.
+fn old_and_new(path: &Path, fast: &str) -> (Product, Vec<String>) {
+    let slow = Product::start(path, &skewed("-3d"));
+    let mut client = slow.client();
+    apply(&mut client, &machine());
+    for _ in 0..3 {
+        complete(&mut client);
+    }
+    assert!(slow.terminate(GUARD).success());
+    let fast = Product::start(path, &skewed(fast));
+    complete(&mut fast.client());
+    assert!(fast.terminate(GUARD).success());
+    let product = Product::start(path, &RIGHT);
+    let mut client = product.client();
+    complete(&mut client);
+    let all = ids(&mut client);
+    (product, all)
+}
+
+#[test]
+fn retention_goes_by_the_real_clock_after_starts_with_clocks_that_were_behind_and_ahead() {
+    if !store::is_file("on PostgreSQL the database's time is the clock") {
+        return;
+    }
+    for by in ["+1h", "+3650d"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (product, all) = old_and_new(&folder.path().join("sprag.db"), by);
+        assert_eq!(all.len(), 5, "nothing was deleted so far");
+        // Newest first: what the fast clock and the right clock closed stays, what is three days old goes.
+        system(&product, &["--accept-clock"]);
+        let mut client = product.client();
+        wait::until("retention to delete what is old", GUARD, || {
+            (ids(&mut client).len() < all.len()).then_some(())
+        });
+        wait::until("all that is old to be deleted", GUARD, || {
+            (ids(&mut client).len() <= 2).then_some(())
+        });
+        neighbour::beside(&product, || ());
+        let left = ids(&mut client);
+        assert!(all[..2].iter().all(|id| left.contains(id)), "{left:?} of {all:?}");
+    }
+}
+
+#[test]
+fn a_start_with_a_clock_beyond_what_can_be_written_leaves_a_store_that_opens() {
+    if !store::is_file("on PostgreSQL the database's time is the clock") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sprag.db");
+    let product = Product::start(&path, &RIGHT);
+    let mut client = product.client();
+    apply(&mut client, &machine());
+    let before = complete(&mut client)["id"].as_str().unwrap().to_owned();
+    assert!(product.terminate(GUARD).success());
+    // Beyond the year 9999, and without retention, which would not believe it.
+    let far = skewed("+3000000d");
+    if let Ok(far) = Product::try_start(&path, &far[..3]) {
+        far.terminate(GUARD);
+    }
+    let product = Product::start(&path, &RIGHT);
+    let mut client = product.client();
+    neighbour::beside(&product, || {
+        assert_eq!(notes(&mut client), ["clock-behind"]);
+        assert!(ids(&mut client).contains(&before), "nothing was deleted");
+        let present = complete(&mut client);
+        assert!(error_millis(&present) < MINUTE, "it bears the real time: {present}");
     });
 }

@@ -1,12 +1,14 @@
 //! Programs: environment variables that make an interpreter run other code.
 
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_tests::neighbour::beside;
-use sprag_tests::{Client, Product, binary, wait};
+use sprag_tests::{Client, Product, binary, store, wait};
 
 /// A hang guard, not a measure.
 const GUARD: Duration = Duration::from_mins(1);
@@ -122,5 +124,43 @@ fn a_program_cannot_read_the_environment_of_the_server() {
                 "{result:#}"
             );
         }
+    });
+}
+
+/// Debian's `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// A server that is not root, whoever runs this.
+fn server_without_root(folder: &Path) -> Product {
+    let (file, program) = (folder.join("sprag.toml"), folder.join("sprag"));
+    std::fs::write(&file, "[exec]\nallow = [\"/bin/sh\"]\n").unwrap();
+    // Where it was built may be closed to others.
+    std::fs::copy(binary("sprag"), &program).unwrap();
+    let mut command = Command::new(program);
+    command
+        .args(["up", "--listen", "127.0.0.1:0", "--store"])
+        .arg(store::url(&folder.join("sprag.db")))
+        .arg("--config")
+        .arg(file)
+        .env("SPRAG_SECRET_K", CANARY)
+        .current_dir(folder);
+    if rustix::process::geteuid().is_root() {
+        chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    Product::start_by(command).unwrap_or_else(|line| panic!("it did not start: {line}"))
+}
+
+/// Of the same user as the server, a program could read its environment; the server is closed to it.
+#[test]
+fn a_program_of_the_same_user_cannot_read_the_environment_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let product = server_without_root(folder.path());
+    beside(&product, || {
+        let script = "cat /proc/$PPID/environ | tr '\\0' '\\n'; exit 0";
+        let config = json!({ "command": ["/bin/sh", "-c", script] });
+        let result = result(&mut product.client(), "curious", &config);
+        assert!(!result.to_string().contains("SPRAG_SECRET_K"), "{result:#}");
+        assert!(result["stderr"].as_str().unwrap().contains("denied"), "{result:#}");
     });
 }

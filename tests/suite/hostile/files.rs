@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
-use sprag_tests::{Client, Product, neighbour, store, wait};
+use sprag_tests::{Client, Product, binary, neighbour, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 const STARTS: usize = 20;
@@ -188,6 +190,43 @@ fn files_are_their_owners_alone_and_ones_that_are_not_are_reported() {
     assert_eq!(mode(&path), 0o666, "what is there keeps its mode");
 }
 
+#[test]
+fn backups_and_what_is_restored_from_them_are_their_owners_alone() {
+    if !store::is_file("a database is backed up and restored by its own tools") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("sprag.db"), folder.path().join("backup.db"));
+    let restored = folder.path().join("restored.db");
+    let product = filled(&path);
+    let sprag = |arguments: &[&str]| {
+        let output = Command::new(binary("sprag")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let server = format!("http://{}", product.address());
+    sprag(&["backup", "--to", copy.to_str().unwrap(), "--server", &server]);
+    assert!(product.terminate(GUARD).success());
+    sprag(&[
+        "restore",
+        copy.to_str().unwrap(),
+        "--store",
+        &format!("sqlite:{}", restored.display()),
+    ]);
+    let product = Product::start(&restored, &[]);
+    start(&mut product.client(), &json!({})).unwrap();
+    let entries = fs::read_dir(folder.path()).unwrap().flatten();
+    let found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    for ending in ["backup.db", "restored.db", "restored.db-wal", "restored.db-lock"] {
+        assert!(
+            found.iter().any(|path| path.ends_with(ending)),
+            "{ending} is among {found:?}"
+        );
+    }
+    for path in found {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
 /// Changes bytes wherever they are in a file.
 fn change(path: &Path, from: &[u8], to: &[u8]) {
     let mut bytes = fs::read(path).unwrap();
@@ -238,5 +277,49 @@ fn changed_bytes_of_variables_are_an_error_of_that_execution_alone() {
         assert_eq!(listed.status, 200, "{listed:?}");
         let text = listed.body.to_string();
         assert!(text.contains(&damaged) && !text.contains("balance-9999900"), "{text}");
+    });
+}
+
+/// The value of a metric without labels.
+fn metric(client: &mut Client, name: &str) -> f64 {
+    let page = client.get("/metrics").unwrap().body;
+    let mut lines = page.as_str().unwrap().lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("{name} is not shown"))
+}
+
+fn notes(client: &mut Client) -> String {
+    client.get("/readyz").unwrap().body["notes"].to_string()
+}
+
+#[test]
+fn a_log_that_a_foreign_reader_holds_is_reported_until_it_lets_go() {
+    const HELD: &str = "sprag_store_log_held_bytes";
+    const HELD_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
+    if !store::is_file("a database keeps its own log") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sprag.db");
+    let product = filled(&path);
+    let mut client = product.client();
+    let foreign = Connection::open(&path).unwrap();
+    foreign.execute_batch("BEGIN; SELECT count(*) FROM execution").unwrap();
+    let large = json!({ "text": "x".repeat(200_000) });
+    neighbour::beside(&product, || {
+        wait::until("the log to grow", GUARD, || {
+            start(&mut client, &large).unwrap();
+            (metric(&mut client, HELD) > HELD_BYTES).then_some(())
+        });
+        assert!(notes(&mut client).contains("log-held"), "{}", notes(&mut client));
+        wait::until("the log to say so", GUARD, || {
+            product.log().contains("log-held").then_some(())
+        });
+        foreign.execute_batch("COMMIT").unwrap();
+        wait::until("the log to be copied back", GUARD, || {
+            start(&mut client, &large).unwrap();
+            (metric(&mut client, HELD) < HELD_BYTES).then_some(())
+        });
+        assert!(!notes(&mut client).contains("log-held"), "{}", notes(&mut client));
     });
 }

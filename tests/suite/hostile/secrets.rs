@@ -209,6 +209,42 @@ fn an_edited_dead_letter_cannot_show_a_secret_either() {
     assert_hidden(&product.log());
 }
 
+/// A machine whose hook is signed with the secret.
+fn hooked(id: &str) -> Value {
+    json!({
+        "id": id,
+        "initial": "open",
+        "states": { "open": { "on": { "IN": "over" } }, "over": { "type": "final" } },
+        "hooks": { "in": {
+            "verify": "standard-webhooks",
+            "secret": "{{secrets.k}}",
+            "key": "{{request.body.key}}",
+            "type": "IN",
+        } },
+    })
+}
+
+#[test]
+fn a_hook_is_signed_only_with_secrets_that_the_operator_allows_its_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = server(folder.path(), "");
+    let applied = open.client().post("/v1/machines", &hooked("early")).unwrap();
+    assert_eq!(applied.status, 201, "{:#}", applied.body);
+    assert!(open.terminate(GUARD).success());
+
+    let product = server(folder.path(), "[secrets]\nallow = [\"billing=k\"]\n");
+    beside(&product, || {
+        let mut client = product.client();
+        assert_eq!(client.post("/v1/machines", &hooked("billing")).unwrap().status, 201);
+        let refused = client.post("/v1/machines", &hooked("shop")).unwrap();
+        assert_refused(&refused, "/hooks/in/secret", "[secrets] allow");
+        // The machine was applied before the operator made the rule.
+        let call = client.post("/v1/hooks/early/in", &json!({ "key": "a" })).unwrap();
+        assert_eq!(call.body["code"], "secret-unavailable", "{:#}", call.body);
+        assert!(call.body.to_string().contains("[secrets] allow"), "{:#}", call.body);
+    });
+}
+
 #[test]
 fn a_machine_names_only_secrets_that_the_operator_allows_it_also_after_it_was_applied() {
     let folder = tempfile::tempdir().unwrap();

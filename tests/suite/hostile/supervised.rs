@@ -1,6 +1,6 @@
-//! Supervised services: forced stops, symlinked logs.
+//! Supervised services: forced stops, symlinked logs, files that others must not read.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -148,6 +148,60 @@ fn a_folder_of_logs_that_is_replaced_by_a_symlink_is_not_followed() {
             let service = chatty(&product);
             (service["state"] == "running" && service["pid"] != pid).then_some(())
         });
+    });
+    assert!(product.terminate(GUARD).success());
+}
+
+/// Every file and folder below a folder, with its mode.
+fn modes(folder: &Path) -> Vec<(std::path::PathBuf, u32, bool)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        // A log may be rotated while this looks.
+        let Ok(seen) = path.symlink_metadata() else { continue };
+        found.push((path.clone(), seen.mode() & 0o777, seen.is_dir()));
+        if seen.is_dir() {
+            found.extend(modes(&path));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_a_supervisor_keeps_is_its_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (product, logs, victim) = scene(folder.path());
+    let services = folder.path().join("services.yaml");
+    beside(&product, || {
+        until_running(&product);
+        wait::until("a log to be rotated", GUARD, || {
+            logs.join("chatty.log.1").exists().then_some(())
+        });
+        let found = modes(folder.path());
+        let kept: Vec<_> = found
+            .iter()
+            .filter(|(path, ..)| ![&services, &victim].contains(&path))
+            .collect();
+        for (path, mode, is_folder) in &kept {
+            let expected = if *is_folder { 0o700 } else { 0o600 };
+            assert_eq!(*mode, expected, "{} has mode {mode:o}", path.display());
+        }
+        for name in [
+            "sprag-services.db",
+            "sprag-services.db-wal",
+            "sprag-services.d",
+            "logs",
+            "run",
+            "chatty.log",
+            "chatty.log.1",
+            "instance",
+            "lock",
+        ] {
+            let is_there = kept
+                .iter()
+                .any(|(path, ..)| path.file_name().is_some_and(|found| found == name));
+            assert!(is_there, "{name} is among {kept:#?}");
+        }
     });
     assert!(product.terminate(GUARD).success());
 }

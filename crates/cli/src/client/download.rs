@@ -53,7 +53,7 @@ impl Request<'_> {
                     digest.add(&chunk);
                     take(&chunk, total).map_err(|error| Failure::new(format!("the answer cannot be kept: {error}")))?;
                 }
-                Err(error) => return Err(problem::unreachable(client, &error)),
+                Err(error) => return Err(broken_off(total, length, &error)),
             }
         }
     }
@@ -67,9 +67,19 @@ fn verify(total: Option<u64>, length: u64, sent: Option<&str>, received: &str) -
         (_, Some(sent)) if sent != received => format!("its digest is `{received}`, and the server says `{sent}`"),
         (_, Some(_)) => return Ok(()),
     };
-    Err(Failure::new(format!("the answer is not whole: {detail}"))
+    Err(damaged(&detail))
+}
+
+/// An answer that ends before its end.
+fn broken_off(total: Option<u64>, length: u64, error: &reqwest::Error) -> Failure {
+    let of = total.map_or_else(String::new, |total| format!(" of {total}"));
+    damaged(&format!("it broke off after {length}{of} bytes: {error}"))
+}
+
+fn damaged(detail: &str) -> Failure {
+    Failure::new(format!("the answer is not whole: {detail}"))
         .code("download-damaged")
-        .note("try again"))
+        .note("try again")
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     }
     let client = remote.client()?;
     let part = part_of(to);
-    let file = private::create(&part).with_context(|| format!("`{}` cannot be written", part.display()))?;
+    let file = private::create_anew(&part).with_context(|| format!("`{}` cannot be written", part.display()))?;
     let mut writing = Writing::new(file);
     let received = client
         .post(&["system", "backup"])

@@ -33,6 +33,7 @@ impl Lane {
 
     /// Fires every timer of the execution that is due now, in due order, up to a bound.
     pub(super) fn fire_due(&mut self, aggregate: &mut Aggregate, machine: &Machine) {
+        self.follow_real_clock(aggregate, machine);
         for _ in 0..FOLLOW_UPS_MAX {
             if !aggregate.is_deciding() {
                 return;

@@ -17,6 +17,7 @@ mod machines;
 mod owned;
 mod recovery;
 mod refused;
+mod schedules;
 mod shards;
 mod tick;
 mod wants;

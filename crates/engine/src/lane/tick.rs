@@ -228,6 +228,7 @@ impl Lane {
             self.arm_alerts()?;
         }
         self.gather()?;
+        self.wake_schedules()?;
         Ok(())
     }
 

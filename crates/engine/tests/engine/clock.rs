@@ -81,6 +81,38 @@ fn after_a_process_with_a_fast_clock_everything_follows_the_real_one_but_the_ord
     assert_eq!(rig.status(ahead), ExecutionStatus::Running, "and none is early");
 }
 
+const SCHEDULED: &str = r"
+id: s
+initial: a
+states: { a: {}, over: { type: final } }
+actions:
+  - { actionId: often, type: noop, triggerState: a, schedule: { cron: '*/10 * * * * *', overlap: allow } }
+  - { actionId: later, type: noop, triggerState: a, delay: 2m, schedule: { cron: '*/10 * * * * *', overlap: allow } }
+";
+
+/// How many occurrences of an action there were.
+fn occurrences(rig: &Rig, id: ExecutionId, action: &str) -> usize {
+    rig.actions(id).get(action).map_or(0, Vec::len)
+}
+
+#[test]
+fn schedules_continue_by_the_real_clock_after_a_process_with_a_fast_one() {
+    let mut rig = Rig::new(SCHEDULED);
+    let id = rig.start("s").id;
+    let began = rig.now();
+    for fast in [HOUR, 3_650 * DAY] {
+        restart(&mut rig, began.plus(fast));
+        rig.advance(30_000);
+        restart(&mut rig, began.plus(1_000));
+        let before = (occurrences(&rig, id, "often"), occurrences(&rig, id, "later"));
+        rig.advance(20_000);
+        assert_eq!(occurrences(&rig, id, "often"), before.0 + 2);
+        assert_eq!(occurrences(&rig, id, "later"), before.1, "its delay is not over");
+        rig.advance(120_000);
+        assert!(occurrences(&rig, id, "later") > before.1);
+    }
+}
+
 #[test]
 fn a_person_who_accepts_the_clock_has_ids_follow_it_too_also_after_a_restart() {
     let mut rig = rig();

@@ -56,6 +56,12 @@ pub enum RestoreError {
         #[source]
         source: io::Error,
     },
+    /// It is a pipe, a device or a folder: to open it may block.
+    #[error("`{}` is not a regular file; name the file of a backup", path.display())]
+    Irregular {
+        /// What was named.
+        path: PathBuf,
+    },
     /// A database is there already.
     #[error("there is a database at `{}`; name another file, or say that it is to be replaced", path.display())]
     Exists {
@@ -94,6 +100,7 @@ impl RestoreError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "backup-missing",
+            Self::Irregular { .. } => "backup-irregular",
             Self::Exists { .. } => "store-exists",
             Self::Same { .. } => "backup-is-store",
             Self::Damaged { .. } => "corrupt",
@@ -119,6 +126,9 @@ pub fn restore(restore: &Restore<'_>) -> Result<Restoring, RestoreError> {
         path: from.to_owned(),
         source,
     })?;
+    if !source.is_file() {
+        return Err(RestoreError::Irregular { path: source });
+    }
     let target = locate(to)?;
     if source == target {
         return Err(RestoreError::Same { path: target });

@@ -22,6 +22,11 @@ pub(super) struct Reader {
 impl Reader {
     /// Notes that a value is of the wrong kind.
     pub(super) fn wrong(&mut self, spot: &Spot<'_>, name: &str, wanted: &str) {
+        if matches!(&spot.node.content, Content::Text(text) if text.contains('\0')) {
+            let detail = format!("`{name}` holds a NUL character");
+            self.findings.error(&spot.place(), "bad-value", detail, "leave it out");
+            return;
+        }
         let detail = format!("`{name}` is {}", spot.node.kind());
         self.findings
             .error(&spot.place(), "wrong-type", detail, format!("write {wanted}"));
@@ -52,12 +57,7 @@ impl Reader {
     pub(super) fn text<'n>(&mut self, map: &Spot<'n>, name: &str) -> Option<&'n str> {
         let spot = map.get(name)?;
         match &spot.node.content {
-            Content::Text(text) if text.contains('\0') => {
-                let detail = format!("`{name}` holds a NUL character");
-                self.findings.error(&spot.place(), "bad-value", detail, "leave it out");
-                None
-            }
-            Content::Text(text) if !text.is_empty() => Some(text),
+            Content::Text(text) if !text.is_empty() && !text.contains('\0') => Some(text),
             _ => {
                 self.wrong(&spot, name, "text");
                 None
