@@ -61,8 +61,11 @@ cluster() {
 # An hour of inputs that nobody would write, other ones every time: every parser, one after the other, and beside them every route.
 fuzz() {
   cargo build --release -p sprag -p sprag-tests --bins
-  SPRAG_FUZZ_SECONDS="${SPRAG_FUZZ_SECONDS:-3600}" SPRAG_FUZZ_SEED="$RANDOM" \
+  local seconds="${SPRAG_FUZZ_SECONDS:-3600}"
+  SPRAG_HOSTILE_SECONDS="$((seconds / 2))" test_release -p sprag-tests -- hostile::text::arbitrary --nocapture &
+  SPRAG_FUZZ_SECONDS="$seconds" SPRAG_FUZZ_SEED="$RANDOM" \
     test_release -p sprag-tests --test fuzz -- --nocapture --test-threads 1
+  wait "$!"
 }
 
 for part in "${parts[@]}"; do

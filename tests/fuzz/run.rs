@@ -1,7 +1,7 @@
 //! Feeds a parser with mutated inputs, and reports the one that made it panic or hang.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -91,10 +91,15 @@ fn feed(
     let watch = System::start(Timestamp::from_millis(0));
     let share = variable("SPRAG_FUZZ_SECONDS").map(|seconds| Duration::from_secs(seconds / PARSERS));
     let is_over = |inputs: u64| share.map_or(inputs >= INPUTS, |share| watch.elapsed() >= share);
+    let last = folder().join(format!("{name}.last"));
     let mut inputs = 0;
     while !is_over(inputs) {
         let input = mutator.next();
         input.clone_into(&mut progress.current.lock().unwrap());
+        if share.is_some() {
+            // A stack overflow or a kill ends the process: the input must be on disk before.
+            std::fs::write(&last, &input).unwrap();
+        }
         if catch_unwind(AssertUnwindSafe(|| parser(&input)))? == Verdict::Accepted {
             progress.accepted.fetch_add(1, Ordering::AcqRel);
             mutator.keep(input);
@@ -109,12 +114,18 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// Where inputs are saved.
+fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/fuzz");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 /// Saves the input that a parser could not bear, and says where it is.
 fn report(name: &str, what: &str, progress: &Progress) -> String {
     let input = progress.current.lock().unwrap().clone();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/fuzz");
-    let file = folder.join(format!("{name}-{}", progress.inputs.load(Ordering::Acquire)));
-    let saved = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &input));
+    let file = folder().join(format!("{name}-{}", progress.inputs.load(Ordering::Acquire)));
+    let saved = std::fs::write(&file, &input);
     let shown: String = String::from_utf8_lossy(&input).chars().take(2_000).collect();
     format!(
         "the parser `{name}` {what} on the input in {} (saved: {}):\n{shown}",

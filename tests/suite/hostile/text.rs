@@ -9,11 +9,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
+use sprag_core::clock::System;
+use sprag_core::time::Timestamp;
 use sprag_tests::neighbour::beside;
 use sprag_tests::{Answer, Client, Postgres, Product, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
-/// Rounds of arbitrary requests to every route; `SPRAG_HOSTILE_CASES` asks for more.
+/// Rounds of arbitrary requests to every route. `SPRAG_HOSTILE_CASES` asks for more, `SPRAG_HOSTILE_SECONDS` for more until
+/// the time is over, on each store.
 const CASES: u32 = 12;
 /// Clients that send the same at once.
 const CLIENTS: usize = 8;
@@ -488,11 +491,13 @@ fn numbers() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn variable(name: &str) -> Option<u32> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 #[test]
 fn arbitrary_text_and_numbers_in_every_field_of_every_route_cost_nobody_else_anything() {
-    let cases = std::env::var("SPRAG_HOSTILE_CASES")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let (cases, seconds) = (variable("SPRAG_HOSTILE_CASES"), variable("SPRAG_HOSTILE_SECONDS"));
     let config = Config {
         cases: cases.unwrap_or(CASES),
         // Each case is many requests to a server that remembers: a smaller one is found by hand.
@@ -514,8 +519,7 @@ fn arbitrary_text_and_numbers_in_every_field_of_every_route_cost_nobody_else_any
             prop::collection::vec(numbers(), 5..9),
         );
         beside(product, || {
-            let mut runner = TestRunner::new(config.clone());
-            let held = runner.run(&feeds, |(mut texts, numbers)| {
+            let storm = |(mut texts, numbers): (Vec<String>, Vec<Value>)| {
                 texts.push(execution.to_owned());
                 let mut feed = Feed { texts, numbers, at: 0 };
                 for operation in &operations {
@@ -527,8 +531,17 @@ fn arbitrary_text_and_numbers_in_every_field_of_every_route_cost_nobody_else_any
                     prop_assert!(answer.status < 500, "{} {}: {:?}", method, path, answer);
                 }
                 Ok(())
-            });
-            held.unwrap_or_else(|error| panic!("{error}"));
+            };
+            let (mut rounds, watch) = (0, System::start(Timestamp::from_millis(0)));
+            loop {
+                let held = TestRunner::new(config.clone()).run(&feeds, storm);
+                held.unwrap_or_else(|error| panic!("{error}"));
+                rounds += config.cases;
+                if seconds.is_none_or(|seconds| watch.elapsed() >= Duration::from_secs(seconds.into())) {
+                    break;
+                }
+            }
+            println!("\nhostile: {rounds} rounds of {} routes", operations.len());
         });
         wait::until("the server to be ready", GUARD, || {
             (product.client().get("/readyz").ok()?.status == 200).then_some(())
