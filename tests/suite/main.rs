@@ -26,6 +26,7 @@ mod mint;
 mod once;
 mod openapi;
 mod postgres;
+mod readme;
 mod rules;
 mod seed_defects;
 mod services;
