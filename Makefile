@@ -1,5 +1,5 @@
 # The only commands a newcomer needs. Each does its own set-up; the second time is quick.
-#   make run     build the release binary and start the server, with the examples at work in it
+#   make run     build the binary (quickly, see [profile.quick]) and start the server, with the examples at work in it
 #   make test    everything that must hold on every change (what CI runs)
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
 #   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
@@ -86,8 +86,8 @@ faketime:
 apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
 run: setup
-	cargo build --release -p sprag
-	./target/release/sprag up --demo --store sqlite:./sprag.db
+	cargo build --profile quick -p sprag
+	./target/quick/sprag up --demo --store sqlite:./sprag.db
 
 install: setup
 	cargo install --path crates/cli --locked

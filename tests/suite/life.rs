@@ -95,9 +95,9 @@ fn a_server_says_what_it_recovered_and_which_actions_failed() {
     first.kill();
     let second = Product::start(&store, &[]);
     let recovered = if store::is_file("one process owns a file, so it counts its own executions") {
-        "recovered 1 executions, 1 interrupted attempts"
+        "recovered 1 execution, 1 interrupted attempt\""
     } else {
-        "recovered 1 interrupted attempts; the database holds 1 open executions"
+        "recovered 1 interrupted attempt; the database holds 1 open execution\""
     };
     wait::until("what it recovered", GUARD, || {
         second.log().contains(recovered).then_some(())

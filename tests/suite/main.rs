@@ -27,6 +27,7 @@ mod once;
 mod openapi;
 mod pages;
 mod postgres;
+mod readme;
 mod rules;
 mod seed_defects;
 mod services;

@@ -215,7 +215,7 @@ fn pipeline(broker: u16, stats: u16) -> String {
         .unwrap()
         .replace("6390", &broker.to_string())
         .replace("6391", &stats.to_string())
-        .replace("../../target/release/pipeline", &program)
+        .replace("../../target/quick/pipeline", &program)
 }
 
 /// A port that nobody uses just now.

@@ -5,6 +5,7 @@
 
 mod client;
 mod commands;
+mod completion;
 mod config;
 mod failure;
 mod input;

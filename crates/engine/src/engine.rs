@@ -387,22 +387,32 @@ async fn report_recovery(handle: Handle, recovered: oneshot::Receiver<usize>) {
     let Ok(interrupted) = recovered.await else { return };
     if let Ok(census) = handle.census().await {
         let executions: u64 = census.executions.iter().map(|(_, count)| count).sum();
-        let interrupted_attempts = interrupted;
+        let interrupted_attempts = u64::try_from(interrupted).unwrap_or(u64::MAX);
         if handle.whereabouts().is_some() {
             // Other nodes may own some of the executions.
             tracing::info!(
                 executions,
                 interrupted_attempts,
-                "recovered {interrupted} interrupted attempts; the database holds {executions} open executions"
+                "recovered {}; the database holds {}",
+                counted(interrupted_attempts, "interrupted attempt"),
+                counted(executions, "open execution")
             );
         } else {
             tracing::info!(
                 executions,
                 interrupted_attempts,
-                "recovered {executions} executions, {interrupted} interrupted attempts"
+                "recovered {}, {}",
+                counted(executions, "execution"),
+                counted(interrupted_attempts, "interrupted attempt")
             );
         }
     }
+}
+
+/// `1 attempt`, `2 attempts`.
+fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }
 
 /// The lane's loop: gather what waits, decide it in one batch, sleep until the next thing is due.

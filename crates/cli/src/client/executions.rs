@@ -1,4 +1,4 @@
-//! Executions that are named by machine and key in the place of an id.
+//! Executions and actions that are named by machine and key in the place of an id.
 
 use serde_json::Value;
 
@@ -31,6 +31,32 @@ impl Client {
             Failure::new(format!("machine `{machine}` has no execution with key `{key}`"))
                 .code("execution-unknown")
                 .note(format!("`sprag exec list --machine {machine}` lists its executions")),
+        )
+    }
+
+    /// The id of an action that is named by its id or as `MACHINE/KEY/ACTION`: then the newest of that name.
+    pub(crate) async fn action_id(&self, named: &str) -> Result<String, Failure> {
+        let Some((execution, action)) = named.rsplit_once('/') else {
+            return Ok(named.to_owned());
+        };
+        if !execution.contains('/') {
+            let failure = Failure::invalid(format!("`{named}` names no action"));
+            return Err(failure.note("give its id (act_…), or MACHINE/KEY/ACTION"));
+        }
+        let id = self.execution_id(execution).await?;
+        let request = self.get(&["actions"]).query("executionId", Some(&id));
+        let found = request
+            .query("actionId", Some(action))
+            .query("limit", Some(1))
+            .send()
+            .await?;
+        if let Some(id) = found["data"][0]["id"].as_str() {
+            return Ok(id.to_owned());
+        }
+        Err(
+            Failure::new(format!("execution `{execution}` has no action `{action}`"))
+                .code("action-unknown")
+                .note(format!("`sprag action list --execution {execution}` lists its actions")),
         )
     }
 }

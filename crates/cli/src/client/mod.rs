@@ -58,6 +58,15 @@ impl Remote {
         }
     }
 
+    /// A server that is asked once: the one that is named, or the usual one.
+    pub(crate) fn silent(server: Option<String>) -> Self {
+        Self {
+            server,
+            token: None,
+            no_retry: true,
+        }
+    }
+
     /// A client of this server.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let server = self.server.clone().or_else(|| variable("SPRAG_SERVER"));

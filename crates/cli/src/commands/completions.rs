@@ -1,13 +1,23 @@
 //! `sprag completions SHELL`.
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::Sprag;
+use crate::completion;
 use crate::failure::Exit;
 use crate::output;
 
+const AFTER_HELP: &str = "\
+Examples:
+  source <(sprag completions bash)       in ~/.bashrc
+  source <(sprag completions zsh)        in ~/.zshrc, after compinit
+  sprag completions fish | source        in ~/.config/fish/config.fish
+
+In these three shells Tab completes the names that a running server knows: of
+machines, executions, actions, dead letters, jobs, switches, limits, services.";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The shell that will read the script
     #[arg(value_enum)]
@@ -16,8 +26,6 @@ pub(crate) struct Arguments {
 
 /// Prints the script.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Sprag::command(), "sprag", &mut script);
-    output::data(&String::from_utf8_lossy(&script))?;
+    output::data(&completion::script::<Sprag>(arguments.shell))?;
     Ok(Exit::Done)
 }

@@ -6,12 +6,14 @@ use serde_json::Value;
 use sprag_core::machine::load_stored;
 
 use crate::client::{Client, Remote};
+use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, Reason, Subject, now, plain, reason};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The id of an execution (exe_…) or an action (act_…), or MACHINE/KEY of an execution
+    #[arg(add = Names::Explained.completer())]
     id: String,
     #[command(flatten)]
     remote: Remote,
@@ -45,7 +47,7 @@ pub(crate) async fn execution(client: &Client, id: &str, output: Output) -> anyh
         return Ok(Exit::Done);
     }
     let answers = if explained["status"] == "running" {
-        answers(client, id).await?
+        accepted_messages(client, id).await?
     } else {
         Vec::new()
     };
@@ -62,8 +64,8 @@ async fn action(client: &Client, id: &str, output: Output) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-/// The messages that the active states answer to.
-async fn answers(client: &Client, id: &str) -> Result<Vec<String>, Failure> {
+/// The messages that the active states of an execution accept.
+pub(crate) async fn accepted_messages(client: &Client, id: &str) -> Result<Vec<String>, Failure> {
     let execution = client.get(&["executions", id]).send().await?;
     let machine = execution["machine"].as_str().unwrap_or_default();
     let version = execution["version"].to_string();

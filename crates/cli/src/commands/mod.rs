@@ -23,7 +23,12 @@ mod up;
 
 use std::future::Future;
 
+use clap::CommandFactory as _;
+
+pub(crate) use self::explain::accepted_messages;
 pub(crate) use self::machine::Known;
+pub(crate) use self::service::supervisors;
+use crate::completion;
 use crate::failure::Exit;
 use crate::logging::Logs;
 use crate::output::{self, Output};
@@ -105,6 +110,9 @@ enum Command {
     Config(config::Command),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
+    /// Complete a command line; completion scripts run it
+    #[command(name = "__complete", hide = true)]
+    Complete(completion::Arguments),
 }
 
 impl Sprag {
@@ -147,6 +155,7 @@ impl Sprag {
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(output),
             Command::Completions(arguments) => completions::run(&arguments),
+            Command::Complete(arguments) => completion::run(arguments, Self::command()),
         }
     }
 }

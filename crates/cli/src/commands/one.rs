@@ -3,16 +3,23 @@
 use serde_json::{Value, json};
 
 use crate::client::{Once, Remote};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::Output;
 
 /// What executions are called in the API.
 pub(super) const EXECUTIONS: &str = "executions";
 
+/// What actions are called there.
+pub(super) const ACTIONS: &str = "actions";
+/// What dead letters are called there.
+pub(super) const DEAD_LETTERS: &str = "dead-letters";
+
 /// Which one, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct One {
-    /// Its id, as lists show it; an execution also as MACHINE/KEY
+    /// Its id, as lists show it; an execution also as MACHINE/KEY, an action as MACHINE/KEY/ACTION
+    #[arg(add = Names::OfNoun.completer())]
     pub(super) id: String,
     #[command(flatten)]
     pub(super) remote: Remote,
@@ -40,6 +47,7 @@ impl Changed {
         let client = one.remote.client()?;
         let id = match things {
             EXECUTIONS => client.execution_id(&one.id).await?,
+            ACTIONS | DEAD_LETTERS => client.action_id(&one.id).await?,
             _ => one.id.clone(),
         };
         let request = client.post(&[things, &id, verb]).json(&json!({}));

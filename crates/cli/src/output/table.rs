@@ -1,17 +1,20 @@
 //! Aligned columns of plain text, as wide as the terminal at the most.
 //!
+//! Widths are counted in cells of the terminal: `漢` takes two, an accent that follows its letter none.
 //! A table that is too wide loses its optional columns first, in the order in which they were named, and then the ends of long
 //! values. The first column, which holds the ids that other commands take, is never cut. `--wide` and a stdout that is no
 //! terminal show everything.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 use super::terminal::{Paint, columns, one_line as plain};
 
-/// Values are cut after this many characters, so that one long value does not push the others off the screen.
-const CELL_CHARACTERS_MAX: usize = 60;
+/// Values are cut after this many cells, so that one long value does not push the others off the screen.
+const VALUE_CELLS_MAX: usize = 60;
 /// No column is cut to fewer.
-const CELL_CHARACTERS_MIN: usize = 8;
+const VALUE_CELLS_MIN: usize = 8;
 const GAP: &str = "  ";
 
 /// Headings of columns whose words have colours.
@@ -105,7 +108,7 @@ impl Table {
         let is_wide = WIDE.load(Ordering::Relaxed);
         let cell = |(column, cell): (usize, String)| match (column, is_wide) {
             (0, _) | (_, true) => plain(&cell),
-            _ => cut(&plain(&cell), CELL_CHARACTERS_MAX),
+            _ => cut(&plain(&cell), VALUE_CELLS_MAX),
         };
         self.rows.push(cells.into_iter().enumerate().map(cell).collect());
     }
@@ -168,7 +171,7 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        cells.map(|cell| cell.width()).max().unwrap_or(0)
     };
     (0..columns).map(width).collect()
 }
@@ -197,11 +200,11 @@ fn shrink(rows: &mut [Vec<String>], most: usize) {
         let excess = width(rows).saturating_sub(most);
         let widest = widths(rows).into_iter().enumerate().skip(1);
         let widest = widest.max_by_key(|(column, width)| (*width, *column));
-        let Some((column, widest)) = widest.filter(|(_, width)| excess > 0 && *width > CELL_CHARACTERS_MIN) else {
+        let Some((column, widest)) = widest.filter(|(_, width)| excess > 0 && *width > VALUE_CELLS_MIN) else {
             return;
         };
         // Not below the next widest in one go would be fairer; few columns are long, and a short one says enough.
-        let target = widest.saturating_sub(excess).max(CELL_CHARACTERS_MIN);
+        let target = widest.saturating_sub(excess).max(VALUE_CELLS_MIN);
         for row in rows.iter_mut() {
             if let Some(cell) = row.get_mut(column) {
                 *cell = cut(cell, target);
@@ -226,7 +229,7 @@ fn line(row: &[String], widths: &[usize], is_painted: impl Fn(usize) -> bool) ->
             ),
             None => line.push_str(cell),
         }
-        let blanks = width.saturating_sub(cell.chars().count());
+        let blanks = width.saturating_sub(cell.width());
         if column < last {
             line.extend(std::iter::repeat_n(' ', blanks));
         }
@@ -241,12 +244,15 @@ fn paint(word: &str) -> Option<Paint> {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if text.width() <= most {
         return text.to_owned();
     }
-    let mut cut: String = text.chars().take(most - 1).collect();
-    cut.push('…');
-    cut
+    let mut used = 1;
+    let kept = text.chars().take_while(|character| {
+        used += character.width().unwrap_or(0);
+        used <= most
+    });
+    kept.chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -254,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_by_characters_and_no_line_ends_in_blanks() {
+    fn columns_are_aligned_and_no_line_ends_in_blanks() {
         let mut table = Table::new(&["NAME", "COUNT", "AT"]);
         table.row(["käse".to_owned(), "running".to_owned(), String::new()]);
         table.row(["a-longer-name".to_owned(), "ok".to_owned(), "now".to_owned()]);
@@ -262,6 +268,33 @@ mod tests {
             table.within(None),
             "NAME           COUNT    AT\nkäse           running\na-longer-name  ok       now\n"
         );
+    }
+
+    #[test]
+    fn wide_characters_take_two_cells_and_combining_ones_none() {
+        let mut table = Table::new(&["KEY", "STATUS"]);
+        for key in ["漢字", "cafe\u{301}", "🎉", "abcd"] {
+            table.row([key.to_owned(), "ok".to_owned()]);
+        }
+        let text = table.within(None);
+        let statuses = text.lines().skip(1).map(|line| line.split("ok").next().unwrap_or(line));
+        // Two cells of the gap behind the four of the widest key, and the mark of the colour, which takes none.
+        let widths: Vec<usize> = statuses
+            .map(|before| before.trim_end_matches(Paint::Good.mark()).width())
+            .collect();
+        assert_eq!(widths, [6, 6, 6, 6], "{text}");
+    }
+
+    #[test]
+    fn a_wide_value_is_cut_to_cells() {
+        let mut table = Table::new(&["ID", "KEY"]);
+        table.row(["i".to_owned(), "漢".repeat(100)]);
+        let cell = format!("i   {}…", "漢".repeat((VALUE_CELLS_MAX - 1) / 2));
+        assert_eq!(table.within(None).lines().nth(1), Some(cell.as_str()));
+        for most in [20, 21, 40] {
+            let text = table.within(Some(most));
+            assert!(text.lines().all(|line| line.width() <= most), "{most}: {text}");
+        }
     }
 
     #[test]
@@ -276,7 +309,7 @@ mod tests {
         let long = "x".repeat(100);
         let mut table = Table::new(&["ID", "A"]);
         table.row(["i".to_owned(), long.clone()]);
-        let cell = format!("i   {}…", "x".repeat(CELL_CHARACTERS_MAX - 1));
+        let cell = format!("i   {}…", "x".repeat(VALUE_CELLS_MAX - 1));
         assert_eq!(table.within(None).lines().nth(1), Some(cell.as_str()));
         table.row([long.clone(), String::new()]);
         assert!(table.within(None).contains(&long));

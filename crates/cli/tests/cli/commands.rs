@@ -213,16 +213,6 @@ fn usage_is_2_and_help_documents_the_exit_codes() {
 }
 
 #[test]
-fn every_shell_gets_a_completion_script() {
-    let place = Place::new();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = place.run(&["completions", shell]).ok().stdout;
-        assert!(script.contains("retry-now"), "{shell}");
-    }
-    place.run(&["completions", "tcsh"]).fails(2, "invalid value");
-}
-
-#[test]
 fn an_id_of_another_kind_and_a_name_that_is_nearly_right_lead_to_what_was_meant() {
     let place = Place::new();
     let server = place.up(&[]);

@@ -73,11 +73,15 @@ impl Place {
 
     /// The binary with these arguments, here, without anything of the tester's environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(SPRAG);
+        let mut command = self.program(SPRAG);
+        command.args(arguments).stdin(Stdio::null());
         command
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .stdin(Stdio::null());
+    }
+
+    /// Another program, the same way.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.current_dir(self.directory.path());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"SPRAG_")) {
             command.env_remove(name);
         }

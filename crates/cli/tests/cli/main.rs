@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod commands;
+mod completions;
 mod configuration;
 mod dead_letters;
 mod examples;
@@ -15,8 +16,10 @@ mod once;
 mod operate;
 mod rehearse;
 mod retry;
+mod shows;
 mod shutdown;
 mod simulate;
 mod store;
+mod terminal;
 mod tools;
 mod watch;

@@ -1,12 +1,14 @@
 //! `sprag action health`.
 
 use crate::client::Remote;
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Only with this actionId; all actions otherwise
+    #[arg(add = Names::DefinedActions.completer())]
     action: Option<String>,
     /// What was triggered since then: 15m, 1h, 24h, 7d
     #[arg(long, default_value = "1h")]

@@ -2,25 +2,38 @@
 
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
+use crate::completion::{Names, words};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
+const STATUSES: [&str; 9] = [
+    "scheduled",
+    "queued",
+    "running",
+    "retrying",
+    "succeeded",
+    "dead",
+    "cancelled",
+    "skipped",
+    "archived",
+];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Only of this execution
-    #[arg(long, value_name = "ID")]
+    /// Only of this execution: its id, or MACHINE/KEY
+    #[arg(long, value_name = "ID", add = Names::Executions.completer())]
     execution: Option<String>,
     /// Only of this machine
-    #[arg(long)]
+    #[arg(long, add = Names::Machines.completer())]
     machine: Option<String>,
     /// Only with this actionId
-    #[arg(long, value_name = "ACTION_ID")]
+    #[arg(long, value_name = "ACTION_ID", add = Names::DefinedActions.completer())]
     action: Option<String>,
     /// Only of this type
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", add = Names::Types.completer())]
     kind: Option<String>,
     /// Only in this status: scheduled, queued, running, retrying, succeeded, dead, cancelled, skipped, archived
-    #[arg(long)]
+    #[arg(long, add = words(&STATUSES))]
     status: Option<String>,
     /// Only what meets this, as in 'type = "webhook" AND errorType = "timeout"'
     #[arg(long)]
@@ -44,8 +57,12 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         remote,
     } = arguments;
     let client = remote.client()?;
+    let execution = match execution {
+        Some(named) => Some(client.execution_id(named).await?),
+        None => None,
+    };
     let conditions = [
-        ("executionId", execution),
+        ("executionId", &execution),
         ("machine", machine),
         ("actionId", action),
         ("type", kind),

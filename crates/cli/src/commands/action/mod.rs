@@ -9,7 +9,7 @@ mod subject;
 mod test;
 
 use super::complete;
-use super::one::{Changed, One};
+use super::one::{ACTIONS, Changed, One};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -38,8 +38,8 @@ impl Command {
         match self {
             Self::List(arguments) => complete(list::run(&arguments, output)),
             Self::Show(one) => complete(show::run(&one, output)),
-            Self::RetryNow(one) => complete(one.ask("actions", "retry-now", output, output::action)),
-            Self::Cancel(one) => complete(one.ask("actions", "cancel", output, output::action)),
+            Self::RetryNow(one) => complete(one.ask(ACTIONS, "retry-now", output, output::action)),
+            Self::Cancel(one) => complete(one.ask(ACTIONS, "cancel", output, output::action)),
             Self::Queue(arguments) => complete(queue::run(&arguments, output)),
             Self::Test(arguments) => test::run(&arguments, output),
             Self::PlanLoad(arguments) => plan_load::run(&arguments),

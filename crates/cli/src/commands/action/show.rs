@@ -7,7 +7,8 @@ use crate::output::{self, Output};
 /// Shows the action.
 pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
     let client = one.remote.client()?;
-    let action = client.get(&["actions", &one.id]).send().await?;
+    let id = client.action_id(&one.id).await?;
+    let action = client.get(&["actions", &id]).send().await?;
     output.show(&action, output::action)?;
     Ok(Exit::Done)
 }

@@ -2,16 +2,17 @@
 
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Only of this machine
-    #[arg(long)]
+    #[arg(long, add = Names::Machines.completer())]
     machine: Option<String>,
     /// Only of this action type
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", add = Names::Types.completer())]
     kind: Option<String>,
     /// Only those whose last error was of this type
     #[arg(long, value_name = "TYPE")]

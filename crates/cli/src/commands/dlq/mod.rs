@@ -5,7 +5,7 @@ mod retry;
 mod retry_all;
 mod show;
 
-use super::one::{Changed, One};
+use super::one::{Changed, DEAD_LETTERS, One};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -30,7 +30,7 @@ impl Command {
             Self::Show(one) => show::run(&one, output).await,
             Self::Retry(arguments) => retry::run(&arguments, output).await,
             Self::RetryAll(arguments) => retry_all::run(&arguments, output).await,
-            Self::Archive(one) => one.ask("dead-letters", "archive", output, output::action).await,
+            Self::Archive(one) => one.ask(DEAD_LETTERS, "archive", output, output::action).await,
         }
     }
 }

@@ -3,13 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, Once, Remote};
+use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The action's id
+    /// The action: its id, or MACHINE/KEY/ACTION
+    #[arg(add = Names::DeadLetters.completer())]
     id: String,
     /// Another configuration: a JSON object, or a YAML or JSON file; gives it a new idempotency key
     #[arg(long, value_name = "JSON|FILE")]
@@ -41,6 +43,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         remote,
     } = arguments;
     let client = remote.client()?;
+    let id = &client.action_id(id).await?;
     let mut body = Map::new();
     if let Some(config) = config {
         body.insert("config".to_owned(), Value::Object(input::object(config)?));

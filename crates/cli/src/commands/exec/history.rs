@@ -2,12 +2,14 @@
 
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
+    #[arg(add = Names::Executions.completer())]
     id: String,
     /// At most so many entries
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -2,22 +2,23 @@
 
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
+use crate::completion::{Names, words};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Only of this machine
-    #[arg(long)]
+    #[arg(long, add = Names::Machines.completer())]
     machine: Option<String>,
     /// Only in this status: running, paused, failed, completed, cancelled
-    #[arg(long)]
+    #[arg(long, add = words(&["running", "paused", "failed", "completed", "cancelled"]))]
     status: Option<String>,
     /// Only with this key
     #[arg(long)]
     key: Option<String>,
     /// Only where this state is active, or a state inside it
-    #[arg(long)]
+    #[arg(long, add = Names::States.completer())]
     state: Option<String>,
     /// Only what meets this, as in 'status = "running" AND createdAt > "2026-01-01"'
     #[arg(long)]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, Once, Remote};
+use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Progress};
 
@@ -12,7 +13,7 @@ const PAGE: u32 = 200;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The executions: their ids, or MACHINE/KEY
-    #[arg(required_unless_present = "filter", value_name = "ID")]
+    #[arg(required_unless_present = "filter", value_name = "ID", add = Names::Executions.completer())]
     ids: Vec<String>,
     /// All open executions that meet this, as in 'machine = "order" AND tag = "eu"'
     #[arg(long, conflicts_with = "ids")]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::{Once, Remote};
+use crate::completion::{Names, send_words};
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{Output, plain};
@@ -19,10 +20,10 @@ not (`handled` in the JSON output says which), and with 1 when it was refused.";
 #[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The execution's id or MACHINE/KEY (unless --key names it), the message's type, and its payload as JSON
-    #[arg(required = true, num_args = 1..=3, value_name = "ID TYPE PAYLOAD")]
+    #[arg(required = true, num_args = 1..=3, value_name = "ID TYPE PAYLOAD", add = send_words())]
     words: Vec<String>,
     /// The machine of the open execution that holds the key
-    #[arg(long, requires = "key")]
+    #[arg(long, requires = "key", add = Names::Machines.completer())]
     machine: Option<String>,
     /// The key of the open execution
     #[arg(long, requires = "machine")]

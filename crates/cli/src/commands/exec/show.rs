@@ -5,12 +5,14 @@ use std::time::Duration;
 use sprag_core::duration::Millis;
 
 use crate::client::Remote;
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
+    #[arg(add = Names::Executions.completer())]
     id: String,
     /// Wait until the execution is closed, at most so long (60s)
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use sprag_core::duration::Millis;
 
 use crate::client::{Client, Once, Remote};
+use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
@@ -16,6 +17,7 @@ const WAIT_MILLIS_MAX: u64 = 60_000;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The machine's name
+    #[arg(add = Names::Machines.completer())]
     machine: String,
     /// Unique among the machine's open executions
     #[arg(long)]

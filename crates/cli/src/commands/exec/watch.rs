@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::client::{Client, Event, Events, NotOpened, Remote};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output, Reader};
 
@@ -35,6 +36,7 @@ entries id, their sequence.";
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
+    #[arg(add = Names::Executions.completer())]
     id: String,
     /// Only what its history holds after this sequence
     #[arg(long, value_name = "SEQUENCE")]

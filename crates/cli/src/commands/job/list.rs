@@ -2,13 +2,14 @@
 
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
+use crate::completion::words;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Only in this status: running, paused, completed, cancelled
-    #[arg(long)]
+    #[arg(long, add = words(&["running", "paused", "completed", "cancelled"]))]
     status: Option<String>,
     /// Only what meets this, as in 'createdAt > "2026-01-01"'
     #[arg(long)]

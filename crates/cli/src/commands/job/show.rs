@@ -3,12 +3,14 @@
 use super::follow::{ended, follow};
 use crate::client::Remote;
 use crate::commands::list::{self, Page};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The job's id
+    #[arg(add = Names::Jobs.completer())]
     id: String,
     /// List what became of its items, in the order of work
     #[arg(long)]

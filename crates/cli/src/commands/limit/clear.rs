@@ -1,12 +1,14 @@
 //! `sprag limit clear`.
 
 use crate::client::Remote;
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The key
+    #[arg(add = Names::Limits.completer())]
     key: String,
     /// Only if it is still at this revision
     #[arg(long)]

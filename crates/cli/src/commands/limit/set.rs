@@ -3,12 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::Remote;
+use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The key; that of an action without one is MACHINE/ACTION
+    #[arg(add = Names::Limits.completer())]
     key: String,
     /// Attempts at once
     #[arg(long, value_name = "COUNT")]

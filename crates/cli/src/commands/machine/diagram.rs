@@ -5,16 +5,17 @@ use sprag_core::machine::{DiagramFormat, diagram};
 
 use super::local;
 use crate::client::Remote;
+use crate::completion::{Names, words};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
-    #[arg(value_name = "FILE|NAME")]
+    #[arg(value_name = "FILE|NAME", add = Names::MachinesOrFiles.completer())]
     machine: String,
     /// The format: `svg`, `mermaid` or `dot`
-    #[arg(long, default_value = "svg")]
+    #[arg(long, default_value = "svg", add = words(&["svg", "mermaid", "dot"]))]
     format: DiagramFormat,
     #[command(flatten)]
     remote: Remote,

@@ -5,6 +5,7 @@ use sprag_core::machine::diff;
 
 use super::local;
 use crate::client::Remote;
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output, plain};
 
@@ -12,10 +13,10 @@ use crate::output::{self, Output, plain};
 #[command(after_help = "Exits with 0 when both are the same, 1 when they differ, 2 when one of them is not valid.")]
 pub(crate) struct Arguments {
     /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
-    #[arg(value_name = "BEFORE")]
+    #[arg(value_name = "BEFORE", add = Names::MachinesOrFiles.completer())]
     before: String,
     /// The same for what it is compared with
-    #[arg(value_name = "AFTER")]
+    #[arg(value_name = "AFTER", add = Names::MachinesOrFiles.completer())]
     after: String,
     #[command(flatten)]
     remote: Remote,

@@ -1,12 +1,14 @@
 //! `sprag machine show`.
 
 use crate::client::Remote;
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The machine's name
+    #[arg(add = Names::Machines.completer())]
     id: String,
     /// Which version; the newest unless given
     #[arg(long)]

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::Supervisor;
 use super::list::{field, why};
 use crate::client::Client;
+use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
@@ -19,6 +20,7 @@ const EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The service: its name, `parent/child`, or `/` for the supervisor
+    #[arg(add = Names::Services.completer())]
     path: String,
     #[command(flatten)]
     supervisor: Supervisor,

@@ -8,12 +8,14 @@ use sprag_core::time::Timestamp;
 use super::Supervisor;
 use super::list::field;
 use super::sentences::{can, next, rule};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{Output, When, now, plain};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The service: its name, `parent/child`, or `/` for the supervisor and its rules
+    #[arg(add = Names::Services.completer())]
     path: String,
     #[command(flatten)]
     supervisor: Supervisor,

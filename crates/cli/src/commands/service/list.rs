@@ -7,7 +7,7 @@ use super::Supervisor;
 use super::sentences::rule;
 use crate::commands::list;
 use crate::failure::Exit;
-use crate::output::{self, Output, Table};
+use crate::output::{self, Output, Table, instant};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -46,7 +46,7 @@ fn text(document: &Value, now: Timestamp) -> String {
             field(worker, "restarts"),
             field(worker, "circuit"),
             field(worker, "observation"),
-            field(worker, "since"),
+            instant(worker, "since"),
             why(worker),
         ]);
     }

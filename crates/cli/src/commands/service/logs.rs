@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::Supervisor;
 use super::list::field;
 use crate::client::Client;
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output, Reader};
 
@@ -17,6 +18,7 @@ const EVERY: Duration = Duration::from_millis(300);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The service: its name, or `parent/child`
+    #[arg(add = Names::Services.completer())]
     path: String,
     /// How many of the last lines
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]

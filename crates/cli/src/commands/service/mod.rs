@@ -77,6 +77,17 @@ impl Supervisor {
     }
 }
 
+/// Where a supervisor may answer: where it is said to, or at the usual addresses.
+pub(crate) fn supervisors(named: Option<String>) -> Vec<String> {
+    let named = named.or_else(|| std::env::var("SPRAG_SERVER").ok().filter(|text| !text.is_empty()));
+    let usual = || {
+        [SUPERVISOR, SERVER]
+            .map(|port| format!("http://127.0.0.1:{port}"))
+            .to_vec()
+    };
+    named.map_or_else(usual, |server| vec![server])
+}
+
 /// A supervisor on this machine, or the server that may supervise too.
 fn found() -> String {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SUPERVISOR));

@@ -3,12 +3,14 @@
 use serde_json::json;
 
 use crate::client::{Once, Remote};
+use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The switch's id
+    #[arg(add = Names::Switches.completer())]
     id: String,
     /// Only if it is still at this revision
     #[arg(long)]

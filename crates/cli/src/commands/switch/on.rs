@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Once, Remote};
+use crate::completion::{Names, words};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
@@ -18,12 +19,13 @@ const UNMATCHED: &str = "unmatched";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// What it holds: all, machine:NAME, type:TYPE or actionId:MACHINE/ACTION
+    #[arg(add = Names::Scopes.completer())]
     scope: String,
     /// Why, for whoever finds it on
     #[arg(long)]
     reason: String,
     /// hold: nothing new begins; cancel: what waits is cancelled too, and what runs is asked to stop
-    #[arg(long, default_value = "hold")]
+    #[arg(long, default_value = "hold", add = words(&["hold", "cancel"]))]
     mode: String,
     /// Go off by itself after this time, as in 2h
     #[arg(long = "for", value_name = "DURATION")]

@@ -117,10 +117,12 @@ fn changes(name: &str, world: SocketAddr) -> Vec<(&'static str, Map<String, Valu
         }
         ONBOARDING => {
             let payload = json!({"name": "{{variables.name}}", "by": "{{variables.startDate}}"});
+            // Patient: the directory is maintained for half an hour at times.
+            let policy = json!({"maxAttempts": 60, "baseDelay": "2s", "maxDelay": "60s", "jitter": false});
             vec![
                 (
                     "create_accounts",
-                    call("/directory/accounts", payload.clone(), json!({})),
+                    call("/directory/accounts", payload.clone(), json!({"retryPolicy": policy})),
                 ),
                 ("order_laptop", call("/shop/orders", payload, json!({}))),
             ]

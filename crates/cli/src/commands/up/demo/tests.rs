@@ -63,10 +63,27 @@ fn the_payment_provider_says_no_now_and_then_and_is_busy_more_often() {
 }
 
 #[test]
+fn one_colleague_in_a_hundred_waits_for_the_directory_for_half_an_hour() {
+    let (mut seen, mut waited) = (0, 0_u64);
+    while world::answer("/directory/accounts", "colleague-1", seen).status == 503 {
+        waited += (2 << seen.min(5)).min(60);
+        seen += 1;
+    }
+    // A colleague comes every 18 seconds, so the next such one half an hour later.
+    assert!((30 * 60..60 * 60).contains(&waited), "{waited} seconds");
+    for key in ["colleague-2", "colleague-99", "grace"] {
+        let patient = world::answer("/directory/accounts", key, 3).status;
+        assert_eq!(patient, 201, "{key}");
+    }
+    assert_eq!(world::answer("/directory/accounts", "colleague-101", 9).status, 503);
+}
+
+#[test]
 fn nobody_in_the_world_thinks_longer_than_a_server_may_take_to_stop() {
     for (path, seen) in [
         "/payments/charges",
         "/mail/messages",
+        "/directory/accounts",
         "/shop/orders",
         "/housekeeping/runs",
     ]

@@ -70,23 +70,27 @@ const CHARGES: Stories = &[
     &[BUSY, ok(400)],
 ];
 const MAIL: Stories = &[&[ok(500)], &[SLOWER, ok(300)], &[ok(900)], &[DOWN], &[ok(300)]];
-const ACCOUNTS: Stories = &[&[ok(1_500)], &[BUSY, BUSY, BUSY, ok(800)], &[ok(2_500)]];
+const ACCOUNTS: Stories = &[&[ok(4_500)], &[BUSY, BUSY, BUSY, ok(800)], &[ok(2_500)]];
+/// One colleague in a hundred waits for a maintenance of the directory: with the pauses of its retries it lasts until the next
+/// such colleague is there, so that some action is always being retried.
+const MAINTENANCE: Stories = &[&[BUSY; 45]];
 const LAPTOPS: Stories = &[&[ok(3_000)], &[SLOWER, ok(2_000)], &[ok(3_500)], &[BUSY, ok(2_500)]];
 /// One story for all nights. The two in a row that go wrong are one night's two attempts.
 const NIGHTS: &[Reply] = &[ok(2_000), BUSY, ok(1_200), ok(900), DOWN, DOWN, ok(2_500), ok(700)];
 
 /// How the system at `path` answers the request about `reference` that comes after `seen` others.
 pub(super) fn answer(path: &str, reference: &str, seen: usize) -> Reply {
+    let turn = super::number(reference).map_or(0, |number| usize::try_from(number % 1_000).unwrap_or(0));
     let stories = match path {
         "/payments/charges" => CHARGES,
         "/mail/messages" => MAIL,
+        "/directory/accounts" if turn % 100 == 1 => MAINTENANCE,
         "/directory/accounts" => ACCOUNTS,
         "/shop/orders" => LAPTOPS,
         "/housekeeping/runs" => return in_turn(NIGHTS, seen).unwrap_or(AFTERWARDS),
         "/payments/refunds" => return AFTERWARDS,
         _ => return reply(404, 0, "nobody lives here"),
     };
-    let turn = super::number(reference).map_or(0, |number| usize::try_from(number % 1_000).unwrap_or(0));
     let story = in_turn(stories, turn).unwrap_or_default();
     story.get(seen).copied().unwrap_or(AFTERWARDS)
 }
