@@ -165,7 +165,7 @@ impl Timers {
         }
     }
 
-    /// Has a timer looked at, whatever its due time.
+    /// Has a timer looked at now, although it may not be due.
     pub(crate) fn wake(&mut self, key: TimerKey, now: Timestamp) {
         self.near.insert((now, Due::Timer(key)));
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_created_anew_is_private_whatever_was_there() {
+    fn a_file_that_is_created_anew_is_private_although_another_was_there() {
         let directory = tempfile::tempdir().unwrap();
         let (file, victim) = (directory.path().join("file"), directory.path().join("victim"));
         std::fs::write(&victim, "precious").unwrap();

@@ -108,7 +108,7 @@ fn a_backup_that_is_there_survives_one_that_arrives_damaged() {
     assert_eq!(listed["data"].as_array().unwrap().len(), 20, "{listed}");
 }
 
-/// What stands where the backup is to grow belongs to somebody else.
+/// Other users of a shared folder can put something where the backup grows.
 #[test]
 fn a_backup_follows_no_symlink_waits_for_no_pipe_and_takes_over_no_mode() {
     if !store::is_file("a database is backed up by its own tools") {

@@ -127,10 +127,10 @@ fn a_program_cannot_read_the_environment_of_the_server() {
     });
 }
 
-/// Debian's `nobody`.
-const NOBODY: u32 = 65_534;
+/// A user without privileges, by number.
+const UNPRIVILEGED: u32 = 65_534;
 
-/// A server that is not root, whoever runs this.
+/// A server that is not root, also where the test is.
 fn server_without_root(folder: &Path) -> Product {
     let (file, program) = (folder.join("sprag.toml"), folder.join("sprag"));
     std::fs::write(&file, "[exec]\nallow = [\"/bin/sh\"]\n").unwrap();
@@ -145,8 +145,8 @@ fn server_without_root(folder: &Path) -> Product {
         .env("SPRAG_SECRET_K", CANARY)
         .current_dir(folder);
     if rustix::process::geteuid().is_root() {
-        chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
-        command.uid(NOBODY).gid(NOBODY);
+        chown(folder, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     Product::start_by(command).unwrap_or_else(|line| panic!("it did not start: {line}"))
 }

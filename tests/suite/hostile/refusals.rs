@@ -121,7 +121,7 @@ fn a_variable_of_a_program_with_a_nul_is_refused() {
 }
 
 #[test]
-fn a_backup_with_a_schema_of_somebody_elses_is_not_restored() {
+fn a_backup_with_a_schema_that_is_not_sprags_is_not_restored() {
     if !store::is_file("a database is restored by its own tools") {
         return;
     }
