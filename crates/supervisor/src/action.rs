@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sprag_core::action::error::kind;
 use sprag_core::action::retry;
@@ -42,6 +43,22 @@ impl Default for ActionOptions {
             retry: retry::Policy::default(),
         }
     }
+}
+
+/// Makes the future of one attempt. It is called where the attempt runs, never on the tick.
+pub type Perform = Arc<dyn Fn(ActionContext) -> BoxFuture<'static, Result<(), ActionError>> + Send + Sync>;
+
+/// An action to be performed, without the types of its worker.
+#[derive(Clone)]
+pub struct ActionCall {
+    /// The path of the worker it belongs to.
+    pub worker: Arc<str>,
+    /// Its name, for people and metrics.
+    pub name: Arc<str>,
+    /// How it is attempted.
+    pub options: ActionOptions,
+    /// What it does.
+    pub perform: Perform,
 }
 
 /// What is known about a worker's last action. It stays until the next one starts.

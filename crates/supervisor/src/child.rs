@@ -82,6 +82,17 @@ pub enum Need {
     Completed,
 }
 
+impl Need {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Ready => "ready",
+            Self::Completed => "completed",
+        }
+    }
+}
+
 /// Whether a child may be restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -10,13 +10,13 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use crate::action::{Action, ActionContext, ActionError, ActionOptions, ActionStatus};
+use crate::action::{Action, ActionCall, ActionStatus};
 use crate::child::ChildSpec;
 use crate::collector::{Recorded, Recorder};
 use crate::document::Document;
 use crate::rule::Rule;
 use crate::snapshot::{Children, Escalation, Identity, Snapshot};
-use crate::tree::Index;
+use crate::tree::WorkerKey;
 use crate::worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};
 
 /// Something of a worker's own type.
@@ -26,7 +26,7 @@ pub(crate) type Opaque = Arc<dyn Any + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Collected {
     /// Who was seen.
-    pub(crate) of: Index,
+    pub(crate) of: WorkerKey,
     /// For the worker.
     pub(crate) observed: Opaque,
     /// For rules and the store.
@@ -35,17 +35,9 @@ pub(crate) struct Collected {
     pub(crate) edition: Option<u64>,
 }
 
-/// An action on its way to the executor.
-#[derive(Clone)]
-pub(crate) struct Order {
-    pub(crate) name: &'static str,
-    pub(crate) options: ActionOptions,
-    pub(crate) action: Opaque,
-}
-
-/// A snapshot without its types.
+/// The parts of a snapshot, without their types.
 #[derive(Clone, Copy)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct SnapshotParts<'a> {
     pub(crate) identity: &'a Arc<Identity>,
     pub(crate) now: Timestamp,
     pub(crate) goal: Goal,
@@ -57,58 +49,57 @@ pub(crate) struct Facts<'a> {
     pub(crate) escalations: &'a Arc<[Escalation]>,
 }
 
-/// A step without its types.
-pub(crate) enum Step {
+/// A worker's next step, without its types.
+pub(crate) enum Decision {
     Stay(Reason),
-    /// The worker moved; where to is in its hands.
+    /// The worker is in another state now.
     Moved(Reason),
-    Act(Order, Reason),
+    Act(ActionCall, Reason),
     Remove(Reason),
     Restart(Reason),
 }
 
 /// A state as others see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownState {
     pub(crate) state: &'static str,
     pub(crate) phase: Phase,
 }
 
-/// The half of a worker that does I/O: shared with the pools.
-pub(crate) trait Outer: Send + Sync {
-    fn look(self: Arc<Self>, of: Index, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>>;
-    fn act(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>>;
+/// A worker as the collector sees it.
+pub(crate) trait Observer: Send + Sync {
+    fn observe(self: Arc<Self>, of: WorkerKey, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>>;
 }
 
-/// The half that decides, with the state it is in: owned by the tree.
-pub(crate) trait Inner: Send {
-    fn outer(&self) -> Arc<dyn Outer>;
+/// A worker as the tree sees it, with the state it is in.
+pub(crate) trait ErasedWorker: Send {
+    fn observer(&self) -> Arc<dyn Observer>;
     fn derive(&self, spec: Value) -> Result<Opaque, SpecError>;
-    fn shown(&self) -> Shown;
+    fn shown(&self) -> ShownState;
     fn states(&self) -> &'static [&'static str];
     fn rules(&self) -> Vec<Rule>;
     /// Takes the next step; a change of state is made at once.
-    fn next(&mut self, facts: Facts<'_>) -> Step;
-    fn children(&mut self, facts: Facts<'_>) -> Option<Vec<ChildSpec>>;
-    fn interrupt(&mut self, facts: Facts<'_>) -> bool;
-    fn completed(&mut self, facts: Facts<'_>) -> bool;
+    fn next(&mut self, parts: SnapshotParts<'_>) -> Decision;
+    fn children(&mut self, parts: SnapshotParts<'_>) -> Option<Vec<ChildSpec>>;
+    fn interrupt(&mut self, parts: SnapshotParts<'_>) -> bool;
+    fn completed(&mut self, parts: SnapshotParts<'_>) -> bool;
     /// What its code counted and measured since the last call.
     fn recorded(&self) -> Recorded;
     /// Why a restart could not bring it back.
-    fn obstacle(&self, facts: Facts<'_>) -> Option<String>;
+    fn obstacle(&self, parts: SnapshotParts<'_>) -> Option<String>;
     /// Whether it leaves its failed state by itself.
     fn recovers(&self) -> bool;
 }
 
 /// A worker and its state.
-pub(crate) struct Held<W: Worker> {
+pub(crate) struct TypedWorker<W: Worker> {
     worker: Arc<W>,
     state: W::State,
     /// What it was asked on last. Few parts of it are others the next time, and only those are exchanged.
     snapshot: Option<Snapshot<W>>,
 }
 
-impl<W: Worker> Held<W> {
+impl<W: Worker> TypedWorker<W> {
     pub(crate) fn new(worker: W) -> Self {
         let state = worker.initial();
         Self {
@@ -118,20 +109,20 @@ impl<W: Worker> Held<W> {
         }
     }
 
-    /// This instant with its types, and the worker with its state; `None` when the facts are another worker's, which no
+    /// This instant with its types, and the worker with its state; `None` when the parts are another worker's, which no
     /// caller brings about.
-    fn at(&mut self, facts: Facts<'_>) -> Option<(&W, &mut W::State, &Snapshot<W>)> {
+    fn at(&mut self, parts: SnapshotParts<'_>) -> Option<(&Arc<W>, &mut W::State, &Snapshot<W>)> {
         match &mut self.snapshot {
-            Some(snapshot) => refresh(snapshot, facts)?,
-            none => *none = Some(typed(facts)?),
+            Some(snapshot) => refresh(snapshot, parts)?,
+            none => *none = Some(typed(parts)?),
         }
         Some((&self.worker, &mut self.state, self.snapshot.as_ref()?))
     }
 }
 
 /// A snapshot with its types.
-fn typed<W: Worker>(facts: Facts<'_>) -> Option<Snapshot<W>> {
-    let Facts {
+fn typed<W: Worker>(parts: SnapshotParts<'_>) -> Option<Snapshot<W>> {
+    let SnapshotParts {
         identity,
         now,
         goal,
@@ -141,7 +132,7 @@ fn typed<W: Worker>(facts: Facts<'_>) -> Option<Snapshot<W>> {
         action,
         children,
         escalations,
-    } = facts;
+    } = parts;
     let observed = match observed {
         Some(observed) => Some(own(observed)?),
         None => None,
@@ -161,8 +152,8 @@ fn typed<W: Worker>(facts: Facts<'_>) -> Option<Snapshot<W>> {
 
 /// The same snapshot at another instant. What is still the same is not touched: with very many workers, counting
 /// owners up and down would be most of what a visit costs.
-fn refresh<W: Worker>(snapshot: &mut Snapshot<W>, facts: Facts<'_>) -> Option<()> {
-    let Facts {
+fn refresh<W: Worker>(snapshot: &mut Snapshot<W>, parts: SnapshotParts<'_>) -> Option<()> {
+    let SnapshotParts {
         identity,
         now,
         goal,
@@ -172,7 +163,7 @@ fn refresh<W: Worker>(snapshot: &mut Snapshot<W>, facts: Facts<'_>) -> Option<()
         action,
         children,
         escalations,
-    } = facts;
+    } = parts;
     if !Arc::ptr_eq(&snapshot.identity, identity) {
         snapshot.identity = Arc::clone(identity);
     }
@@ -208,9 +199,9 @@ fn is_same<T>(old: &Arc<T>, new: &Opaque) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(old), Arc::as_ptr(new))
 }
 
-impl<W: Worker> Inner for Held<W> {
-    fn outer(&self) -> Arc<dyn Outer> {
-        Arc::clone(&self.worker) as Arc<dyn Outer>
+impl<W: Worker> ErasedWorker for TypedWorker<W> {
+    fn observer(&self) -> Arc<dyn Observer> {
+        Arc::clone(&self.worker) as Arc<dyn Observer>
     }
 
     fn derive(&self, spec: Value) -> Result<Opaque, SpecError> {
@@ -218,8 +209,8 @@ impl<W: Worker> Inner for Held<W> {
         Ok(Arc::new(self.worker.derive(&spec)?))
     }
 
-    fn shown(&self) -> Shown {
-        Shown {
+    fn shown(&self) -> ShownState {
+        ShownState {
             state: self.state.name(),
             phase: self.state.phase(),
         }
@@ -233,43 +224,36 @@ impl<W: Worker> Inner for Held<W> {
         self.worker.rules()
     }
 
-    fn next(&mut self, facts: Facts<'_>) -> Step {
-        let Some((worker, at, snapshot)) = self.at(facts) else {
-            return Step::Stay("the snapshot is not this worker's".into());
+    fn next(&mut self, parts: SnapshotParts<'_>) -> Decision {
+        let Some((worker, at, snapshot)) = self.at(parts) else {
+            return Decision::Stay("the snapshot is not this worker's".into());
         };
         match worker.next(at, snapshot) {
-            Next::Stay(reason) => Step::Stay(reason),
+            Next::Stay(reason) => Decision::Stay(reason),
             // Going where one is, is staying: only the reason may be new.
-            Next::To(state, reason) if state == *at => Step::Stay(reason),
+            Next::To(state, reason) if state == *at => Decision::Stay(reason),
             Next::To(state, reason) => {
                 *at = state;
-                Step::Moved(reason)
+                Decision::Moved(reason)
             }
-            Next::Act(action, reason) => Step::Act(
-                Order {
-                    name: action.name(),
-                    options: action.options(),
-                    action: Arc::new(action),
-                },
-                reason,
-            ),
-            Next::Remove(reason) => Step::Remove(reason),
-            Next::Restart(reason) => Step::Restart(reason),
+            Next::Act(action, reason) => Decision::Act(call(worker, &snapshot.identity.path, action), reason),
+            Next::Remove(reason) => Decision::Remove(reason),
+            Next::Restart(reason) => Decision::Restart(reason),
         }
     }
 
-    fn children(&mut self, facts: Facts<'_>) -> Option<Vec<ChildSpec>> {
-        let (worker, _, snapshot) = self.at(facts)?;
+    fn children(&mut self, parts: SnapshotParts<'_>) -> Option<Vec<ChildSpec>> {
+        let (worker, _, snapshot) = self.at(parts)?;
         worker.children(snapshot)
     }
 
-    fn interrupt(&mut self, facts: Facts<'_>) -> bool {
-        self.at(facts)
+    fn interrupt(&mut self, parts: SnapshotParts<'_>) -> bool {
+        self.at(parts)
             .is_some_and(|(worker, _, snapshot)| worker.interrupt(snapshot))
     }
 
-    fn completed(&mut self, facts: Facts<'_>) -> bool {
-        self.at(facts)
+    fn completed(&mut self, parts: SnapshotParts<'_>) -> bool {
+        self.at(parts)
             .is_some_and(|(worker, state, snapshot)| worker.completed(state, snapshot))
     }
 
@@ -277,8 +261,8 @@ impl<W: Worker> Inner for Held<W> {
         self.worker.recorder().map(Recorder::take).unwrap_or_default()
     }
 
-    fn obstacle(&self, facts: Facts<'_>) -> Option<String> {
-        self.worker.obstacle(&typed(facts)?)
+    fn obstacle(&self, parts: SnapshotParts<'_>) -> Option<String> {
+        self.worker.obstacle(&typed(parts)?)
     }
 
     fn recovers(&self) -> bool {
@@ -286,8 +270,23 @@ impl<W: Worker> Inner for Held<W> {
     }
 }
 
-impl<W: Worker> Outer for W {
-    fn look(self: Arc<Self>, of: Index, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>> {
+/// The action with everything that performs it.
+fn call<W: Worker>(worker: &Arc<W>, path: &Arc<str>, action: W::Action) -> ActionCall {
+    let (name, options) = (Arc::from(action.name()), action.options());
+    let (worker, action) = (Arc::clone(worker), Arc::new(action));
+    ActionCall {
+        worker: Arc::clone(path),
+        name,
+        options,
+        perform: Arc::new(move |cx| {
+            let (worker, action) = (Arc::clone(&worker), Arc::clone(&action));
+            Box::pin(async move { worker.perform(&action, cx).await })
+        }),
+    }
+}
+
+impl<W: Worker> Observer for W {
+    fn observe(self: Arc<Self>, of: WorkerKey, desired: Opaque) -> BoxFuture<'static, Result<Collected, CollectError>> {
         Box::pin(async move {
             let desired = desired
                 .downcast::<W::Desired>()
@@ -303,15 +302,6 @@ impl<W: Worker> Outer for W {
             })
         })
     }
-
-    fn act(self: Arc<Self>, action: Opaque, cx: ActionContext) -> BoxFuture<'static, Result<(), ActionError>> {
-        Box::pin(async move {
-            let action = action
-                .downcast::<W::Action>()
-                .map_err(|_| ActionError::new("unknown_error", "the action is not this worker's").hopeless())?;
-            self.perform(&action, cx).await
-        })
-    }
 }
 
 #[cfg(test)]
@@ -320,8 +310,8 @@ mod tests {
     use crate::snapshot::ChildView;
     use crate::testing::{Pulse, Steady};
 
-    /// Parts of a snapshot that are nobody else's.
-    struct Parts {
+    /// Owns the parts of a snapshot.
+    struct OwnedParts {
         identity: Arc<Identity>,
         desired: Opaque,
         observed: Opaque,
@@ -330,7 +320,7 @@ mod tests {
         escalations: Arc<[Escalation]>,
     }
 
-    impl Parts {
+    impl OwnedParts {
         fn new(name: &str) -> Self {
             let name: Arc<str> = name.into();
             let identity = Identity {
@@ -358,8 +348,8 @@ mod tests {
             }
         }
 
-        fn facts(&self, millis: i64, goal: Goal) -> Facts<'_> {
-            Facts {
+        fn parts(&self, millis: i64, goal: Goal) -> SnapshotParts<'_> {
+            SnapshotParts {
                 identity: &self.identity,
                 now: Timestamp::from_millis(millis),
                 goal,
@@ -375,11 +365,11 @@ mod tests {
 
     #[test]
     fn a_snapshot_that_is_kept_is_what_a_new_one_would_be() {
-        let (old, new) = (Parts::new("old"), Parts::new("new"));
-        let mut snapshot = typed::<Steady>(old.facts(1, Goal::Running)).unwrap();
-        let facts = new.facts(2, Goal::Stopped);
-        refresh(&mut snapshot, facts).unwrap();
-        let other = typed::<Steady>(facts).unwrap();
+        let (old, new) = (OwnedParts::new("old"), OwnedParts::new("new"));
+        let mut snapshot = typed::<Steady>(old.parts(1, Goal::Running)).unwrap();
+        let parts = new.parts(2, Goal::Stopped);
+        refresh(&mut snapshot, parts).unwrap();
+        let other = typed::<Steady>(parts).unwrap();
         assert!(Arc::ptr_eq(&snapshot.identity, &other.identity));
         assert!(Arc::ptr_eq(&snapshot.desired, &other.desired));
         assert!(Arc::ptr_eq(
@@ -391,19 +381,19 @@ mod tests {
         assert!(Arc::ptr_eq(&snapshot.escalations, &other.escalations));
         let plain = |at: &Snapshot<Steady>| (at.now, at.goal, at.observed_at);
         assert_eq!(plain(&snapshot), plain(&other));
-        let unseen = Facts {
+        let unseen = SnapshotParts {
             observed: None,
             observed_at: None,
-            ..facts
+            ..parts
         };
         refresh(&mut snapshot, unseen).unwrap();
         assert!(snapshot.observed.is_none() && snapshot.observed_at.is_none());
     }
 
     #[test]
-    fn the_facts_of_another_worker_are_no_snapshot() {
-        let mut parts = Parts::new("a");
+    fn the_parts_of_another_worker_are_no_snapshot() {
+        let mut parts = OwnedParts::new("a");
         parts.desired = Arc::new("of another type");
-        assert!(typed::<Steady>(parts.facts(1, Goal::Running)).is_none());
+        assert!(typed::<Steady>(parts.parts(1, Goal::Running)).is_none());
     }
 }

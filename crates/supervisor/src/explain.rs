@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use crate::action::ActionStatus;
 use crate::rule::Check;
 use crate::snapshot::Escalation;
-use crate::tree::{ChildError, Counts, Derived, Gate, Node, Stage, Status, Watch, shown_path};
+use crate::tree::{ChildError, Counts, Derived, Gate, Node, RestartStage, Status, Watch, shown_path};
 
 /// Everything about one worker that a person may want to know.
 #[derive(Clone, Debug, Serialize)]
@@ -92,14 +92,15 @@ impl Explain {
         Self {
             holds: holds(node, now),
             rules: node
+                .rules
                 .watches
                 .iter()
                 .map(|watch| RuleStatus::of(node, watch, now))
                 .collect(),
-            escalations: node.escalations.to_vec(),
-            child_errors: node.child_errors.iter().map(ChildError::to_string).collect(),
+            escalations: node.rules.escalations.to_vec(),
+            child_errors: node.placement.child_errors.iter().map(ChildError::to_string).collect(),
             children,
-            action: node.action.as_ref().clone(),
+            action: node.progress.action.as_ref().clone(),
             status,
         }
     }
@@ -107,21 +108,21 @@ impl Explain {
 
 fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
     let mut holds = Vec::new();
-    if let Some((gate, since)) = node.gate {
+    if let Some((gate, since)) = node.intent.gate {
         holds.extend(gate_hold(gate, since, node, now));
     }
-    if let Some(waiting) = &node.waiting {
+    if let Some(waiting) = &node.intent.waiting {
         holds.push(Hold {
             what: format!("it waits for {waiting}"),
-            since: node.since,
+            since: node.progress.since,
             next: "it goes on when that has happened".to_owned(),
             at: None,
-            gives_up: node.leaving.as_ref().map(|leaving| leaving.order_until),
+            gives_up: node.intent.leaving.as_ref().map(|leaving| leaving.order_until),
             remedy: "look at the worker it waits for",
         });
     }
-    if let Some(procedure) = &node.procedure {
-        let stops = procedure.stage == Stage::Stopping;
+    if let Some(procedure) = &node.intent.procedure {
+        let stops = procedure.stage == RestartStage::Stopping;
         holds.push(Hold {
             what: "it is being restarted".to_owned(),
             since: procedure.since,
@@ -137,7 +138,7 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
         });
     }
     holds.extend(spec_hold(node));
-    if let Some((since, forced_at)) = node.rebuild.draining() {
+    if let Some((since, forced_at)) = node.intent.rebuild.draining() {
         holds.push(Hold {
             what: "it goes down to be built anew, as it asked".to_owned(),
             since,
@@ -147,7 +148,7 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
             remedy: "wait, or stop it",
         });
     }
-    if let Some(leaving) = &node.leaving {
+    if let Some(leaving) = &node.intent.leaving {
         holds.push(Hold {
             what: "it is leaving".to_owned(),
             since: leaving.since,
@@ -162,10 +163,10 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
 
 /// A spec that cannot be used while an older one is in force holds nobody, and is easily missed.
 fn spec_hold(node: &Node) -> Option<Hold> {
-    let Derived::Failed { error, since } = &node.derived else {
+    let Derived::Failed { error, since } = &node.observed.derived else {
         return None;
     };
-    node.desired.as_ref()?;
+    node.observed.desired.as_ref()?;
     Some(Hold {
         what: format!("its new spec cannot be used, so the one before stays in force: {error}"),
         since: *since,
@@ -188,7 +189,7 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
     let one = match gate {
         Gate::Constructor => hold(
             "it is built again".to_owned(),
-            node.rebuild.due(),
+            node.intent.rebuild.due(),
             "mend what its constructor says",
         ),
         Gate::Spec => hold(
@@ -202,18 +203,18 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
             "look at what its collector says",
         ),
         Gate::Action => hold(
-            format!("`{}` ends, or is cancelled at its timeout", node.action.name),
+            format!("`{}` ends, or is cancelled at its timeout", node.progress.action.name),
             None,
             "wait, or cancel the action (`sprag service cancel PATH`)",
         ),
         Gate::Effect => hold("the look that follows the action".to_owned(), None, "wait"),
         Gate::Panics => hold(
             "it is asked again".to_owned(),
-            node.breaker.open_until(now),
+            node.progress.breaker.open_until(now),
             "mend its code; a manual start clears the count",
         ),
         Gate::Children => hold("its children leave first".to_owned(), None, "wait"),
-        Gate::Circuit => return node.watches.iter().filter_map(circuit_hold).collect(),
+        Gate::Circuit => return node.rules.watches.iter().filter_map(circuit_hold).collect(),
     };
     vec![one]
 }

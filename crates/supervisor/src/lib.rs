@@ -29,7 +29,8 @@ mod trouble;
 mod worker;
 
 pub use action::{
-    Action, ActionContext, ActionError, ActionOptions, ActionStatus, Cancel, Canceller, Outcome, TIMEOUT_DEFAULT_MILLIS,
+    Action, ActionCall, ActionContext, ActionError, ActionOptions, ActionStatus, Cancel, Canceller, Outcome, Perform,
+    TIMEOUT_DEFAULT_MILLIS,
 };
 pub use child::{ChildSpec, Dependency, Need, RestartPolicy, Variables};
 pub use document::Document;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use sprag_core::supervision::Event;
 
 use crate::collector::CollectorCounts;
-use crate::executor::Counts;
+use crate::executor::ExecutorCounts;
 use crate::pool::lock;
 use crate::rule::Rule;
 use crate::tree::shown_path;
@@ -238,7 +238,7 @@ impl Metrics {
         self.actions.record(format!("action=\"{}\"", quoted(action)), millis);
     }
 
-    pub(crate) fn hands(&self, executor: Counts, collector: CollectorCounts) {
+    pub(crate) fn hands(&self, executor: ExecutorCounts, collector: CollectorCounts) {
         self.leaked.store(executor.leaked, Ordering::Relaxed);
         self.passes.store(collector.passes, Ordering::Relaxed);
         self.stuck.store(executor.stuck, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::erased::{Held, Inner};
+use crate::erased::{ErasedWorker, TypedWorker};
 use crate::snapshot::Identity;
 use crate::worker::Worker;
 
@@ -33,7 +33,7 @@ where
 #[error("{0}")]
 pub struct BuildError(pub String);
 
-type Build = Arc<dyn Fn(&Identity) -> Result<Box<dyn Inner>, BuildError> + Send + Sync>;
+type Build = Arc<dyn Fn(&Identity) -> Result<Box<dyn ErasedWorker>, BuildError> + Send + Sync>;
 
 /// The types of workers, by name.
 #[derive(Clone, Default)]
@@ -47,7 +47,7 @@ impl Registry {
     pub fn with(mut self, kind: impl Into<String>, factory: impl WorkerFactory) -> Self {
         let build: Build = Arc::new(move |identity: &Identity| {
             let worker = factory.build(identity)?;
-            Ok(Box::new(Held::new(worker)))
+            Ok(Box::new(TypedWorker::new(worker)))
         });
         self.factories.insert(kind.into().into(), build);
         self
@@ -68,7 +68,7 @@ impl Registry {
         known.map_or_else(|| Arc::from(kind), |(kind, _)| Arc::clone(kind))
     }
 
-    pub(crate) fn build(&self, identity: &Identity) -> Result<Box<dyn Inner>, BuildError> {
+    pub(crate) fn build(&self, identity: &Identity) -> Result<Box<dyn ErasedWorker>, BuildError> {
         match self.factories.get(identity.kind.as_ref()) {
             Some(build) => build(identity),
             None => Err(BuildError(format!("no worker of type `{}` is known", identity.kind))),

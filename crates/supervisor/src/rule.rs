@@ -38,7 +38,7 @@ pub struct Rule {
     pub budget: Option<Budget>,
     /// What is wrong, in words, where that is not made from the condition.
     message: Option<Message>,
-    condition: Condition,
+    condition: RuleCondition,
 }
 
 /// A template over what the rule sees.
@@ -52,14 +52,14 @@ struct Message {
 type Judge = Arc<dyn Fn(&View) -> Check + Send + Sync>;
 
 #[derive(Clone)]
-enum Condition {
+enum RuleCondition {
     /// Broken while the expression is truthy.
     Logic { source: Value, logic: Arc<Logic> },
     /// Broken when the function says so.
     Rust(Judge),
 }
 
-impl fmt::Debug for Condition {
+impl fmt::Debug for RuleCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Logic { source, .. } => write!(f, "{source}"),
@@ -71,8 +71,8 @@ impl fmt::Debug for Condition {
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
         let condition = match (&self.condition, &other.condition) {
-            (Condition::Logic { source: left, .. }, Condition::Logic { source: right, .. }) => left == right,
-            (Condition::Rust(left), Condition::Rust(right)) => Arc::ptr_eq(left, right),
+            (RuleCondition::Logic { source: left, .. }, RuleCondition::Logic { source: right, .. }) => left == right,
+            (RuleCondition::Rust(left), RuleCondition::Rust(right)) => Arc::ptr_eq(left, right),
             _ => false,
         };
         condition
@@ -200,7 +200,7 @@ impl Rule {
         if children.is_empty() {
             return Err(RuleError::NamesNobody { rule: name });
         }
-        let condition = Condition::Logic {
+        let condition = RuleCondition::Logic {
             source: when.clone(),
             logic: Arc::new(logic),
         };
@@ -215,10 +215,15 @@ impl Rule {
         judge: impl Fn(&View) -> Check + Send + Sync + 'static,
     ) -> Self {
         let children = children.into_iter().map(str::to_owned).collect();
-        Self::over(name.into(), children, restart.into(), Condition::Rust(Arc::new(judge)))
+        Self::over(
+            name.into(),
+            children,
+            restart.into(),
+            RuleCondition::Rust(Arc::new(judge)),
+        )
     }
 
-    fn over(name: String, mut children: BTreeSet<String>, restart: String, condition: Condition) -> Self {
+    fn over(name: String, mut children: BTreeSet<String>, restart: String, condition: RuleCondition) -> Self {
         children.insert(restart.clone());
         Self {
             name,
@@ -280,8 +285,8 @@ impl Rule {
     /// Judges what is seen.
     pub fn judge(&self, view: &View) -> Check {
         let found = match &self.condition {
-            Condition::Rust(judge) => judge(view),
-            Condition::Logic { source, logic } => test(logic, source, view),
+            RuleCondition::Rust(judge) => judge(view),
+            RuleCondition::Logic { source, logic } => test(logic, source, view),
         };
         match (found, &self.message) {
             // A message that lacks a value is no reason to say nothing.

@@ -21,7 +21,7 @@ use crate::registry::Registry;
 use crate::rule::Rule;
 use crate::snapshot::Escalation;
 use crate::store::Store;
-use crate::tree::{Counts, Hands, Keeper, OperateError, Parts, ShutdownOutcome, Status, Tree};
+use crate::tree::{Config, Counts, Effects, Keeper, OperateError, ShutdownOutcome, Status, Tree};
 use crate::trouble::Trouble;
 
 /// Commands that wait. A caller waits when there are more.
@@ -96,17 +96,13 @@ impl Setup {
         let attempts = Pool::new(Arc::clone(threads), options.attempts_max);
         let executor = Executor::new(options.executor, attempts, keeper.marks());
         let collector = Collector::new(options.collector, passes)?;
-        let hands = Hands::new(executor, collector, Arc::clone(&metrics));
-        let now = clock.now();
-        let parts = Parts {
-            registry,
+        let effects = Effects::new(executor, collector, metrics);
+        let config = Config {
             options,
-            hands,
-            keeper,
-            clock,
-            metrics,
+            registry,
+            memory: keeper.memory(),
         };
-        Ok(Tree::new(parts, now))
+        Ok(Tree::new(config, effects, keeper, clock))
     }
 }
 
@@ -117,13 +113,13 @@ enum Command {
     Alerts(oneshot::Sender<Vec<Escalation>>),
     Troubles(oneshot::Sender<Vec<Trouble>>),
     Explain(String, oneshot::Sender<Result<Explain, OperateError>>),
-    Operate(Order, oneshot::Sender<Result<(), OperateError>>),
+    Operate(OperatorRequest, oneshot::Sender<Result<(), OperateError>>),
     Declare(Box<Declaration>),
     ShutDown,
     ForceExit,
 }
 
-struct Order {
+struct OperatorRequest {
     what: Operation,
     path: String,
     by: String,
@@ -241,7 +237,7 @@ impl Supervisor {
             Command::Alerts(reply) => drop(reply.send(self.tree.alerts())),
             Command::Troubles(reply) => drop(reply.send(self.tree.troubles(now))),
             Command::Explain(path, reply) => drop(reply.send(self.tree.explain(&path, now))),
-            Command::Operate(Order { what, path, by }, reply) => {
+            Command::Operate(OperatorRequest { what, path, by }, reply) => {
                 let done = match what {
                     Operation::Start => self.tree.start(&path, &by, now),
                     Operation::Stop => self.tree.stop(&path, &by, now),
@@ -297,12 +293,12 @@ impl Handle {
 
     /// Starts, stops or restarts a worker, or has its action end. `by` is who asks: it is recorded.
     pub async fn operate(&self, what: Operation, path: &str, by: &str) -> Result<(), OperateError> {
-        let order = Order {
+        let request = OperatorRequest {
             what,
             path: path.to_owned(),
             by: by.to_owned(),
         };
-        self.ask(|reply| Command::Operate(order, reply)).await?
+        self.ask(|reply| Command::Operate(request, reply)).await?
     }
 
     /// Declares anew who stands at the root.

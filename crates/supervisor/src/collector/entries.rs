@@ -1,62 +1,59 @@
-//! All entries: by key for every look, by name for whoever asks.
+//! All entries: by key for every look, by name for callers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::calendar::Key;
+use slotmap::{SlotMap, new_key_type};
+
 use super::entry::Entry;
 
-/// The workers that are looked at.
+new_key_type! {
+    /// Names an entry for as long as its worker is observed.
+    pub(super) struct EntryKey;
+}
+
+/// The workers that are observed.
 pub(super) struct Entries<O> {
-    places: Vec<Option<Entry<O>>>,
-    free: Vec<Key>,
+    entries: SlotMap<EntryKey, Entry<O>>,
     /// Only looked up, never walked.
-    keys: HashMap<Arc<str>, Key>,
+    keys: HashMap<Arc<str>, EntryKey>,
 }
 
 impl<O> Default for Entries<O> {
     fn default() -> Self {
         Self {
-            places: Vec::new(),
-            free: Vec::new(),
+            entries: SlotMap::with_key(),
             keys: HashMap::new(),
         }
     }
 }
 
 impl<O> Entries<O> {
-    pub(super) fn key(&self, worker: &str) -> Option<Key> {
+    pub(super) fn key(&self, worker: &str) -> Option<EntryKey> {
         self.keys.get(worker).copied()
     }
 
-    pub(super) fn insert(&mut self, worker: &Arc<str>, entry: Entry<O>) -> Key {
-        let key = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            Key(u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX))
-        });
-        if let Some(place) = self.places.get_mut(key.0 as usize) {
-            *place = Some(entry);
-        }
+    pub(super) fn insert(&mut self, worker: &Arc<str>, entry: Entry<O>) -> EntryKey {
+        let key = self.entries.insert(entry);
         self.keys.insert(Arc::clone(worker), key);
         key
     }
 
-    pub(super) fn remove(&mut self, key: Key) -> Option<Entry<O>> {
-        let entry = self.places.get_mut(key.0 as usize)?.take()?;
+    pub(super) fn remove(&mut self, key: EntryKey) -> Option<Entry<O>> {
+        let entry = self.entries.remove(key)?;
         self.keys.remove(&entry.worker);
-        self.free.push(key);
         Some(entry)
     }
 
-    pub(super) fn get(&self, key: Key) -> Option<&Entry<O>> {
-        self.places.get(key.0 as usize)?.as_ref()
+    pub(super) fn get(&self, key: EntryKey) -> Option<&Entry<O>> {
+        self.entries.get(key)
     }
 
-    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Entry<O>> {
-        self.places.get_mut(key.0 as usize)?.as_mut()
+    pub(super) fn get_mut(&mut self, key: EntryKey) -> Option<&mut Entry<O>> {
+        self.entries.get_mut(key)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.keys.len()
+        self.entries.len()
     }
 }

@@ -7,7 +7,7 @@ use sprag_core::time::Timestamp;
 use super::event::{Observation, Standing};
 use super::options::CollectorOptions;
 use super::service::Source;
-use crate::pool::Place;
+use crate::pool::PooledTask;
 
 /// Passes of one worker that were given up and have not returned. With more, nothing is started until one does: each
 /// holds a thread.
@@ -42,7 +42,7 @@ pub(super) struct Entry<O> {
 /// A pass in the pool.
 pub(super) struct Pass {
     pub(super) number: u64,
-    pub(super) place: Place,
+    pub(super) task: PooledTask,
     /// It took too long, and was told to go.
     pub(super) is_overdue: bool,
 }
@@ -83,7 +83,7 @@ impl<O> Entry<O> {
             None => Some(self.due),
             Some(pass) if pass.is_overdue => None,
             // One that is queued is asked about again as if it began now.
-            Some(pass) => Some(pass.place.began().unwrap_or(now).plus(options.pass_timeout_millis)),
+            Some(pass) => Some(pass.task.began().unwrap_or(now).plus(options.pass_timeout_millis)),
         };
         let stale = self.stale_at(options).filter(|_| !self.is_told_stale);
         let restart = self.restart_at(options);
@@ -124,7 +124,7 @@ impl<O> Entry<O> {
     /// The pass is over: the next one is due an interval after this one was, or at once if somebody asked meanwhile.
     /// Ticks come when they come, so a pass begins a little late: that is made up for. Much of it is not.
     pub(super) fn pass_over(&mut self, options: &CollectorOptions, now: Timestamp) {
-        let began = self.pass.take().and_then(|pass| pass.place.began()).unwrap_or(now);
+        let began = self.pass.take().and_then(|pass| pass.task.began()).unwrap_or(now);
         let is_late = began.since(self.due) >= options.interval_millis / 2;
         let from = if is_late { began } else { self.due };
         let is_triggered = std::mem::take(&mut self.is_triggered);

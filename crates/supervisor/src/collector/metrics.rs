@@ -13,7 +13,7 @@ pub const METRICS_MAX: usize = 64;
 /// What a worker counted and measured, as it is stored with its observation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Metrics {
+pub struct WorkerMetrics {
     /// Sums since the worker was first seen.
     pub counters: BTreeMap<String, u64>,
     /// The newest values.
@@ -36,7 +36,7 @@ impl Recorded {
     }
 }
 
-impl Metrics {
+impl WorkerMetrics {
     /// Adds counters, replaces gauges.
     pub fn record(&mut self, recorded: &Recorded) {
         let Recorded { counters, gauges } = recorded;

@@ -19,6 +19,6 @@ mod service;
 mod tests;
 
 pub use event::{CollectorCounts, CollectorEvent, Observation, Standing};
-pub use metrics::{METRICS_MAX, Metrics, Recorded, Recorder};
+pub use metrics::{METRICS_MAX, Recorded, Recorder, WorkerMetrics};
 pub use options::{CollectorOptions, RESTART_SPACINGS_MILLIS, ThresholdsError};
 pub use service::{AlreadyCollecting, Collector, Source};

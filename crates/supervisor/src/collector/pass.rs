@@ -3,93 +3,94 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
-use super::calendar::Key;
-use crate::pool::{lock, panic_text};
-use crate::worker::CollectError;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-/// What a pass says.
-pub(super) struct Note<O> {
-    pub(super) key: Key,
+use super::entries::EntryKey;
+use crate::pool::{lock, panic_text};
+use crate::worker::CollectError;
+
+/// What a pass reports.
+pub(super) struct PassNote<O> {
+    pub(super) key: EntryKey,
     pub(super) number: u64,
-    pub(super) news: News<O>,
+    pub(super) news: PassNews<O>,
 }
 
-pub(super) enum News<O> {
-    Ended(Result<O, Failure>),
+pub(super) enum PassNews<O> {
+    Ended(Result<O, PassFailure>),
     /// Its future is gone without a result: nothing of it blocks a thread any more.
     Dropped,
 }
 
-pub(super) enum Failure {
+pub(super) enum PassFailure {
     Error(CollectError),
     Panic(String),
 }
 
 /// Notes for the next scan. At most as many as passes under way.
-pub(super) struct Notes<O>(Mutex<Vec<Note<O>>>);
+pub(super) struct PassNotes<O>(Mutex<Vec<PassNote<O>>>);
 
-impl<O> Default for Notes<O> {
+impl<O> Default for PassNotes<O> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<O> Notes<O> {
-    pub(super) fn take(&self) -> Vec<Note<O>> {
+impl<O> PassNotes<O> {
+    pub(super) fn take(&self) -> Vec<PassNote<O>> {
         std::mem::take(&mut *lock(&self.0))
     }
 }
 
-/// Speaks for a pass, and says so when the pass goes without a word.
-struct Voice<O> {
-    key: Key,
+/// Reports the end of a pass, also of one that is dropped.
+struct Reporter<O> {
+    key: EntryKey,
     number: u64,
-    notes: Arc<Notes<O>>,
+    notes: Arc<PassNotes<O>>,
     has_ended: bool,
 }
 
-impl<O> Voice<O> {
-    fn say(&self, news: News<O>) {
-        lock(&self.notes.0).push(Note {
+impl<O> Reporter<O> {
+    fn report(&self, news: PassNews<O>) {
+        lock(&self.notes.0).push(PassNote {
             key: self.key,
             number: self.number,
             news,
         });
     }
 
-    fn end(mut self, result: Result<O, Failure>) {
-        self.say(News::Ended(result));
+    fn end(mut self, result: Result<O, PassFailure>) {
+        self.report(PassNews::Ended(result));
         self.has_ended = true;
     }
 }
 
-impl<O> Drop for Voice<O> {
+impl<O> Drop for Reporter<O> {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.say(News::Dropped);
+            self.report(PassNews::Dropped);
         }
     }
 }
 
-/// Looks. Panics are failures.
-pub(super) fn future<O: Send + 'static>(
-    (key, number): (Key, u64),
-    notes: Arc<Notes<O>>,
+/// Makes a pass. Panics are failures.
+pub(super) fn pass<O: Send + 'static>(
+    (key, number): (EntryKey, u64),
+    notes: Arc<PassNotes<O>>,
     look: BoxFuture<'static, Result<O, CollectError>>,
-) -> BoxFuture<'static, ()> {
-    let voice = Voice {
+) -> impl Future<Output = ()> + Send + 'static {
+    let reporter = Reporter {
         key,
         number,
         notes,
         has_ended: false,
     };
-    Box::pin(async move {
+    async move {
         let result = match AssertUnwindSafe(look).catch_unwind().await {
-            Ok(result) => result.map_err(Failure::Error),
-            Err(panic) => Err(Failure::Panic(panic_text(panic.as_ref()))),
+            Ok(result) => result.map_err(PassFailure::Error),
+            Err(panic) => Err(PassFailure::Panic(panic_text(panic.as_ref()))),
         };
-        voice.end(result);
-    })
+        reporter.end(result);
+    }
 }

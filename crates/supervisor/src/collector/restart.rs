@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sprag_core::time::Timestamp;
 
-use super::calendar::Key;
+use super::entries::EntryKey;
 use super::event::CollectorEvent;
 use super::service::Collector;
 
@@ -13,7 +13,7 @@ const RESTARTS_MAX: u32 = 3;
 
 impl<O: Send + 'static> Collector<O> {
     /// A moment of the worker has come.
-    pub(super) fn look(&mut self, key: Key, now: Timestamp) {
+    pub(super) fn look(&mut self, key: EntryKey, now: Timestamp) {
         self.look_at_finish(key, now);
         self.look_at_pass(key, now);
         self.look_at_age(key, now);
@@ -25,7 +25,7 @@ impl<O: Send + 'static> Collector<O> {
     }
 
     /// The last pass is not waited for beyond its time.
-    fn look_at_finish(&mut self, key: Key, now: Timestamp) {
+    fn look_at_finish(&mut self, key: EntryKey, now: Timestamp) {
         let finish = self.entries.get(key).and_then(|entry| entry.finish.as_ref());
         if finish.is_some_and(|finish| finish.by <= now) {
             self.finished(key, None);
@@ -33,7 +33,7 @@ impl<O: Send + 'static> Collector<O> {
     }
 
     /// Where there is nothing to look for, there is no last look.
-    fn finish_idle(&mut self, key: Key) {
+    fn finish_idle(&mut self, key: EntryKey) {
         let entry = self.entries.get(key);
         if entry.is_some_and(|entry| entry.is_idle && entry.finish.is_some()) {
             self.finished(key, None);
@@ -42,22 +42,22 @@ impl<O: Send + 'static> Collector<O> {
 
     /// A pass that takes too long is told to go. One that blocks its thread does not, and stays the present one, so
     /// that no second one blocks another thread before collection restarts.
-    fn look_at_pass(&mut self, key: Key, now: Timestamp) {
+    fn look_at_pass(&mut self, key: EntryKey, now: Timestamp) {
         let timeout = self.options.pass_timeout_millis;
         let pass = self.entries.get_mut(key).and_then(|entry| entry.pass.as_mut());
         let Some(pass) = pass else { return };
-        let is_long = pass.place.began().is_some_and(|began| began.plus(timeout) <= now);
+        let is_long = pass.task.began().is_some_and(|began| began.plus(timeout) <= now);
         if pass.is_overdue || !is_long {
             return;
         }
         pass.is_overdue = true;
-        pass.place.release();
+        pass.task.release();
         let number = pass.number;
         self.counts.timed_out += 1;
         self.fail(key, number, format!("no observation within `{timeout}` ms"));
     }
 
-    fn look_at_age(&mut self, key: Key, now: Timestamp) {
+    fn look_at_age(&mut self, key: EntryKey, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -73,7 +73,7 @@ impl<O: Send + 'static> Collector<O> {
     }
 
     /// Gives the present pass up and begins another. One that is still queued keeps its place: it would only lose it.
-    fn restart(&mut self, key: Key, now: Timestamp) {
+    fn restart(&mut self, key: EntryKey, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -81,7 +81,7 @@ impl<O: Send + 'static> Collector<O> {
         entry.restarts = entry.restarts.saturating_add(1);
         entry.restarted_at = now;
         let (restarts, error) = (entry.restarts, entry.error.clone());
-        if let Some(pass) = entry.pass.take_if(|pass| pass.place.began().is_some()) {
+        if let Some(pass) = entry.pass.take_if(|pass| pass.task.began().is_some()) {
             entry.strays.push(pass.number);
             entry.is_triggered = false;
             drop(pass);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use sprag_core::time::Timestamp;
 
-use super::calendar::{Calendar, Key};
-use super::entries::Entries;
+use super::calendar::Calendar;
+use super::entries::{Entries, EntryKey};
 use super::entry::{Entry, Finish, Pass, STRAYS_MAX};
 use super::event::{CollectorCounts, CollectorEvent, Standing};
 use super::options::{CollectorOptions, ThresholdsError};
-use super::pass::{Notes, future};
+use super::pass::{PassNotes, pass};
 use crate::pool::Pool;
 use crate::worker::CollectError;
 
@@ -45,7 +45,7 @@ pub struct AlreadyCollecting {
 pub struct Collector<O> {
     pub(super) options: CollectorOptions,
     pub(super) pool: Pool,
-    pub(super) notes: Arc<Notes<O>>,
+    pub(super) notes: Arc<PassNotes<O>>,
     pub(super) entries: Entries<O>,
     due: Calendar,
     passes: u64,
@@ -146,7 +146,7 @@ impl<O: Send + 'static> Collector<O> {
     pub fn scan(&mut self, now: Timestamp) -> Vec<CollectorEvent<O>> {
         self.pool.threads().watch(now);
         for note in self.notes.take() {
-            self.hear(note, now);
+            self.take_note(note, now);
         }
         let first = self.counts.passes;
         let is_room = |counts: &CollectorCounts| counts.passes - first < STARTS_PER_SCAN_MAX as u64;
@@ -166,7 +166,7 @@ impl<O: Send + 'static> Collector<O> {
     }
 
     /// A moment of the worker has come, unless it stands elsewhere by now.
-    fn look_at_moment(&mut self, key: Key, at: Timestamp, now: Timestamp) {
+    fn look_at_moment(&mut self, key: EntryKey, at: Timestamp, now: Timestamp) {
         let entry = self.entries.get_mut(key);
         let Some(entry) = entry.filter(|entry| entry.scheduled == Some(at)) else {
             return;
@@ -178,7 +178,7 @@ impl<O: Send + 'static> Collector<O> {
 
     /// Puts the worker where the next look at it is due. Whoever stands earlier already is looked at for nothing then,
     /// which is cheaper than to move it each time.
-    pub(super) fn reschedule(&mut self, key: Key, now: Timestamp) {
+    pub(super) fn reschedule(&mut self, key: EntryKey, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -192,7 +192,7 @@ impl<O: Send + 'static> Collector<O> {
     }
 
     /// Puts a pass into the pool, unless there is nothing to look for.
-    pub(super) fn begin_pass(&mut self, key: Key, now: Timestamp) {
+    pub(super) fn begin_pass(&mut self, key: EntryKey, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -210,13 +210,13 @@ impl<O: Send + 'static> Collector<O> {
             entry.since = entry.since.max(now);
         }
         let number = self.passes + 1;
-        match self.pool.submit(future((key, number), Arc::clone(&self.notes), look)) {
-            Ok(place) => {
+        match self.pool.submit(pass((key, number), Arc::clone(&self.notes), look)) {
+            Ok(task) => {
                 self.passes = number;
                 self.counts.passes += 1;
                 entry.pass = Some(Pass {
                     number,
-                    place,
+                    task,
                     is_overdue: false,
                 });
             }

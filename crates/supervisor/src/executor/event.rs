@@ -76,7 +76,7 @@ pub struct Attempted {
 
 /// What the executor counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ExecutorCounts {
     /// Actions taken on.
     pub accepted: u64,
     /// Actions refused because another held the slot.
@@ -93,7 +93,7 @@ pub struct Counts {
 
 /// The same, while it counts.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct ExecutorCounters {
     pub(super) accepted: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) panicked: AtomicU64,
@@ -107,8 +107,8 @@ pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-impl Counters {
-    pub(super) fn read(&self) -> Counts {
+impl ExecutorCounters {
+    pub(super) fn read(&self) -> ExecutorCounts {
         let Self {
             accepted,
             refused,
@@ -118,7 +118,7 @@ impl Counters {
             late,
         } = self;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts {
+        ExecutorCounts {
             accepted: read(accepted),
             refused: read(refused),
             panicked: read(panicked),

@@ -15,7 +15,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Attempted, Counts, Event};
+pub use event::{Attempted, Event, ExecutorCounts};
 pub use options::{ABANDON_FACTOR, ExecutorOptions, Marks, NoMarks, STOP_BOUND_MILLIS, WARN_FACTOR, class};
-pub use service::{CancelReason, Executor, Perform, Refused, Request};
+pub use service::{CancelReason, Executor, Refused};
 pub use stop::Stopped;

@@ -2,31 +2,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use futures_util::future::BoxFuture;
 use sprag_core::ids::{ActionId, Slot as IdSlot, scatter};
 use sprag_core::time::Timestamp;
 
-use super::attempt::{Attempt, News, Note, Notes, Which, future};
-use super::event::{Counters, Counts, Event, count};
+use super::attempt::{AttemptId, AttemptNews, AttemptNote, AttemptNotes, attempt};
+use super::event::{Event, ExecutorCounters, ExecutorCounts, count};
 use super::options::{ExecutorOptions, Marks, class};
-use super::slot::{Held, Run, Slots, Stage, Times, Told};
-use crate::action::{ActionContext, ActionError, ActionOptions, ActionStatus, Canceller, Outcome};
+use super::slot::{AttemptTimes, CancelCause, CurrentAction, CurrentAttempt, Slots, Turn};
+use crate::action::{ActionCall, ActionContext, ActionError, ActionStatus, Canceller, Outcome};
 use crate::pool::{Pool, QueueFull, lock};
 use crate::store::Durable;
-
-/// Makes the future of one attempt. It is called where the attempt runs, never on the tick.
-pub type Perform = Arc<dyn Fn(ActionContext) -> BoxFuture<'static, Result<(), ActionError>> + Send + Sync>;
-
-/// An action to be performed.
-#[derive(Clone)]
-pub struct Request {
-    /// Its name, for people and metrics.
-    pub name: Arc<str>,
-    /// How it is attempted.
-    pub options: ActionOptions,
-    /// What it does.
-    pub perform: Perform,
-}
 
 /// Why an action was not taken on. Nothing is left marked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,8 +78,8 @@ pub struct Executor {
     slots: Mutex<Slots>,
     pub(super) pool: Pool,
     pub(super) marks: Arc<dyn Marks>,
-    notes: Arc<Notes>,
-    pub(super) counters: Counters,
+    notes: Arc<AttemptNotes>,
+    pub(super) counters: ExecutorCounters,
     pub(super) options: ExecutorOptions,
 }
 
@@ -106,65 +91,64 @@ impl Executor {
             pool,
             marks,
             notes: Arc::default(),
-            counters: Counters::default(),
+            counters: ExecutorCounters::default(),
             options,
         }
     }
 
     /// Takes the worker's slot and has the action started when there is room, or refuses at once. The status that is
     /// returned, and every one read from here on, says that it is in progress.
-    pub fn start(&self, worker: &Arc<str>, request: Request, now: Timestamp) -> Result<Arc<ActionStatus>, Refused> {
-        if request.options.timeout_millis == Some(0) {
-            return Err(Refused::ZeroTimeout { action: request.name });
+    pub fn start(&self, call: ActionCall, now: Timestamp) -> Result<Arc<ActionStatus>, Refused> {
+        if call.options.timeout_millis == Some(0) {
+            return Err(Refused::ZeroTimeout { action: call.name });
         }
         self.pool.threads().publish(now);
         let mut slots = self.lock();
-        self.refuse(&slots, worker, &request.name)?;
+        self.refuse(&slots, &call)?;
         let slots = &mut *slots;
         slots.generation += 1;
         let generation = slots.generation;
-        let slot = slots.workers.entry(Arc::clone(worker)).or_default();
+        let slot = slots.workers.entry(Arc::clone(&call.worker)).or_default();
         let before = Arc::clone(&slot.status);
         slot.status = Arc::new(ActionStatus {
             id: before.id + 1,
-            name: request.name.as_ref().to_owned(),
+            name: call.name.as_ref().to_owned(),
             generation,
             started: None,
             attempt: 0,
             outcome: Outcome::InProgress,
             error: None,
         });
-        let mark = self.marks.mark(worker, &slot.status, now);
-        match self.submit(worker, &slot.status, (&request.perform, &request.options), mark) {
-            Ok(run) => {
-                slot.held = Some(Box::new(Held {
-                    perform: request.perform,
-                    options: request.options,
-                    name: request.name,
+        let mark = self.marks.mark(&call.worker, &slot.status, now);
+        match self.submit(&call, &slot.status, mark) {
+            Ok(current) => {
+                slot.action = Some(Box::new(CurrentAction {
+                    call,
                     jitter: ActionId::compose(now, IdSlot(0), scatter(generation)),
-                    stage: Stage::InPool(run),
+                    turn: Turn::InPool(current),
                 }));
             }
             Err(full) => {
                 slot.status = before;
-                self.marks.mark(worker, &slot.status, now);
+                self.marks.mark(&call.worker, &slot.status, now);
                 return Err(Refused::Full(full));
             }
         }
-        slots.held += 1;
+        slots.taken += 1;
         count(&self.counters.accepted);
         Ok(Arc::clone(&slot.status))
     }
 
-    fn refuse(&self, slots: &Slots, worker: &Arc<str>, action: &Arc<str>) -> Result<(), Refused> {
+    fn refuse(&self, slots: &Slots, call: &ActionCall) -> Result<(), Refused> {
         if slots.stop_at.is_some() {
             return Err(Refused::Stopped);
         }
-        let Some(held) = slots.workers.get(worker).and_then(|slot| slot.held.as_ref()) else {
+        let Some(current) = slots.action(&call.worker) else {
             return Ok(());
         };
         count(&self.counters.refused);
-        let (worker, action, holder) = (Arc::clone(worker), Arc::clone(action), Arc::clone(&held.name));
+        let (worker, action) = (Arc::clone(&call.worker), Arc::clone(&call.name));
+        let holder = Arc::clone(&current.call.name);
         Err(if holder == action {
             Refused::AlreadyInProgress { worker, action }
         } else {
@@ -175,36 +159,30 @@ impl Executor {
     /// Puts the next attempt into the pool.
     pub(super) fn submit(
         &self,
-        worker: &Arc<str>,
+        call: &ActionCall,
         status: &ActionStatus,
-        (perform, options): (&Perform, &ActionOptions),
         mark: Durable,
-    ) -> Result<Run, QueueFull> {
+    ) -> Result<CurrentAttempt, QueueFull> {
         let (canceller, cancel) = Canceller::new();
-        let attempt = status.attempt + 1;
-        let work = future(Attempt {
-            which: Which {
-                worker: Arc::clone(worker),
-                generation: status.generation,
-                attempt,
-            },
-            perform: Arc::clone(perform),
-            context: ActionContext {
-                attempt,
-                generation: status.generation,
-                cancel,
-            },
-            mark,
-            notes: Arc::clone(&self.notes),
-            time: self.pool.threads().tick_time(),
-        });
-        let place = self.pool.submit(work)?;
-        Ok(Run {
-            place,
+        let (number, generation) = (status.attempt + 1, status.generation);
+        let id = AttemptId {
+            worker: Arc::clone(&call.worker),
+            generation,
+            attempt: number,
+        };
+        let context = ActionContext {
+            attempt: number,
+            generation,
+            cancel,
+        };
+        let (notes, time) = (Arc::clone(&self.notes), self.pool.threads().tick_time());
+        let work = attempt(id, Arc::clone(&call.perform), context, mark, (notes, time));
+        Ok(CurrentAttempt {
+            task: self.pool.submit(work)?,
             canceller,
-            attempt,
-            timeout_millis: options.timeout_millis,
-            times: Times::default(),
+            attempt: number,
+            timeout_millis: call.options.timeout_millis,
+            times: AttemptTimes::default(),
         })
     }
 
@@ -217,7 +195,7 @@ impl Executor {
         self.pool.threads().watch(now);
         let mut slots = self.lock();
         for note in notes {
-            self.hear(&mut slots, note, now);
+            self.take_note(&mut slots, note, now);
         }
         while let Some(worker) = slots.take_due(now) {
             self.look(&mut slots, &worker, now);
@@ -230,41 +208,41 @@ impl Executor {
         events
     }
 
-    fn hear(&self, slots: &mut Slots, note: Note, now: Timestamp) {
-        let Note { which, news } = note;
-        let slot = slots.workers.get_mut(&which.worker);
-        let slot = slot.filter(|slot| slot.status.generation == which.generation);
-        let Some((status, Stage::InPool(run))) =
-            slot.and_then(|slot| Some((&mut slot.status, &mut slot.held.as_mut()?.stage)))
+    fn take_note(&self, slots: &mut Slots, note: AttemptNote, now: Timestamp) {
+        let AttemptNote { id, news } = note;
+        let slot = slots.workers.get_mut(&id.worker);
+        let slot = slot.filter(|slot| slot.status.generation == id.generation);
+        let Some((status, Turn::InPool(current))) =
+            slot.and_then(|slot| Some((&mut slot.status, &mut slot.action.as_mut()?.turn)))
         else {
-            return self.hear_late(&news);
+            return self.count_late(&news);
         };
         match news {
-            News::Begun(at) if run.times.began.is_none() && status.attempt + 1 == which.attempt => {
+            AttemptNews::Begun(at) if current.times.began.is_none() && status.attempt + 1 == id.attempt => {
                 let status = Arc::make_mut(status);
-                status.attempt = which.attempt;
+                status.attempt = id.attempt;
                 let is_first = status.started.is_none();
                 status.started.get_or_insert(at);
-                run.times.begin(at, run.timeout_millis);
+                current.times.begin(at, current.timeout_millis);
                 if is_first {
                     slots.events.push(Event::Started {
-                        worker: Arc::clone(&which.worker),
+                        worker: Arc::clone(&id.worker),
                         action: Arc::from(status.name.as_str()),
-                        attempt: which.attempt,
+                        attempt: id.attempt,
                     });
                 }
-                slots.reschedule(&which.worker);
+                slots.reschedule(&id.worker);
             }
-            News::Ended(result) if run.attempt == which.attempt => {
-                let times = run.times;
-                self.settle(slots, &which.worker, times, result, now);
+            AttemptNews::Ended(result) if current.attempt == id.attempt => {
+                let times = current.times;
+                self.settle(slots, &id.worker, times, result, now);
             }
-            news => self.hear_late(&news),
+            news => self.count_late(&news),
         }
     }
 
-    fn hear_late(&self, news: &News) {
-        if matches!(news, News::Ended(_)) {
+    fn count_late(&self, news: &AttemptNews) {
+        if matches!(news, AttemptNews::Ended(_)) {
             count(&self.counters.late);
         }
     }
@@ -272,22 +250,22 @@ impl Executor {
     /// Has the worker's action end: at once unless it runs, else as soon as it reacts. Whether there was one.
     pub fn cancel(&self, worker: &str, reason: CancelReason, now: Timestamp) -> bool {
         let mut slots = self.lock();
-        self.cancel_held(&mut slots, worker, reason, now)
+        self.cancel_current(&mut slots, worker, reason, now)
     }
 
-    pub(super) fn cancel_held(&self, slots: &mut Slots, worker: &str, reason: CancelReason, now: Timestamp) -> bool {
+    pub(super) fn cancel_current(&self, slots: &mut Slots, worker: &str, reason: CancelReason, now: Timestamp) -> bool {
         let Some((worker, _)) = slots.workers.get_key_value(worker) else {
             return false;
         };
         let worker = Arc::clone(worker);
-        let held = slots.workers.get_mut(&worker).and_then(|slot| slot.held.as_mut());
-        match held.map(|held| &mut held.stage) {
+        let action = slots.workers.get_mut(&worker).and_then(|slot| slot.action.as_mut());
+        match action.map(|action| &mut action.turn) {
             None => return false,
-            Some(Stage::InPool(run)) if !run.place.withdraw() => {
-                run.canceller.cancel();
-                run.times.told = Some(Told::Asked(reason));
+            Some(Turn::InPool(current)) if !current.task.withdraw() => {
+                current.canceller.cancel();
+                current.times.cancelled = Some(CancelCause::Asked(reason));
                 let bound = now.plus(self.options.stop_bound_millis);
-                run.times.abandon_by(Some(bound));
+                current.times.abandon_by(Some(bound));
             }
             Some(_) => {
                 let error = ActionError::new(class::CANCELLED, reason.text());
@@ -318,7 +296,7 @@ impl Executor {
         // Generations of this life begin behind those of earlier ones.
         slots.generation = slots.generation.max(status.generation);
         let slot = slots.workers.entry(Arc::clone(worker)).or_default();
-        if slot.held.is_none() {
+        if slot.action.is_none() {
             slot.status = Arc::clone(&status);
         }
         status
@@ -334,20 +312,20 @@ impl Executor {
             let key = (at, Arc::from(worker));
             slots.due.remove(&key);
         }
-        let Some(held) = slot.held else { return };
-        slots.held -= 1;
-        if let Stage::InPool(run) = &held.stage
-            && run.times.began.is_some()
+        let Some(action) = slot.action else { return };
+        slots.taken -= 1;
+        if let Turn::InPool(current) = &action.turn
+            && current.times.began.is_some()
         {
-            run.canceller.cancel();
+            current.canceller.cancel();
             count(&self.counters.leaked);
         }
         drop(slots);
-        drop(held);
+        drop(action);
     }
 
     /// What was counted.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ExecutorCounts {
         self.counters.read()
     }
 

@@ -10,7 +10,7 @@ use sprag_core::time::Timestamp;
 use super::event::{Attempted, Event, count};
 use super::options::class;
 use super::service::Executor;
-use super::slot::{Held, Slots, Stage, Times, Told};
+use super::slot::{AttemptTimes, CancelCause, Slots, Turn};
 use crate::action::{ActionError, Outcome};
 use crate::store::Durable;
 
@@ -21,13 +21,15 @@ impl Executor {
         &self,
         slots: &mut Slots,
         worker: &Arc<str>,
-        times: Times,
+        times: AttemptTimes,
         result: Result<(), ActionError>,
         now: Timestamp,
     ) {
-        let (result, is_last) = match (times.told, result) {
-            (Some(Told::Timeout), _) => (Err(timed_out(slots, worker)), false),
-            (Some(Told::Asked(reason)), Err(_)) => (Err(ActionError::new(class::CANCELLED, reason.text())), true),
+        let (result, is_last) = match (times.cancelled, result) {
+            (Some(CancelCause::Timeout), _) => (Err(timed_out(slots, worker)), false),
+            (Some(CancelCause::Asked(reason)), Err(_)) => {
+                (Err(ActionError::new(class::CANCELLED, reason.text())), true)
+            }
             (_, result) => (result, false),
         };
         slots.attempted(worker, times, result.as_ref().err(), now);
@@ -51,8 +53,8 @@ impl Executor {
     fn wait(&self, slots: &mut Slots, worker: &Arc<str>, error: ActionError, (now, due): (Timestamp, Timestamp)) {
         if let Some(slot) = slots.workers.get_mut(worker) {
             slot.change(|status| status.error = Some(error.message));
-            if let Some(held) = slot.held.as_mut() {
-                held.stage = Stage::Waiting(due);
+            if let Some(action) = slot.action.as_mut() {
+                action.turn = Turn::Waiting(due);
             }
             self.marks.mark(worker, &slot.status, now);
             slots.events.push(Event::Retrying {
@@ -69,7 +71,7 @@ impl Executor {
         let Some(slot) = slots.workers.get_mut(worker) else {
             return;
         };
-        let Some(held) = slot.held.take() else { return };
+        let Some(action) = slot.action.take() else { return };
         slot.change(|status| match result {
             Ok(()) => status.outcome = Outcome::Succeeded,
             Err(error) => {
@@ -82,11 +84,11 @@ impl Executor {
             worker: Arc::clone(worker),
             status: Arc::clone(&slot.status),
         });
-        slots.held -= 1;
-        if let Stage::InPool(run) = &held.stage {
-            run.place.release();
+        slots.taken -= 1;
+        if let Turn::InPool(current) = &action.turn {
+            current.task.release();
         }
-        slots.over.push(*held);
+        slots.over.push(*action);
         slots.reschedule(worker);
     }
 
@@ -96,26 +98,26 @@ impl Executor {
             return;
         };
         let status = Arc::clone(&slot.status);
-        let Some(held) = slot.held.as_mut() else { return };
-        match &mut held.stage {
-            Stage::Waiting(until) if *until > now => {}
-            Stage::Waiting(until) => {
-                match self.submit(worker, &status, (&held.perform, &held.options), Durable::at_once()) {
-                    Ok(run) => held.stage = Stage::InPool(run),
+        let Some(action) = slot.action.as_mut() else { return };
+        match &mut action.turn {
+            Turn::Waiting(until) if *until > now => {}
+            Turn::Waiting(until) => {
+                match self.submit(&action.call, &status, Durable::at_once()) {
+                    Ok(current) => action.turn = Turn::InPool(current),
                     // A full queue leaves it where it is, due at the next scan.
                     Err(_) => *until = now.plus(1),
                 }
             }
-            Stage::InPool(run) => {
-                let times = &mut run.times;
-                if times.told.is_none() && times.cancel_at.is_some_and(|at| at <= now) {
-                    run.canceller.cancel();
-                    times.told = Some(Told::Timeout);
+            Turn::InPool(current) => {
+                let times = &mut current.times;
+                if times.cancelled.is_none() && times.cancel_at.is_some_and(|at| at <= now) {
+                    current.canceller.cancel();
+                    times.cancelled = Some(CancelCause::Timeout);
                     slots.events.push(Event::TimedOut {
                         worker: Arc::clone(worker),
-                        action: Arc::clone(&held.name),
-                        attempt: run.attempt,
-                        timeout_millis: run.timeout_millis.unwrap_or(0),
+                        action: Arc::clone(&action.call.name),
+                        attempt: current.attempt,
+                        timeout_millis: current.timeout_millis.unwrap_or(0),
                     });
                 }
                 let is_stuck = times.warn_at.take_if(|at| *at <= now).is_some();
@@ -142,12 +144,12 @@ impl Executor {
 
     /// Gives up an attempt that does not end. It is dropped at its next await; code that blocks goes on without anybody
     /// who would listen, so nothing more is tried in this action.
-    fn abandon(&self, slots: &mut Slots, worker: &Arc<str>, times: Times, now: Timestamp) {
+    fn abandon(&self, slots: &mut Slots, worker: &Arc<str>, times: AttemptTimes, now: Timestamp) {
         count(&self.counters.leaked);
         slots.stop_leaked += u64::from(slots.stop_at.is_some());
-        let why = match times.told {
-            Some(Told::Asked(reason)) => reason.text().to_owned(),
-            Some(Told::Timeout) | None => timed_out(slots, worker).message,
+        let why = match times.cancelled {
+            Some(CancelCause::Asked(reason)) => reason.text().to_owned(),
+            Some(CancelCause::Timeout) | None => timed_out(slots, worker).message,
         };
         let error = ActionError::new(
             class::ABANDONED,
@@ -159,26 +161,23 @@ impl Executor {
 }
 
 fn timed_out(slots: &Slots, worker: &Arc<str>) -> ActionError {
-    let held = slots.workers.get(worker).and_then(|slot| slot.held.as_ref());
-    let millis = held.and_then(|held| held.options.timeout_millis).unwrap_or(0);
+    let action = slots.action(worker);
+    let millis = action.and_then(|action| action.call.options.timeout_millis);
+    let millis = millis.unwrap_or(0);
     ActionError::new(kind::TIMEOUT, format!("no end within `{millis}` ms"))
 }
 
 impl Slots {
-    fn held(&self, worker: &Arc<str>) -> Option<&Held> {
-        self.workers.get(worker)?.held.as_deref()
-    }
-
     /// When another attempt follows, by core's rules.
     fn judge(&self, worker: &Arc<str>, error: &ActionError, now: Timestamp) -> Option<Timestamp> {
-        let held = self.held(worker)?;
+        let current = self.action(worker)?;
         let failure = Failure {
             error: CoreError::new(error.kind.clone(), error.message.clone()),
             retry_after: None,
             hopeless: error.hopeless,
         };
-        let judgement = held.options.retry.judge(Trial {
-            action: held.jitter,
+        let judgement = current.call.options.retry.judge(Trial {
+            action: current.jitter,
             attempt: self.workers.get(worker)?.status.attempt,
             failure: &failure,
             now,
@@ -190,14 +189,14 @@ impl Slots {
         }
     }
 
-    fn attempted(&mut self, worker: &Arc<str>, times: Times, error: Option<&ActionError>, now: Timestamp) {
-        let Some(held) = self.held(worker) else { return };
+    fn attempted(&mut self, worker: &Arc<str>, times: AttemptTimes, error: Option<&ActionError>, now: Timestamp) {
+        let Some(current) = self.action(worker) else { return };
         let attempted = Attempted {
             worker: Arc::clone(worker),
-            action: Arc::clone(&held.name),
+            action: Arc::clone(&current.call.name),
             attempt: self.workers.get(worker).map_or(0, |slot| slot.status.attempt),
             error: error.cloned(),
-            is_timed_out: times.told == Some(Told::Timeout),
+            is_timed_out: times.cancelled == Some(CancelCause::Timeout),
             millis: times.began.map_or(0, |began| now.since(began)),
         };
         self.events.push(Event::Attempted(attempted));

@@ -8,9 +8,9 @@ use sprag_core::time::Timestamp;
 
 use super::event::Event;
 use super::options::{ABANDON_FACTOR, WARN_FACTOR};
-use super::service::{CancelReason, Perform};
-use crate::action::{ActionOptions, ActionStatus, Canceller};
-use crate::pool::Place;
+use super::service::CancelReason;
+use crate::action::{ActionCall, ActionStatus, Canceller};
+use crate::pool::PooledTask;
 
 /// All slots, and when each is to be looked at.
 #[derive(Default)]
@@ -24,67 +24,65 @@ pub(super) struct Slots {
     pub(super) stop_at: Option<Timestamp>,
     /// Actions given up because of the stop.
     pub(super) stop_leaked: u64,
-    /// How many slots are held.
-    pub(super) held: usize,
+    /// How many slots are taken.
+    pub(super) taken: usize,
     /// What happened since the last scan.
     pub(super) events: Vec<Event>,
     /// Actions that are over: dropped once the lock is open again, for dropping them may be a worker's code.
-    pub(super) over: Vec<Held>,
+    pub(super) over: Vec<CurrentAction>,
 }
 
 /// One worker's.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) status: Arc<ActionStatus>,
-    pub(super) held: Option<Box<Held>>,
+    pub(super) action: Option<Box<CurrentAction>>,
     pub(super) due: Option<Timestamp>,
 }
 
 /// The action that holds a slot.
-pub(super) struct Held {
-    pub(super) perform: Perform,
-    pub(super) options: ActionOptions,
-    pub(super) name: Arc<str>,
+pub(super) struct CurrentAction {
+    pub(super) call: ActionCall,
     /// For the jitter of its retries.
     pub(super) jitter: ActionId,
-    pub(super) stage: Stage,
+    pub(super) turn: Turn,
 }
 
-/// Where it stands.
-pub(super) enum Stage {
+/// Whether an attempt is under way.
+pub(super) enum Turn {
     /// An attempt is in the pool.
-    InPool(Run),
+    InPool(CurrentAttempt),
     /// Between two attempts.
     Waiting(Timestamp),
 }
 
 /// An attempt in the pool.
-pub(super) struct Run {
-    pub(super) place: Place,
+pub(super) struct CurrentAttempt {
+    pub(super) task: PooledTask,
     pub(super) canceller: Canceller,
     pub(super) attempt: u32,
     pub(super) timeout_millis: Option<u64>,
-    pub(super) times: Times,
+    pub(super) times: AttemptTimes,
 }
 
 /// When what happens to an attempt. Nothing does before it began: waiting for room or for its mark does not count.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
+pub(super) struct AttemptTimes {
     pub(super) began: Option<Timestamp>,
     pub(super) cancel_at: Option<Timestamp>,
     pub(super) warn_at: Option<Timestamp>,
     pub(super) abandon_at: Option<Timestamp>,
-    pub(super) told: Option<Told>,
+    pub(super) cancelled: Option<CancelCause>,
 }
 
-/// Why an attempt was told to end.
+/// Why an attempt was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CancelCause {
     Timeout,
     Asked(CancelReason),
 }
 
-impl Times {
+impl AttemptTimes {
     pub(super) fn begin(&mut self, at: Timestamp, timeout: Option<u64>) {
         let after = |factor: u64| timeout.map(|millis| at.plus(millis.saturating_mul(factor)));
         self.began = Some(at);
@@ -100,16 +98,16 @@ impl Times {
 
     /// The next moment at which something happens by itself.
     fn next(&self) -> Option<Timestamp> {
-        let cancel = self.cancel_at.filter(|_| self.told.is_none());
+        let cancel = self.cancel_at.filter(|_| self.cancelled.is_none());
         [cancel, self.warn_at, self.abandon_at].into_iter().flatten().min()
     }
 }
 
 impl Slot {
     fn next_due(&self) -> Option<Timestamp> {
-        match &self.held.as_ref()?.stage {
-            Stage::InPool(run) => run.times.next(),
-            Stage::Waiting(until) => Some(*until),
+        match &self.action.as_ref()?.turn {
+            Turn::InPool(current) => current.times.next(),
+            Turn::Waiting(until) => Some(*until),
         }
     }
 
@@ -120,6 +118,11 @@ impl Slot {
 }
 
 impl Slots {
+    /// The action that holds the worker's slot.
+    pub(super) fn action(&self, worker: &str) -> Option<&CurrentAction> {
+        self.workers.get(worker)?.action.as_deref()
+    }
+
     /// Puts the slot where the next look at it is due.
     pub(super) fn reschedule(&mut self, worker: &Arc<str>) {
         let Some(slot) = self.workers.get_mut(worker) else {

@@ -22,21 +22,21 @@ impl Executor {
             return;
         }
         slots.stop_at = Some(now.plus(self.options.stop_bound_millis));
-        let held: Vec<Arc<str>> = slots
+        let busy: Vec<Arc<str>> = slots
             .workers
             .iter()
-            .filter(|(_, slot)| slot.held.is_some())
+            .filter(|(_, slot)| slot.action.is_some())
             .map(|(worker, _)| Arc::clone(worker))
             .collect();
-        for worker in held {
-            self.cancel_held(&mut slots, &worker, CancelReason::Shutdown, now);
+        for worker in busy {
+            self.cancel_current(&mut slots, &worker, CancelReason::Shutdown, now);
         }
     }
 
     /// How the stop ended, once it has: at the latest with the first scan after its bound.
     pub fn stopped(&self) -> Option<Stopped> {
         let slots = self.lock();
-        let is_over = slots.stop_at.is_some() && slots.held == 0;
+        let is_over = slots.stop_at.is_some() && slots.taken == 0;
         is_over.then_some(Stopped {
             leaked: slots.stop_leaked,
         })

@@ -1,21 +1,21 @@
 //! A bound on how much runs at once, and the queue before it.
 //!
-//! Who holds a [`Place`] may release it at any moment: what still waits then never starts, what runs is dropped at its
-//! next await, and in both cases the room is free for the next at once, even while the old one blocks a thread.
+//! The holder of a [`PooledTask`] may release it at any moment: what still waits then never starts, what runs is dropped
+//! at its next await, and in both cases the room is free for the next at once, even while the old one blocks a thread.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use async_task::{Runnable, Task};
 use sprag_core::time::Timestamp;
 
 use super::lock;
-use super::task::{Task, Work};
 use super::threads::Threads;
 
-/// What can wait for one pool. A worker has at most one action and one pass.
+/// The most that can wait for one pool. A worker has at most one action and one pass.
 pub const QUEUED_MAX: usize = 1 << 20;
-/// What has not begun.
+/// Marks what has not begun.
 const NOT_BEGUN: i64 = i64::MIN;
 
 /// The queue before a pool is full.
@@ -25,49 +25,49 @@ pub struct QueueFull;
 
 /// Runs at most so many futures at once.
 #[derive(Clone)]
-pub struct Pool(Arc<Shared>);
+pub struct Pool(Arc<PoolShared>);
 
-struct Shared {
+struct PoolShared {
     threads: Arc<Threads>,
     bound: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     running: usize,
-    queue: VecDeque<Arc<Inner>>,
+    queue: VecDeque<Arc<PoolEntry>>,
     /// How many in the queue were released.
     void: usize,
 }
 
-impl State {
-    /// One may be counted as released that is not in the queue any more, for a moment.
+impl PoolState {
+    /// For a moment, one may be counted as released that has left the queue.
     fn waiting(&self) -> usize {
         self.queue.len().saturating_sub(self.void)
     }
 }
 
-/// A place in the queue or among those that run. Dropped, it is released.
-pub(crate) struct Place(Arc<Inner>);
+/// A future that waits in the queue or runs. Dropped, it is released.
+pub(crate) struct PooledTask(Arc<PoolEntry>);
 
-struct Inner {
-    stage: Mutex<Stage>,
-    pool: Weak<Shared>,
+struct PoolEntry {
+    stage: Mutex<EntryStage>,
+    pool: Weak<PoolShared>,
     /// The tick's time when it was first polled.
     began: AtomicI64,
 }
 
-enum Stage {
-    Queued(Work),
-    Running(Arc<Task>),
+enum EntryStage {
+    Queued(Runnable, Task<()>),
+    Running(Task<()>),
     Over,
 }
 
 impl Pool {
     /// At most `bound` at once, at least one.
     pub fn new(threads: Arc<Threads>, bound: usize) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(PoolShared {
             threads,
             bound: bound.max(1),
             state: Mutex::default(),
@@ -90,60 +90,64 @@ impl Pool {
     }
 
     /// Starts `work` when there is room. Never waits.
-    pub(crate) fn submit(&self, work: Work) -> Result<Place, QueueFull> {
-        let inner = Arc::new(Inner {
-            stage: Mutex::new(Stage::Queued(work)),
-            pool: Arc::downgrade(&self.0),
-            began: AtomicI64::new(NOT_BEGUN),
-        });
+    pub(crate) fn submit(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<PooledTask, QueueFull> {
+        let entry = self.0.entry(work);
         let mut state = lock(&self.0.state);
         if state.running < self.0.bound {
-            state.running += usize::from(self.0.begin(&inner));
+            let started = entry.start();
+            state.running += usize::from(started.is_some());
+            drop(state);
+            if let Some(runnable) = started {
+                runnable.schedule();
+            }
         } else if state.waiting() < QUEUED_MAX {
-            state.queue.push_back(Arc::clone(&inner));
+            state.queue.push_back(Arc::clone(&entry));
         } else {
+            drop(state);
+            // The entry and its future hold each other.
+            drop(entry.end());
             return Err(QueueFull);
         }
-        Ok(Place(inner))
+        Ok(PooledTask(entry))
     }
 }
 
-impl Shared {
-    /// Whether it had not been released.
-    fn begin(&self, inner: &Arc<Inner>) -> bool {
-        let mut stage = lock(&inner.stage);
-        match std::mem::replace(&mut *stage, Stage::Over) {
-            Stage::Queued(work) => {
-                let (room, time) = (Room(Arc::clone(inner)), self.threads.tick_time());
-                let task = self.threads.spawn(Box::pin(async move {
-                    room.0.began.store(time.now().as_millis(), Ordering::Release);
-                    work.await;
-                    drop(room);
-                }));
-                *stage = Stage::Running(task);
-                true
-            }
-            other => {
-                *stage = other;
-                false
-            }
-        }
+impl PoolShared {
+    fn entry(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) -> Arc<PoolEntry> {
+        let entry = Arc::new(PoolEntry {
+            stage: Mutex::new(EntryStage::Over),
+            pool: Arc::downgrade(self),
+            began: AtomicI64::new(NOT_BEGUN),
+        });
+        let (room, time) = (Room(Arc::clone(&entry)), self.threads.tick_time());
+        let (runnable, task) = self.threads.spawn(async move {
+            room.0.began.store(time.now().as_millis(), Ordering::Release);
+            work.await;
+            drop(room);
+        });
+        *lock(&entry.stage) = EntryStage::Queued(runnable, task);
+        entry
     }
 
-    /// One that ran is over: the next that still wants to begins.
+    /// One that ran is over: the next that was not released starts.
     fn free(&self) {
+        let mut started = Vec::new();
         let mut state = lock(&self.state);
         state.running = state.running.saturating_sub(1);
-        while state.running < self.bound {
-            let Some(next) = state.queue.pop_front() else {
-                return;
-            };
-            if self.begin(&next) {
-                state.running += 1;
-            } else {
-                state.void = state.void.saturating_sub(1);
+        while state.running < self.bound
+            && let Some(next) = state.queue.pop_front()
+        {
+            match next.start() {
+                Some(runnable) => {
+                    state.running += 1;
+                    started.push(runnable);
+                }
+                None => state.void = state.void.saturating_sub(1),
             }
         }
+        drop(state);
+        // Without the lock: threads that have ended drop what they are given, and its room with it.
+        started.into_iter().for_each(Runnable::schedule);
     }
 
     /// One in the queue was released: the shells that are left are cleared before they are most of it.
@@ -151,71 +155,87 @@ impl Shared {
         let mut state = lock(&self.state);
         state.void += 1;
         if state.void * 2 > state.queue.len() {
-            state.queue.retain(|inner| inner.is_queued());
+            state.queue.retain(|entry| entry.is_queued());
             state.void = 0;
         }
     }
 }
 
-impl Inner {
+impl PoolEntry {
     fn is_queued(&self) -> bool {
-        matches!(*lock(&self.stage), Stage::Queued(_))
+        matches!(*lock(&self.stage), EntryStage::Queued(..))
     }
 
-    fn end(&self) -> Stage {
-        std::mem::replace(&mut *lock(&self.stage), Stage::Over)
+    /// What to schedule so that it runs; `None` if it was released.
+    fn start(&self) -> Option<Runnable> {
+        let mut stage = lock(&self.stage);
+        match std::mem::replace(&mut *stage, EntryStage::Over) {
+            EntryStage::Queued(runnable, task) => {
+                *stage = EntryStage::Running(task);
+                Some(runnable)
+            }
+            other => {
+                *stage = other;
+                None
+            }
+        }
+    }
+
+    fn end(&self) -> EntryStage {
+        std::mem::replace(&mut *lock(&self.stage), EntryStage::Over)
     }
 }
 
-impl Place {
-    /// When what holds it was first polled; `None` before that.
+impl PooledTask {
+    /// When it was first polled; `None` before that.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         let began = self.0.began.load(Ordering::Acquire);
         (began != NOT_BEGUN).then(|| Timestamp::from_millis(began))
     }
 
-    /// Gives the place up if what holds it has not started; then it never will. Whether that was so.
+    /// Releases it if it has not started; then it never will. Whether that was so.
     pub(crate) fn withdraw(&self) -> bool {
         let mut stage = lock(&self.0.stage);
-        let is_queued = matches!(*stage, Stage::Queued(_));
-        let work = is_queued.then(|| std::mem::replace(&mut *stage, Stage::Over));
+        let is_queued = matches!(*stage, EntryStage::Queued(..));
+        let ended = is_queued.then(|| std::mem::replace(&mut *stage, EntryStage::Over));
         drop(stage);
-        drop(work);
+        drop(ended);
         if is_queued && let Some(pool) = self.0.pool.upgrade() {
             pool.void();
         }
         is_queued
     }
 
-    /// Gives the place up. What did not start never will.
+    /// Releases it. What has not started never will; what runs is dropped at its next await.
     pub(crate) fn release(&self) {
         let stage = self.0.end();
         let Some(pool) = self.0.pool.upgrade() else {
             return;
         };
         match stage {
-            Stage::Queued(_) => pool.void(),
-            Stage::Running(task) => {
-                task.abort();
+            EntryStage::Queued(..) => pool.void(),
+            EntryStage::Running(task) => {
+                // A dropped task is cancelled.
+                drop(task);
                 pool.free();
             }
-            Stage::Over => {}
+            EntryStage::Over => {}
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for PooledTask {
     fn drop(&mut self) {
         self.release();
     }
 }
 
 /// Held by what runs; gone with its future, however that ends.
-struct Room(Arc<Inner>);
+struct Room(Arc<PoolEntry>);
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if let (Stage::Running(_), Some(pool)) = (self.0.end(), self.0.pool.upgrade()) {
+        if let (EntryStage::Running(_), Some(pool)) = (self.0.end(), self.0.pool.upgrade()) {
             pool.free();
         }
     }

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use sprag_core::time::Timestamp;
 
-use super::task::Work;
+use futures_util::future::BoxFuture;
+
 use super::*;
+
+type Work = BoxFuture<'static, ()>;
 
 /// A hang guard, never a wait.
 const GUARD: Duration = Duration::from_secs(30);

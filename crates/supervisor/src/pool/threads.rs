@@ -5,13 +5,14 @@
 //! place. A blocked thread that comes back leaves when enough others are there.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
+use async_task::{Runnable, Task};
 use sprag_core::time::Timestamp;
 use tokio::runtime::Handle;
 
-use super::task::{Task, Work};
 use super::{lock, say};
 
 /// A poll that takes longer blocks its thread, in milliseconds.
@@ -42,7 +43,7 @@ pub struct Threads {
 }
 
 /// What is ready to be polled, and by whom.
-pub(super) struct Ready {
+struct Ready {
     queue: Mutex<Queue>,
     bell: Condvar,
     seats: Mutex<Vec<Arc<Seat>>>,
@@ -67,7 +68,7 @@ impl TickTime {
 
 #[derive(Default)]
 struct Queue {
-    tasks: VecDeque<Arc<Task>>,
+    tasks: VecDeque<Runnable>,
     /// Threads that wait and were not called: at least as many as there are. A call that nobody needs is a call to the
     /// system all the same.
     waiting: usize,
@@ -118,10 +119,10 @@ impl Threads {
     /// Polls whatever is ready on this thread, until nothing is. For tests, where no threads are.
     pub fn drive(&self) {
         for _ in 0..DRIVE_POLLS_MAX {
-            let Some(task) = lock(&self.ready.queue).tasks.pop_front() else {
+            let Some(runnable) = lock(&self.ready.queue).tasks.pop_front() else {
                 return;
             };
-            task.run();
+            poll(runnable);
         }
     }
 
@@ -140,10 +141,15 @@ impl Threads {
         self.ready.now.clone()
     }
 
-    pub(super) fn spawn(&self, work: Work) -> Arc<Task> {
-        let task = Task::queued(work, Arc::downgrade(&self.ready));
-        self.ready.push(Arc::clone(&task));
-        task
+    /// A task that begins when it is scheduled.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> (Runnable, Task<()>) {
+        let ready = Arc::downgrade(&self.ready);
+        let schedule = move |runnable| {
+            if let Some(ready) = ready.upgrade() {
+                ready.push(runnable);
+            }
+        };
+        async_task::spawn(work, schedule)
     }
 }
 
@@ -166,13 +172,14 @@ impl Seat {
 }
 
 impl Ready {
-    pub(super) fn push(&self, task: Arc<Task>) {
+    fn push(&self, runnable: Runnable) {
         let mut queue = lock(&self.queue);
         if queue.is_closed {
             drop(queue);
-            return;
+            // The future goes with it, and may hold what locks the queue.
+            return drop(runnable);
         }
-        queue.tasks.push_back(task);
+        queue.tasks.push_back(runnable);
         let is_awaited = queue.waiting > 0;
         queue.waiting -= usize::from(is_awaited);
         drop(queue);
@@ -217,25 +224,24 @@ impl Ready {
     /// A thread's life.
     fn serve(&self, seat: &Arc<Seat>) {
         let _runtime = self.runtime.as_ref().map(Handle::enter);
-        while let Some(task) = self.next() {
+        while let Some(runnable) = self.next() {
             seat.since.store(self.now.now().as_millis(), Ordering::Release);
-            task.run();
+            poll(runnable);
             seat.since.store(IDLE, Ordering::Release);
-            drop(task);
             if seat.is_blocked() && self.leaves(seat) {
                 return;
             }
         }
     }
 
-    fn next(&self) -> Option<Arc<Task>> {
+    fn next(&self) -> Option<Runnable> {
         let mut queue = lock(&self.queue);
         loop {
             if queue.is_closed {
                 return None;
             }
-            if let Some(task) = queue.tasks.pop_front() {
-                return Some(task);
+            if let Some(runnable) = queue.tasks.pop_front() {
+                return Some(runnable);
             }
             queue.waiting += 1;
             queue = self.bell.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -253,4 +259,9 @@ impl Ready {
         seats.retain(|other| !Arc::ptr_eq(other, seat));
         true
     }
+}
+
+/// Polls once. The maker of the future catches panics of what it calls; this keeps the thread whatever is left.
+fn poll(runnable: Runnable) {
+    let _ = catch_unwind(AssertUnwindSafe(|| runnable.run()));
 }

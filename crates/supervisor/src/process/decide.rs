@@ -1,6 +1,6 @@
 //! What comes next for a service: pure, from what is wanted and what is seen.
 
-use super::observed::{Observed, Seen, at};
+use super::observed::{SeenProcess, ServiceObservation, at};
 use super::probe::Verdict;
 use super::runtime::Blame;
 use super::worker::{ServiceAction, ServiceState, ServiceWorker};
@@ -9,11 +9,11 @@ use crate::snapshot::{ChildView, Snapshot};
 use crate::worker::{Goal, Next, Phase, Reason};
 
 type Step = Next<ServiceWorker>;
-type Instant = Snapshot<ServiceWorker>;
+type ServiceSnapshot = Snapshot<ServiceWorker>;
 
 /// The next step.
-pub(super) fn next(state: ServiceState, snapshot: &Instant) -> Step {
-    let nothing = Observed::default();
+pub(super) fn next(state: ServiceState, snapshot: &ServiceSnapshot) -> Step {
+    let nothing = ServiceObservation::default();
     let seen = snapshot.observed.as_deref().unwrap_or(&nothing);
     let at = At { state, snapshot, seen };
     match snapshot.goal {
@@ -25,8 +25,8 @@ pub(super) fn next(state: ServiceState, snapshot: &Instant) -> Step {
 /// One instant of a service.
 struct At<'a> {
     state: ServiceState,
-    snapshot: &'a Instant,
-    seen: &'a Observed,
+    snapshot: &'a ServiceSnapshot,
+    seen: &'a ServiceObservation,
 }
 
 impl At<'_> {
@@ -52,7 +52,7 @@ impl At<'_> {
     }
 
     /// Its process was started from another configuration. It is replaced only by one that can be started.
-    fn changed(&self, process: &Seen) -> Step {
+    fn changed(&self, process: &SeenProcess) -> Step {
         if self.seen.checked != self.snapshot.desired.digest {
             return Next::Stay("its configuration changed and is checked before its process is replaced".into());
         }
@@ -76,7 +76,7 @@ impl At<'_> {
     }
 
     /// It has a process that should run.
-    fn with_process(&self, process: &Seen) -> Step {
+    fn with_process(&self, process: &SeenProcess) -> Step {
         let found = &self.seen.found;
         let pid = process.pid;
         if self.state == ServiceState::Stopped {

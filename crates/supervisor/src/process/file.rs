@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use sprag_core::clock::Clock;
 
-use super::place::Place;
+use super::place::StateFolder;
 use super::probe::Asker;
 use super::runtime::{Around, Runtime};
 use super::worker::{ServiceState, ServiceWorker};
@@ -30,7 +30,7 @@ pub fn children(file: &ServicesFile) -> Result<Vec<ChildSpec>, RuleError> {
 }
 
 /// The rules over the services at the top.
-pub fn rules(rules: &[services::Rule]) -> Result<Vec<Rule>, RuleError> {
+pub fn rules(rules: &[services::ServiceRule]) -> Result<Vec<Rule>, RuleError> {
     rules.iter().map(rule).collect()
 }
 
@@ -101,8 +101,8 @@ fn dependency((name, condition): &(String, Condition)) -> Dependency {
     }
 }
 
-fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
-    let services::Rule {
+fn rule(rule: &services::ServiceRule) -> Result<Rule, RuleError> {
+    let services::ServiceRule {
         name,
         when: _,
         written,
@@ -126,9 +126,9 @@ fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
 
 /// The services of one supervisor: what is known about each outlives its worker.
 #[derive(Clone)]
-pub struct Services(Arc<Known>);
+pub struct Services(Arc<SharedServices>);
 
-struct Known {
+struct SharedServices {
     around: Around,
     asker: Asker,
     /// Those that had a process when the supervisor began.
@@ -138,8 +138,8 @@ struct Known {
 
 impl Services {
     /// Looks at what there is in `place`.
-    pub fn new(place: Arc<Place>, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Known {
+    pub fn new(place: Arc<StateFolder>, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(SharedServices {
             asker: Asker::default(),
             found: place.running(),
             around: Around {
@@ -203,7 +203,7 @@ impl Services {
 
     fn worker(&self, identity: &Identity, initial: ServiceState) -> ServiceWorker {
         let path = identity.path.as_ref();
-        let Known {
+        let SharedServices {
             around, asker, found, ..
         } = self.0.as_ref();
         let mut runtimes = self.runtimes();

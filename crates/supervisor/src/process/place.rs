@@ -11,7 +11,7 @@ use sprag_store::private;
 
 use super::MARK;
 use super::probe::probe_mark;
-use super::record::{Records, Started, log_file, path_of_log};
+use super::record::{ServiceRecords, Started, log_file, path_of_log};
 use super::tree;
 
 /// The kernel makes a new one at every look.
@@ -22,17 +22,17 @@ const CLAIM: &str = "file";
 
 /// The folder of one supervisor.
 #[derive(Debug)]
-pub struct Place {
+pub struct StateFolder {
     folder: PathBuf,
     /// Tells the processes of this state file from those of another.
     instance: String,
-    pub(super) records: Records,
+    pub(super) records: ServiceRecords,
     _lock: File,
 }
 
 /// A folder that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum StateFolderError {
     /// Another supervisor holds it.
     #[error("another supervisor uses `{}`: stop it first, or name another state file with --state", folder.display())]
     Held {
@@ -61,35 +61,35 @@ pub enum PlaceError {
     },
 }
 
-impl Place {
+impl StateFolder {
     /// Opens the folder that belongs to a state file: `sprag-services.db` has `sprag-services.d`.
-    pub fn open(state: &Path) -> Result<Self, PlaceError> {
+    pub fn open(state: &Path) -> Result<Self, StateFolderError> {
         let folder = state.with_extension("d");
         for part in [folder.clone(), folder.join("logs"), folder.join("run")] {
-            private::folder(&part).map_err(|source| PlaceError::Io { path: part, source })?;
+            private::folder(&part).map_err(|source| StateFolderError::Io { path: part, source })?;
         }
         let lock = folder.join("lock");
-        let failed = |source| PlaceError::Io {
+        let failed = |source| StateFolderError::Io {
             path: lock.clone(),
             source,
         };
         let file = private::create(&lock).map_err(failed)?;
         if file.try_lock().is_err() {
-            return Err(PlaceError::Held { folder });
+            return Err(StateFolderError::Held { folder });
         }
         let folder = folder.canonicalize().map_err(failed)?;
         Ok(Self {
             instance: instance(&folder)?,
-            records: Records::new(folder.join("run")),
+            records: ServiceRecords::new(folder.join("run")),
             folder,
             _lock: file,
         })
     }
 
     /// Ties the folder to a file of services: what is remembered in it is that file's, and no other may end it.
-    pub fn claim(&self, file: &Path) -> Result<(), PlaceError> {
+    pub fn claim(&self, file: &Path) -> Result<(), StateFolderError> {
         let claim = self.folder.join(CLAIM);
-        let failed = |source| PlaceError::Io {
+        let failed = |source| StateFolderError::Io {
             path: claim.clone(),
             source,
         };
@@ -102,7 +102,7 @@ impl Place {
             if is_same(&known, &given) {
                 return Ok(());
             }
-            return Err(PlaceError::Other {
+            return Err(StateFolderError::Other {
                 folder: self.folder.clone(),
                 known,
                 given,
@@ -183,14 +183,14 @@ fn is_same(known: &Path, given: &Path) -> bool {
 }
 
 /// The name of this folder's supervisors, made up once.
-fn instance(folder: &Path) -> Result<String, PlaceError> {
+fn instance(folder: &Path) -> Result<String, StateFolderError> {
     let path = folder.join("instance");
     if let Ok(text) = fs::read_to_string(&path)
         && !text.trim().is_empty()
     {
         return Ok(text.trim().to_owned());
     }
-    let failed = |source| PlaceError::Io {
+    let failed = |source| StateFolderError::Io {
         path: path.clone(),
         source,
     };

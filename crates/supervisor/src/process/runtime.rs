@@ -15,10 +15,10 @@ use tokio::time::sleep;
 use super::budget::{self, Policy};
 use super::launch::{self, Launch, LaunchError};
 use super::log;
-use super::observed::{Observed, Problem, Seen};
-use super::place::Place;
+use super::observed::{Problem, SeenProcess, ServiceObservation};
+use super::place::StateFolder;
 use super::probe::{Asker, Probes, Subject, probe_mark};
-use super::record::{Ended, Record, Started};
+use super::record::{Ended, ServiceRecord, Started};
 use super::tree;
 use super::watch::{Exit, Over, Watched};
 use super::worker::Desired;
@@ -33,7 +33,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// What all services of one supervisor share.
 #[derive(Clone)]
 pub(super) struct Around {
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<StateFolder>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Runtime {
     path: String,
     mark: String,
     log: PathBuf,
-    place: Arc<Place>,
+    place: Arc<StateFolder>,
     asker: Asker,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
@@ -51,12 +51,12 @@ pub(super) struct Runtime {
     killed: AtomicU64,
     /// What an earlier supervisor left was there already then: services that begin together share a look for it.
     asked: Ticket,
-    inner: Mutex<Inner>,
+    inner: Mutex<RuntimeState>,
 }
 
 #[derive(Default)]
-struct Inner {
-    record: Record,
+struct RuntimeState {
+    record: ServiceRecord,
     live: Option<Live>,
     problem: Option<Problem>,
     /// Whether it was looked for a process of an earlier supervisor.
@@ -127,7 +127,7 @@ impl Runtime {
         inner.has_looked.then_some(inner.live.is_some())
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, RuntimeState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl Runtime {
     ///
     /// It is called on the supervisor's own threads, which are there to be blocked. A thread of the runtime's for each
     /// look would be as many threads as there are services, and each holds memory for as long as it lives.
-    pub(super) fn observe(self: &Arc<Self>, desired: &Desired) -> Observed {
+    pub(super) fn observe(self: &Arc<Self>, desired: &Desired) -> ServiceObservation {
         if desired.service.has_process() {
             self.look(desired);
         }
@@ -164,7 +164,7 @@ impl Runtime {
     }
 
     /// Says once what is wrong with the log; the service goes on.
-    fn note_log(&self, inner: &mut Inner, problem: Option<String>) {
+    fn note_log(&self, inner: &mut RuntimeState, problem: Option<String>) {
         if let Some(error) = problem.as_ref().filter(|_| inner.log_problem != problem) {
             tracing::warn!(service = %self.path, %error, "log not rotated");
         }
@@ -172,7 +172,7 @@ impl Runtime {
     }
 
     /// Takes over the process of an earlier supervisor, or notes that it ended meanwhile.
-    fn adopt(self: &Arc<Self>, inner: &mut Inner, desired: &Desired) {
+    fn adopt(self: &Arc<Self>, inner: &mut RuntimeState, desired: &Desired) {
         let remembered = inner.record.process.clone();
         let started = remembered
             .clone()
@@ -214,7 +214,14 @@ impl Runtime {
     }
 
     /// Watches a process and begins to ask it.
-    fn hold(self: &Arc<Self>, inner: &mut Inner, desired: &Desired, watched: Watched, started: Started, adopted: bool) {
+    fn hold(
+        self: &Arc<Self>,
+        inner: &mut RuntimeState,
+        desired: &Desired,
+        watched: Watched,
+        started: Started,
+        adopted: bool,
+    ) {
         let runtime = Arc::clone(self);
         let mut tree = tree::started(&self.mark, &started);
         tokio::spawn(async move {
@@ -338,7 +345,7 @@ impl Runtime {
         Ok(())
     }
 
-    fn note_problem(&self, inner: &mut Inner, desired: &Desired, error: &LaunchError) {
+    fn note_problem(&self, inner: &mut RuntimeState, desired: &Desired, error: &LaunchError) {
         let text = error.text();
         let lasting = error.is_configuration();
         if !lasting {
@@ -427,17 +434,17 @@ impl Runtime {
     /// Forgets failures and ends: a person, or another configuration, starts anew.
     pub(super) fn forget(&self) {
         let mut inner = self.inner();
-        let Record {
+        let ServiceRecord {
             path,
             process,
             restarts,
             ..
         } = inner.record.clone();
-        inner.record = Record {
+        inner.record = ServiceRecord {
             path,
             process,
             restarts,
-            ..Record::default()
+            ..ServiceRecord::default()
         };
         inner.problem = None;
         inner.cause = None;
@@ -445,7 +452,7 @@ impl Runtime {
     }
 
     /// What cannot be remembered is said; the service goes on all the same.
-    fn save(&self, record: &Record) {
+    fn save(&self, record: &ServiceRecord) {
         if let Err(error) = self.place.records.save(record) {
             tracing::error!(service = %self.path, %error, "what is to be remembered of a service could not be written");
         }
@@ -458,9 +465,9 @@ fn again(ended: &Ended, policy: &Policy) -> Option<RestartCause> {
     (!is_done).then_some(RestartCause::Crash)
 }
 
-impl Inner {
-    fn seen(&self) -> Observed {
-        let Record {
+impl RuntimeState {
+    fn seen(&self) -> ServiceObservation {
+        let ServiceRecord {
             ended,
             failures,
             streak,
@@ -468,13 +475,13 @@ impl Inner {
             gave_up,
             ..
         } = self.record.clone();
-        let process = self.live.as_ref().map(|live| Seen {
+        let process = self.live.as_ref().map(|live| SeenProcess {
             pid: live.started.identity.pid,
             since: live.started.at,
             adopted: live.adopted,
             digest: live.started.digest,
         });
-        Observed {
+        ServiceObservation {
             process,
             found: self.live.as_ref().map(|live| live.probes.found()).unwrap_or_default(),
             ended,

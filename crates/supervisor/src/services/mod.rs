@@ -18,6 +18,7 @@ mod tests;
 pub(crate) use load::read_service;
 pub use load::{Loaded, load};
 pub use model::{
-    Condition, Limits, LogPolicy, Observe, Probe, ProbeKind, Restart, Rule, Service, ServicesFile, Source, Stop,
+    Condition, Limits, LogPolicy, Observe, ObserveSource, Probe, ProbeKind, Restart, Service, ServiceRule,
+    ServicesFile, Stop,
 };
 pub use plan::{Schedule, budget_of, plan};

@@ -95,14 +95,14 @@ pub enum Page {
 
 /// A delta as it is kept.
 #[derive(Debug)]
-struct Kept {
+struct KeptDelta {
     at: Timestamp,
     worker: Arc<str>,
     /// Which part changed, and the changes as JSON; nothing where the worker is gone.
     changed: Option<(Part, Box<str>)>,
 }
 
-impl Kept {
+impl KeptDelta {
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.changed.as_ref().map_or(0, |(_, text)| text.len())
     }
@@ -128,7 +128,7 @@ impl Kept {
 /// The deltas that are kept.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    deltas: VecDeque<Kept>,
+    deltas: VecDeque<KeptDelta>,
     bytes: usize,
     last: u64,
 }
@@ -148,7 +148,7 @@ impl Log {
             }
             DeltaKind::Gone => None,
         };
-        let kept = Kept {
+        let kept = KeptDelta {
             at,
             worker: Arc::clone(worker),
             changed,

@@ -9,9 +9,9 @@ use sprag_core::time::Timestamp;
 use sprag_store::sqlite::{Migration, OwnFile, Schema};
 
 use super::error::{Malformed, StoreError};
-use super::journal::Key;
+use super::journal::DocumentKey;
 use super::load;
-use super::record::{Part, Record, Text};
+use super::record::{Part, Text, WorkerRecord};
 use super::service::Texts;
 
 /// The mark in the file's header that says whose database it is: `SPRS`.
@@ -52,7 +52,7 @@ pub(super) enum Row {
 pub(super) struct Contents {
     pub(super) file: OwnFile,
     pub(super) life: u64,
-    pub(super) records: BTreeMap<Arc<str>, Record>,
+    pub(super) records: BTreeMap<Arc<str>, WorkerRecord>,
     pub(super) malformed: Vec<Malformed>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn open(path: &Path) -> Result<Contents, StoreError> {
 }
 
 /// What is to be done for a key, by what is true now.
-pub(super) fn rows(texts: &Texts, key: &Key) -> Vec<Row> {
+pub(super) fn rows(texts: &Texts, key: &DocumentKey) -> Vec<Row> {
     let record = texts.records.get(&key.worker).filter(|record| record.gone_at.is_none());
     let put = |part, name: &Option<Arc<str>>, text: &Text| Row::Put {
         worker: Arc::clone(&key.worker),

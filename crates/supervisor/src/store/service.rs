@@ -12,18 +12,18 @@ use super::delta::{DeltaKind, Log, PAGE_MAX, Page, StoreOptions};
 use super::durable::{Durable, NotDurable};
 use super::error::{Malformed, PutError, StoreError};
 use super::file;
-use super::journal::{Journal, Key};
-use super::record::{Part, Record};
-use super::snapshot::{Instant, StoredSnapshot};
+use super::journal::{DocumentKey, Journal};
+use super::record::{Part, WorkerRecord};
+use super::snapshot::{StoredSnapshot, StoredTexts};
 use crate::pool::lock;
 
 /// What is remembered of all workers.
 pub struct Store {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<StoreShared>,
 }
 
 /// What the thread that writes shares with everybody else.
-pub(super) struct Shared {
+pub(super) struct StoreShared {
     texts: Mutex<Texts>,
     pub(super) journal: Option<Journal>,
     pub(super) options: StoreOptions,
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 /// Everything in memory.
 #[derive(Default)]
 pub(super) struct Texts {
-    pub(super) records: BTreeMap<Arc<str>, Record>,
+    pub(super) records: BTreeMap<Arc<str>, WorkerRecord>,
     pub(super) log: Log,
 }
 
@@ -58,7 +58,7 @@ impl Store {
     /// A store without a file. `life` tells it from others whose cursors may come back.
     pub fn in_memory(options: StoreOptions, life: u64) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(StoreShared {
                 texts: Mutex::default(),
                 journal: None,
                 options,
@@ -79,7 +79,7 @@ impl Store {
             records,
             log: Log::default(),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StoreShared {
             texts: Mutex::new(texts),
             journal: Some(Journal::new()),
             options,
@@ -105,9 +105,9 @@ impl Store {
     pub fn snapshot(&self, worker: &str) -> Result<StoredSnapshot, PutError> {
         let texts = self.lock();
         let found = texts.records.get_key_value(worker);
-        let instant = found.and_then(|(worker, record)| Instant::of(worker, record));
+        let instant = found.and_then(|(worker, record)| StoredTexts::of(worker, record));
         drop(texts);
-        instant.map(Instant::read).ok_or_else(|| PutError::NotFound {
+        instant.map(StoredTexts::read).ok_or_else(|| PutError::NotFound {
             worker: worker.to_owned(),
         })
     }
@@ -145,12 +145,12 @@ impl Store {
             id: texts.log.last(),
         };
         let there = texts.records.iter().filter(|(_, record)| record.is_there());
-        let instants: Vec<Instant> = there
-            .filter_map(|(worker, record)| Instant::of(worker, record))
+        let instants: Vec<StoredTexts> = there
+            .filter_map(|(worker, record)| StoredTexts::of(worker, record))
             .collect();
         drop(texts);
         Page::Everything {
-            workers: instants.into_iter().map(Instant::read).collect(),
+            workers: instants.into_iter().map(StoredTexts::read).collect(),
             cursor,
         }
     }
@@ -171,7 +171,7 @@ impl Store {
             record.documents.retain(|document| document.part != Part::Memory);
         }
         texts.log.push(now, &worker, DeltaKind::Gone, &self.shared.options);
-        self.shared.dirty(Key::whole(&worker))
+        self.shared.dirty(DocumentKey::whole(&worker))
     }
 
     /// Everybody but these went while nobody looked. Returns who.
@@ -234,13 +234,13 @@ impl Drop for Store {
     }
 }
 
-impl Shared {
+impl StoreShared {
     pub(super) fn lock(&self) -> MutexGuard<'_, Texts> {
         lock(&self.texts)
     }
 
     /// Has the file follow.
-    pub(super) fn dirty(&self, key: Key) -> Durable {
+    pub(super) fn dirty(&self, key: DocumentKey) -> Durable {
         self.journal
             .as_ref()
             .map_or_else(Durable::at_once, |journal| journal.mark(key))

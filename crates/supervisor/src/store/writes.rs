@@ -10,8 +10,8 @@ use super::delta::DeltaKind;
 use super::document::{Change, difference};
 use super::durable::Durable;
 use super::error::PutError;
-use super::journal::Key;
-use super::record::{Document, ObservedText, Part, Record, Text};
+use super::journal::DocumentKey;
+use super::record::{ObservedText, Part, StoredDocument, Text, WorkerRecord};
 use super::service::{Store, Texts};
 use crate::action::ActionStatus;
 use crate::collector::Recorded;
@@ -52,7 +52,7 @@ pub struct Sight<'a> {
 }
 
 /// Which document, and when.
-struct Place<'a> {
+struct PutTarget<'a> {
     worker: &'a Arc<str>,
     part: Part,
     name: Option<&'a Arc<str>>,
@@ -67,7 +67,7 @@ impl Store {
         let mut texts = self.lock();
         let record = texts.record(worker);
         if record.gone_at.is_some() {
-            *record = Record::default();
+            *record = WorkerRecord::default();
         } else if record
             .text(Part::Identity, None)
             .is_some_and(|known| *known.body != *body)
@@ -76,7 +76,7 @@ impl Store {
                 worker: worker.as_ref().to_owned(),
             });
         }
-        let place = Place::of(worker, Part::Identity, now);
+        let place = PutTarget::of(worker, Part::Identity, now);
         Ok(self.put(&mut texts, &place, body).1)
     }
 
@@ -102,7 +102,7 @@ impl Store {
                 found,
             });
         }
-        let place = Place::of(&worker, Part::Desired, now);
+        let place = PutTarget::of(&worker, Part::Desired, now);
         let (version, durable) = self.put(&mut texts, &place, body);
         Ok(Put {
             version: version.unwrap_or(found),
@@ -127,7 +127,7 @@ impl Store {
         };
         let body = text(&worker, &body)?;
         record.observed_at = Some(sight.at);
-        let place = Place::of(&worker, Part::Observed, sight.at);
+        let place = PutTarget::of(&worker, Part::Observed, sight.at);
         Ok(self.put(&mut texts, &place, body).0.is_some())
     }
 
@@ -142,16 +142,16 @@ impl Store {
         let body = text(worker, document)?;
         let mut texts = self.lock();
         let name = Arc::from(name);
-        let place = Place {
+        let place = PutTarget {
             name: Some(&name),
-            ..Place::of(worker, Part::Memory, now)
+            ..PutTarget::of(worker, Part::Memory, now)
         };
         Ok(self.put(&mut texts, &place, body).1)
     }
 
     /// Puts a text where it says something new: the version it has then.
-    fn put(&self, texts: &mut Texts, place: &Place<'_>, body: String) -> (Option<u64>, Durable) {
-        let Place {
+    fn put(&self, texts: &mut Texts, place: &PutTarget<'_>, body: String) -> (Option<u64>, Durable) {
+        let PutTarget {
             worker,
             part,
             name,
@@ -166,7 +166,7 @@ impl Store {
                 .log
                 .push(now, worker, DeltaKind::Changed { part, changes }, &self.shared.options);
         }
-        let key = Key::of(worker, part, name);
+        let key = DocumentKey::of(worker, part, name);
         (Some(version), self.shared.dirty(key))
     }
 }
@@ -177,11 +177,11 @@ impl Marks for Store {
             return Durable::at_once();
         };
         let mut texts = self.lock();
-        self.put(&mut texts, &Place::of(worker, Part::Action, now), body).1
+        self.put(&mut texts, &PutTarget::of(worker, Part::Action, now), body).1
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> PutTarget<'a> {
     fn of(worker: &'a Arc<str>, part: Part, now: Timestamp) -> Self {
         Self {
             worker,
@@ -200,7 +200,7 @@ fn text(worker: &str, document: &impl Serialize) -> Result<String, PutError> {
 }
 
 impl Texts {
-    fn record(&mut self, worker: &Arc<str>) -> &mut Record {
+    fn record(&mut self, worker: &Arc<str>) -> &mut WorkerRecord {
         self.records.entry(Arc::clone(worker)).or_default()
     }
 
@@ -216,15 +216,15 @@ impl Texts {
     }
 }
 
-impl Record {
+impl WorkerRecord {
     /// The new version and what changed; `None` when the text says the same as before.
-    fn set(&mut self, place: &Place<'_>, body: String) -> Option<(u64, Vec<Change>)> {
+    fn set(&mut self, place: &PutTarget<'_>, body: String) -> Option<(u64, Vec<Change>)> {
         let Some(known) = self.text_mut(place.part, place.name.map(AsRef::as_ref)) else {
             let changes = vec![Change {
                 path: String::new(),
                 value: Some(serde_json::from_str(&body).unwrap_or_default()),
             }];
-            self.documents.push(Document {
+            self.documents.push(StoredDocument {
                 part: place.part,
                 name: place.name.cloned(),
                 text: Text {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 use super::world::{PUMP, at};
-use crate::action::ActionOptions;
+use crate::action::{ActionCall, ActionOptions};
 use crate::collector::{Collector, CollectorEvent, CollectorOptions};
-use crate::executor::{Event, Executor, ExecutorOptions, NoMarks, Request};
+use crate::executor::{Event, Executor, ExecutorOptions, NoMarks};
 use crate::pool::{Pool, Threads};
 
 /// A pump whose valve an action opens, and a look at the valve.
-struct World {
+struct PumpWorld {
     threads: Arc<Threads>,
     executor: Executor,
     collector: Collector<bool>,
@@ -20,7 +20,7 @@ struct World {
     effect: Arc<Notify>,
 }
 
-impl World {
+impl PumpWorld {
     fn new() -> Self {
         let threads = Arc::new(Threads::none());
         let pool = || Pool::new(Arc::clone(&threads), 4);
@@ -48,7 +48,8 @@ impl World {
             looks,
             effect: Arc::clone(&effect),
         };
-        let request = Request {
+        let call = ActionCall {
+            worker: PUMP.into(),
             name: "open".into(),
             options: ActionOptions::default(),
             perform: Arc::new(move |_| {
@@ -60,7 +61,7 @@ impl World {
                 })
             }),
         };
-        world.executor.start(&PUMP.into(), request, at(0)).unwrap();
+        world.executor.start(call, at(0)).unwrap();
         world
     }
 
@@ -81,7 +82,7 @@ impl World {
 // 17.
 #[test]
 fn the_end_of_an_action_is_followed_by_a_look_at_once() {
-    let mut world = World::new();
+    let mut world = PumpWorld::new();
     world.tick(0);
     world.tick(100);
     assert_eq!(world.looks.load(Ordering::SeqCst), 1);
@@ -110,7 +111,7 @@ fn the_end_of_an_action_is_followed_by_a_look_at_once() {
 // 18.
 #[test]
 fn two_looks_before_a_tick_do_not_hide_a_result() {
-    let mut world = World::new();
+    let mut world = PumpWorld::new();
     world.tick(0);
     world.effect.notify_one();
     world.threads.drive();

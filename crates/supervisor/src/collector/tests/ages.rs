@@ -6,7 +6,7 @@ use crate::collector::{CollectorEvent, Observation};
 // 23.
 #[test]
 fn an_observation_is_current_then_stale_then_collected_anew() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     world.tick(0);
     world.eye.be(Mood::Hung);
     let mut events = world.run(100, 9_900);
@@ -24,7 +24,7 @@ fn an_observation_is_current_then_stale_then_collected_anew() {
 
 #[test]
 fn before_the_first_observation_nothing_is_current() {
-    let mut world = World::new(Mood::Hung);
+    let mut world = CollectorWorld::new(Mood::Hung);
     world.tick(0);
     assert_eq!(world.observation(0), Observation::Stale);
     assert!(!world.standing(0).is_current);
@@ -33,7 +33,7 @@ fn before_the_first_observation_nothing_is_current() {
 // 25.
 #[test]
 fn after_three_restarts_it_is_reported_once_and_goes_on() {
-    let mut world = World::new(Mood::Hung);
+    let mut world = CollectorWorld::new(Mood::Hung);
     let events = world.run(0, 60_000);
     let expected = [20_000, 24_000, 30_000, 36_000, 42_000, 48_000, 54_000, 60_000];
     let restarts = restarts(&events);
@@ -51,7 +51,7 @@ fn after_three_restarts_it_is_reported_once_and_goes_on() {
 // 26.
 #[test]
 fn what_is_seen_after_restarts_resets_them_and_is_told_once() {
-    let mut world = World::new(Mood::Hung);
+    let mut world = CollectorWorld::new(Mood::Hung);
     world.run(0, 25_000);
     assert_eq!(world.standing(25_000).restarts, 2);
     world.eye.be(Mood::Well);
@@ -71,7 +71,7 @@ fn what_is_seen_after_restarts_resets_them_and_is_told_once() {
 
 #[test]
 fn a_pass_that_takes_too_long_is_dropped_and_the_next_follows() {
-    let mut world = World::new(Mood::Hung);
+    let mut world = CollectorWorld::new(Mood::Hung);
     let events = world.run(0, 5_000);
     assert!(
         matches!(&events[..], [(5_000, CollectorEvent::Failed { error, .. })] if &**error == "no observation within `5000` ms")

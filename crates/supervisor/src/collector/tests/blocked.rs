@@ -9,7 +9,7 @@ use crate::collector::{Collector, CollectorOptions};
 use crate::pool::{Pool, Threads, ThreadsOptions, lock};
 
 /// A collector on real threads, over a source that blocks as long as a test wants.
-struct World {
+struct BlockedWorld {
     collector: Collector<u64>,
     threads: Arc<Threads>,
     begun: Arc<AtomicU64>,
@@ -19,7 +19,7 @@ struct World {
     _runtime: tokio::runtime::Runtime,
 }
 
-impl World {
+impl BlockedWorld {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let threads = Arc::new(Threads::start(ThreadsOptions { threads: 2 }, runtime.handle().clone()));
@@ -85,7 +85,7 @@ impl World {
 // 24. That the ticks come through is the proof that none of them waits.
 #[test]
 fn a_pass_that_blocks_its_thread_is_restarted_on_time_and_no_tick_waits() {
-    let mut world = World::new();
+    let mut world = BlockedWorld::new();
     let events = world.run(0, 36_000);
     let times: Vec<i64> = restarts(&events).iter().map(|(now, _)| *now).collect();
     assert_eq!(times, [20_000, 24_000, 30_000, 36_000]);
@@ -101,7 +101,7 @@ fn a_pass_that_blocks_its_thread_is_restarted_on_time_and_no_tick_waits() {
 // 28. D17.
 #[test]
 fn a_hung_collection_is_replaced_and_what_it_brings_later_is_dropped() {
-    let mut world = World::new();
+    let mut world = BlockedWorld::new();
     world.run(0, 19_900);
     world.is_blocking.store(false, Ordering::SeqCst);
     let events = world.run(20_000, 23_900);
@@ -122,7 +122,7 @@ fn a_hung_collection_is_replaced_and_what_it_brings_later_is_dropped() {
 
 #[test]
 fn blocked_passes_of_one_worker_are_bounded() {
-    let mut world = World::new();
+    let mut world = BlockedWorld::new();
     world.run(0, 120_000);
     let standing = world.collector.standing(PUMP, at(120_000)).unwrap();
     assert_eq!(standing.strays, 8);

@@ -1,12 +1,12 @@
 //! The last look at a worker that leaves; what workers count.
 
 use super::world::*;
-use crate::collector::{CollectorEvent, Metrics, Recorder};
+use crate::collector::{CollectorEvent, Recorder, WorkerMetrics};
 
 // 30.
 #[test]
 fn a_worker_that_leaves_is_looked_at_once_more() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     world.tick(0);
     world.collector.finish(PUMP, at(300));
     let events = world.tick(300);
@@ -24,7 +24,7 @@ fn a_worker_that_leaves_is_looked_at_once_more() {
 #[test]
 fn a_last_look_that_fails_or_hangs_keeps_nobody() {
     for mood in [Mood::Ill, Mood::Mad, Mood::Hung, Mood::Idle] {
-        let mut world = World::new(mood);
+        let mut world = CollectorWorld::new(mood);
         world.tick(0);
         world.collector.finish(PUMP, at(300));
         let events = world.run(300, 10_300);
@@ -39,7 +39,7 @@ fn a_last_look_that_fails_or_hangs_keeps_nobody() {
 // 30. What began before the worker reached its end does not count as having seen it.
 #[test]
 fn a_pass_that_was_under_way_is_not_the_last_look() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     world.collector.scan(at(0));
     world.collector.finish(PUMP, at(0));
     let events = world.tick(0);
@@ -55,7 +55,7 @@ fn a_pass_that_was_under_way_is_not_the_last_look() {
 // 31.
 #[test]
 fn counters_add_up_and_gauges_are_replaced() {
-    let mut stored = Metrics::default();
+    let mut stored = WorkerMetrics::default();
     stored.counters.insert("batches".to_owned(), 10);
     stored.gauges.insert("pressure".to_owned(), 1.5);
     let recorder = Recorder::default();

@@ -10,7 +10,7 @@ use crate::pool::{Pool, Threads};
 
 #[test]
 fn a_worker_is_looked_at_at_once_and_then_every_second() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     let events = world.run(0, 3_000);
     assert_eq!(observed(&events), [0, 1_000, 2_000, 3_000]);
     assert_eq!(world.observation(3_000), Observation::Fresh);
@@ -19,7 +19,7 @@ fn a_worker_is_looked_at_at_once_and_then_every_second() {
 
 #[test]
 fn a_worker_keeps_its_pace_although_ticks_come_late() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     // Each look begins up to a tick after it was due, and the next is due as if it had not.
     for now in (0..60_000).step_by(110) {
         world.tick(now);
@@ -29,7 +29,7 @@ fn a_worker_keeps_its_pace_although_ticks_come_late() {
 
 #[test]
 fn looks_that_were_missed_are_not_made_up_for() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     for now in (0..17_000).step_by(1_700) {
         world.tick(now);
     }
@@ -41,7 +41,7 @@ fn looks_that_were_missed_are_not_made_up_for() {
 // 19.
 #[test]
 fn a_second_start_is_refused_and_a_second_stop_does_nothing() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     let again = Arc::new(world.eye.clone());
     let refused = world.collector.start(&PUMP.into(), again.clone(), at(0)).unwrap_err();
     assert_eq!(
@@ -58,7 +58,7 @@ fn a_second_start_is_refused_and_a_second_stop_does_nothing() {
 // 20.
 #[test]
 fn however_often_it_is_triggered_one_more_pass_follows() {
-    let mut world = World::new(Mood::Hung);
+    let mut world = CollectorWorld::new(Mood::Hung);
     world.tick(0);
     for _ in 0..50 {
         world.collector.trigger(PUMP, at(100));
@@ -74,7 +74,7 @@ fn however_often_it_is_triggered_one_more_pass_follows() {
 // 17.
 #[test]
 fn a_trigger_starts_a_pass_without_waiting_for_the_interval() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     world.tick(0);
     assert!(world.tick(300).is_empty());
     world.collector.trigger(PUMP, at(400));
@@ -87,7 +87,7 @@ fn a_trigger_starts_a_pass_without_waiting_for_the_interval() {
 // 21.
 #[test]
 fn without_a_desired_state_nothing_is_collected_and_nothing_counted() {
-    let mut world = World::new(Mood::Idle);
+    let mut world = CollectorWorld::new(Mood::Idle);
     assert!(world.run(0, 60_000).is_empty());
     assert_eq!(world.eye.calls(), 0);
     assert_eq!(world.collector.counts(), crate::collector::CollectorCounts::default());
@@ -103,7 +103,7 @@ fn without_a_desired_state_nothing_is_collected_and_nothing_counted() {
 // 22.
 #[test]
 fn after_a_panic_collection_continues() {
-    let mut world = World::new(Mood::Mad);
+    let mut world = CollectorWorld::new(Mood::Mad);
     let events = world.run(0, 2_000);
     assert!(observed(&events).is_empty());
     let error = "collecting panicked: pump on fire".into();
@@ -138,7 +138,7 @@ impl tracing::Subscriber for Shrieking {
 // 22.
 #[test]
 fn after_a_panic_of_the_log_collection_continues() {
-    let mut world = World::new(Mood::Mad);
+    let mut world = CollectorWorld::new(Mood::Mad);
     tracing::subscriber::with_default(Shrieking, || {
         world.run(0, 30_000);
         world.eye.be(Mood::Well);
@@ -189,7 +189,7 @@ fn thresholds_that_contradict_each_other_are_refused() {
 // 29.
 #[test]
 fn errors_show_as_failing_and_touch_nothing_else() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     world.tick(0);
     world.eye.be(Mood::Ill);
     let events = world.run(100, 60_000);
@@ -210,7 +210,7 @@ fn errors_show_as_failing_and_touch_nothing_else() {
 // 32. Nothing here knows of circuits: as long as it is not stopped, a worker is looked at.
 #[test]
 fn observations_advance_whatever_holds_the_worker() {
-    let mut world = World::new(Mood::Well);
+    let mut world = CollectorWorld::new(Mood::Well);
     for second in 0..120 {
         world.run(second * 1_000, second * 1_000 + 900);
         assert_eq!(world.standing(second * 1_000).observed_at, Some(at(second * 1_000)));

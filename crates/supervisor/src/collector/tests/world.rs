@@ -75,13 +75,13 @@ impl Source<u64> for Eye {
     }
 }
 
-pub(super) struct World {
+pub(super) struct CollectorWorld {
     pub(super) threads: Arc<Threads>,
     pub(super) collector: Collector<u64>,
     pub(super) eye: Eye,
 }
 
-impl World {
+impl CollectorWorld {
     pub(super) fn new(mood: Mood) -> Self {
         let threads = Arc::new(Threads::none());
         let pool = Pool::new(Arc::clone(&threads), 16);

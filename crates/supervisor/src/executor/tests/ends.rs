@@ -12,7 +12,7 @@ use crate::executor::{Event, Refused, Stopped, class};
 // 5.
 #[test]
 fn an_action_that_takes_too_long_is_cancelled_and_ends_as_timeout() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(obedient("open"), 0).unwrap();
     world.tick(0);
     assert!(world.tick(999).is_empty());
@@ -26,14 +26,11 @@ fn an_action_that_takes_too_long_is_cancelled_and_ends_as_timeout() {
 // 6.
 #[test]
 fn an_action_with_a_timeout_of_its_own_keeps_that() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let mut quick = obedient("open");
     quick.options.timeout_millis = Some(50);
     world.start(quick, 0).unwrap();
-    world
-        .executor
-        .start(&"plant/fan".into(), obedient("spin"), at(0))
-        .unwrap();
+    world.executor.start(of("plant/fan", obedient("spin")), at(0)).unwrap();
     world.tick(0);
     world.tick(50);
     assert_eq!(world.class(), "timeout");
@@ -45,7 +42,7 @@ fn an_action_with_a_timeout_of_its_own_keeps_that() {
 // 7.
 #[test]
 fn panics_are_failures_and_the_fourth_action_runs() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     for round in 0..3 {
         // Before there is a future, and inside one.
         let panics = perform(move |_| {
@@ -66,7 +63,7 @@ fn panics_are_failures_and_the_fourth_action_runs() {
 // 8.
 #[test]
 fn an_action_that_ignores_its_cancellation_is_warned_of_once() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(deaf("open"), 0).unwrap();
     world.tick(0);
     let seen: Vec<Event> = (10..30).flat_map(|tick| world.tick(tick * 100)).collect();
@@ -78,7 +75,7 @@ fn an_action_that_ignores_its_cancellation_is_warned_of_once() {
 // 9.
 #[test]
 fn at_three_times_its_timeout_it_is_given_up_and_the_slot_is_free() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(deaf("open"), 0).unwrap();
     world.tick(0);
     assert_eq!(ends(&world.tick(2_999)), 0);
@@ -113,9 +110,7 @@ fn the_end_of_an_orphan_is_dropped_and_the_new_action_stays() {
             Ok(())
         }
     });
-    executor
-        .start(&worker(), request("open", once(), blocks), at(0))
-        .unwrap();
+    executor.start(request("open", once(), blocks), at(0)).unwrap();
     while executor.status("plant/pump").started.is_none() {
         executor.scan(at(0));
         std::thread::yield_now();
@@ -124,7 +119,7 @@ fn the_end_of_an_orphan_is_dropped_and_the_new_action_stays() {
     executor.scan(at(2_000));
     executor.scan(at(3_000));
     assert!(executor.status("plant/pump").failed());
-    let second = executor.start(&worker(), deaf("open"), at(3_000)).unwrap();
+    let second = executor.start(deaf("open"), at(3_000)).unwrap();
     while executor.status("plant/pump").started.is_none() {
         executor.scan(at(3_000));
         std::thread::yield_now();
@@ -141,7 +136,7 @@ fn the_end_of_an_orphan_is_dropped_and_the_new_action_stays() {
 // 12.
 #[test]
 fn a_stopped_executor_refuses() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.executor.stop(at(0));
     world.executor.stop(at(0));
     assert_eq!(world.start(fine("open"), 0).unwrap_err(), Refused::Stopped);
@@ -152,14 +147,11 @@ fn a_stopped_executor_refuses() {
 // 13.
 #[test]
 fn a_stop_ends_within_its_bound_and_says_what_was_left() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let mut endless = deaf("open");
     endless.options.timeout_millis = None;
     world.start(endless, 0).unwrap();
-    world
-        .executor
-        .start(&"plant/fan".into(), obedient("spin"), at(0))
-        .unwrap();
+    world.executor.start(of("plant/fan", obedient("spin")), at(0)).unwrap();
     world.tick(0);
     world.executor.stop(at(100));
     world.tick(100);
@@ -174,7 +166,7 @@ fn a_stop_ends_within_its_bound_and_says_what_was_left() {
 // 18.
 #[test]
 fn a_result_is_told_exactly_once_however_long_the_tick_was_away() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let done = Arc::new(Notify::new());
     let waits = {
         let done = Arc::clone(&done);

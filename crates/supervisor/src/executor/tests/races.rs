@@ -46,7 +46,7 @@ fn of_those_who_race_for_a_slot_one_has_it() {
                             }
                         });
                         barrier.wait();
-                        executor.start(&worker(), request(&format!("racer-{racer}"), once(), alone), at(0))
+                        executor.start(request(&format!("racer-{racer}"), once(), alone), at(0))
                     })
                 })
                 .collect();
@@ -84,14 +84,14 @@ fn starts_that_race_with_a_stop_never_hang() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0..5 {
-                    let started = executor.start(&format!("plant/{number}").into(), fine("open"), at(0));
+                    let started = executor.start(of(&format!("plant/{number}"), fine("open")), at(0));
                     assert!(matches!(started, Ok(_) | Err(Refused::Stopped)), "{started:?}");
                 }
             });
             scope.spawn(|| executor.stop(at(0)));
             executor.scan(at(0));
         });
-        assert_eq!(executor.start(&worker(), fine("open"), at(0)), Err(Refused::Stopped));
+        assert_eq!(executor.start(fine("open"), at(0)), Err(Refused::Stopped));
         while executor.stopped().is_none() {
             executor.scan(at(0));
             std::thread::yield_now();

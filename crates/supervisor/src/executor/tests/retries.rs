@@ -10,7 +10,7 @@ use crate::executor::{Attempted, CancelReason, Event, Refused, class};
 // 14.
 #[test]
 fn attempts_start_at_0_1_3_and_7_seconds() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let (started, starts) = channel();
     let fails = perform(move |context: crate::action::ActionContext| {
         started.send(context.attempt).unwrap();
@@ -31,7 +31,7 @@ fn attempts_start_at_0_1_3_and_7_seconds() {
 
 #[test]
 fn a_later_attempt_may_succeed() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let second_time = perform(|context: crate::action::ActionContext| async move {
         if context.attempt == 1 {
             Err(ActionError::temporary("not today"))
@@ -56,12 +56,12 @@ fn a_later_attempt_may_succeed() {
 #[test]
 fn an_error_that_no_retry_can_help_ends_the_action_and_names_its_class() {
     for kind in ["invalid_configuration", "authorization_failed"] {
-        let world = World::new();
+        let world = ExecutorWorld::new();
         world.start(failing("open", kind), 0).unwrap();
         assert_eq!(ends(&world.tick(0)), 1);
         assert_eq!((world.class().as_str(), world.status().attempt), (kind, 1));
     }
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let hopeless = perform(|_| async { Err(ActionError::temporary("never").hopeless()) });
     world.start(request("open", patient(), hopeless), 0).unwrap();
     assert_eq!(ends(&world.tick(0)), 1);
@@ -71,7 +71,7 @@ fn an_error_that_no_retry_can_help_ends_the_action_and_names_its_class() {
 // 16. D14.
 #[test]
 fn a_retry_that_waits_ends_at_once_when_it_is_cancelled_or_all_stops() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(failing("open", "timeout"), 0).unwrap();
     world.tick(0);
     assert!(world.executor.cancel("plant/pump", CancelReason::Interrupt, at(10)));
@@ -90,7 +90,7 @@ fn a_retry_that_waits_ends_at_once_when_it_is_cancelled_or_all_stops() {
 // 16. D13: a running one hears of it at once, and is given up when it does not listen.
 #[test]
 fn a_running_action_hears_of_its_cancellation_and_is_given_up_within_the_bound() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(obedient("open"), 0).unwrap();
     world.tick(0);
     world.executor.cancel("plant/pump", CancelReason::Operator, at(100));
@@ -111,7 +111,7 @@ fn a_running_action_hears_of_its_cancellation_and_is_given_up_within_the_bound()
 
 #[test]
 fn what_succeeded_before_it_heard_of_its_cancellation_has_succeeded() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(fine("open"), 0).unwrap();
     world.executor.scan(at(0));
     world.threads.drive();
@@ -132,7 +132,7 @@ fn what_succeeded_before_it_heard_of_its_cancellation_has_succeeded() {
 
 #[test]
 fn what_was_cancelled_before_it_was_polled_does_nothing() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let (started, has_started) = channel();
     let telling = perform(move |_| {
         started.send(()).unwrap();
@@ -150,7 +150,7 @@ fn what_was_cancelled_before_it_was_polled_does_nothing() {
 
 #[test]
 fn timeouts_are_ordinary_attempts() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let mut slow = obedient("open");
     slow.options = patient();
     slow.options.retry.max_attempts = 2;
@@ -167,7 +167,7 @@ fn timeouts_are_ordinary_attempts() {
 
 #[test]
 fn every_attempt_is_told_for_the_metrics() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(failing("open", "timeout"), 0).unwrap();
     let seen: Vec<Event> = (0..100).flat_map(|tick| world.tick(tick * 100)).collect();
     let told = seen.iter().filter(

@@ -7,7 +7,7 @@ use crate::executor::{CancelReason, Refused, class};
 // 1.
 #[test]
 fn an_accepted_action_is_in_progress_before_anything_ran() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let status = world.start(fine("open"), 0).unwrap();
     assert!(status.in_progress());
     assert!(world.status().in_progress());
@@ -21,7 +21,7 @@ fn an_accepted_action_is_in_progress_before_anything_ran() {
 // 2.
 #[test]
 fn the_same_action_is_refused_while_it_is_queued_or_runs() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(deaf("open"), 0).unwrap();
     let refused = |now| world.start(deaf("open"), now).unwrap_err();
     assert!(matches!(refused(0), Refused::AlreadyInProgress { .. }));
@@ -36,7 +36,7 @@ fn the_same_action_is_refused_while_it_is_queued_or_runs() {
 // 3. D11: there is no second place, and no moment between the two.
 #[test]
 fn another_action_is_refused_by_the_name_of_the_holder_and_leaves_no_mark() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let held = world.start(deaf("open"), 0).unwrap();
     for now in [0, 100] {
         let refused = world.start(fine("close"), now).unwrap_err();
@@ -57,7 +57,7 @@ fn another_action_is_refused_by_the_name_of_the_holder_and_leaves_no_mark() {
 // 4. D12: what ended before is not taken for the end of what is asked for next.
 #[test]
 fn the_next_action_starts_after_the_first_ended_and_has_a_status_of_its_own() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let first = world.start(fine("open"), 0).unwrap();
     assert!(world.start(fine("close"), 0).is_err());
     world.tick(0);
@@ -70,9 +70,9 @@ fn the_next_action_starts_after_the_first_ended_and_has_a_status_of_its_own() {
 
 #[test]
 fn workers_do_not_wait_for_each_other() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(deaf("open"), 0).unwrap();
-    world.executor.start(&"plant/fan".into(), fine("open"), at(0)).unwrap();
+    world.executor.start(of("plant/fan", fine("open")), at(0)).unwrap();
     world.tick(0);
     assert_eq!(world.executor.status("plant/fan").outcome, Outcome::Succeeded);
 }
@@ -80,8 +80,8 @@ fn workers_do_not_wait_for_each_other() {
 // 11.
 #[test]
 fn an_action_whose_slot_was_released_in_the_queue_never_starts() {
-    let world = World::bounded(1);
-    world.executor.start(&"plant/fan".into(), deaf("spin"), at(0)).unwrap();
+    let world = ExecutorWorld::bounded(1);
+    world.executor.start(of("plant/fan", deaf("spin")), at(0)).unwrap();
     let (started, has_started) = std::sync::mpsc::channel();
     let telling = perform(move |_| {
         started.send(()).unwrap();
@@ -101,11 +101,8 @@ fn an_action_whose_slot_was_released_in_the_queue_never_starts() {
 // 11. D13's other half: the clock of an attempt starts with the attempt.
 #[test]
 fn waiting_for_room_is_not_being_stuck() {
-    let world = World::bounded(1);
-    world
-        .executor
-        .start(&"plant/fan".into(), obedient("spin"), at(0))
-        .unwrap();
+    let world = ExecutorWorld::bounded(1);
+    world.executor.start(of("plant/fan", obedient("spin")), at(0)).unwrap();
     world.start(obedient("open"), 0).unwrap();
     world.tick(0);
     assert!(world.status().in_progress());
@@ -120,7 +117,7 @@ fn waiting_for_room_is_not_being_stuck() {
 // D15.
 #[test]
 fn what_was_in_progress_when_the_process_ended_is_unknown() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let left = ActionStatus {
         id: 7,
         name: "open".to_owned(),
@@ -147,7 +144,7 @@ fn what_was_in_progress_when_the_process_ended_is_unknown() {
 // D14.
 #[test]
 fn none_is_none_and_nothing_becomes_a_default() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     let endless = ActionOptions {
         timeout_millis: None,
         ..once()
@@ -160,7 +157,7 @@ fn none_is_none_and_nothing_becomes_a_default() {
     assert!(world.status().in_progress());
     let mut request = fine("spin");
     request.options.timeout_millis = Some(0);
-    let refused = world.executor.start(&"plant/fan".into(), request, at(0)).unwrap_err();
+    let refused = world.executor.start(of("plant/fan", request), at(0)).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "`spin` has a timeout of `0` ms; give it one it can keep, or none"
@@ -169,7 +166,7 @@ fn none_is_none_and_nothing_becomes_a_default() {
 
 #[test]
 fn a_worker_that_is_gone_is_forgotten_with_its_action() {
-    let world = World::new();
+    let world = ExecutorWorld::new();
     world.start(deaf("open"), 0).unwrap();
     world.tick(0);
     world.executor.forget("plant/pump");

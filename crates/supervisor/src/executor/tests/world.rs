@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use sprag_core::action::retry::Policy;
 use sprag_core::time::Timestamp;
 
-use crate::action::{ActionContext, ActionError, ActionOptions, ActionStatus, Outcome};
-use crate::executor::{Event, Executor, ExecutorOptions, NoMarks, Perform, Refused, Request};
+use crate::action::{ActionCall, ActionContext, ActionError, ActionOptions, ActionStatus, Outcome, Perform};
+use crate::executor::{Event, Executor, ExecutorOptions, NoMarks, Refused};
 use crate::pool::{Pool, Threads};
 
 pub(super) fn at(millis: i64) -> Timestamp {
@@ -47,26 +47,33 @@ where
     Arc::new(move |context| -> BoxFuture<'static, _> { Box::pin(future(context)) })
 }
 
-pub(super) fn request(name: &str, options: ActionOptions, perform: Perform) -> Request {
-    Request {
+pub(super) fn request(name: &str, options: ActionOptions, perform: Perform) -> ActionCall {
+    ActionCall {
+        worker: worker(),
         name: name.into(),
         options,
         perform,
     }
 }
 
+/// The same of another worker.
+pub(super) fn of(worker: &str, call: ActionCall) -> ActionCall {
+    let worker = worker.into();
+    ActionCall { worker, ..call }
+}
+
 /// Succeeds.
-pub(super) fn fine(name: &str) -> Request {
+pub(super) fn fine(name: &str) -> ActionCall {
     request(name, once(), perform(|_| async { Ok(()) }))
 }
 
 /// Never ends and never listens.
-pub(super) fn deaf(name: &str) -> Request {
+pub(super) fn deaf(name: &str) -> ActionCall {
     request(name, once(), perform(|_| std::future::pending()))
 }
 
 /// Ends as soon as it is told to.
-pub(super) fn obedient(name: &str) -> Request {
+pub(super) fn obedient(name: &str) -> ActionCall {
     let perform = perform(|context: ActionContext| async move {
         context.cancelled().await;
         Err(ActionError::temporary("told to end"))
@@ -75,7 +82,7 @@ pub(super) fn obedient(name: &str) -> Request {
 }
 
 /// Fails each time with an error of that kind.
-pub(super) fn failing(name: &str, kind: &'static str) -> Request {
+pub(super) fn failing(name: &str, kind: &'static str) -> ActionCall {
     request(
         name,
         patient(),
@@ -83,13 +90,13 @@ pub(super) fn failing(name: &str, kind: &'static str) -> Request {
     )
 }
 
-pub(super) struct World {
+pub(super) struct ExecutorWorld {
     pub(super) threads: Arc<Threads>,
     pub(super) pool: Pool,
     pub(super) executor: Executor,
 }
 
-impl World {
+impl ExecutorWorld {
     pub(super) fn new() -> Self {
         Self::bounded(16)
     }
@@ -105,8 +112,8 @@ impl World {
         }
     }
 
-    pub(super) fn start(&self, request: Request, now: i64) -> Result<Arc<ActionStatus>, Refused> {
-        self.executor.start(&worker(), request, at(now))
+    pub(super) fn start(&self, call: ActionCall, now: i64) -> Result<Arc<ActionStatus>, Refused> {
+        self.executor.start(call, at(now))
     }
 
     /// What a tick sees once everything that can happen at `now` has happened.

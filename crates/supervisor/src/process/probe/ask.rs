@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use crate::process::launch::{find_program, own_variables};
 use crate::process::{MARK, log};
-use crate::services::{ProbeKind, Source};
+use crate::services::{ObserveSource, ProbeKind};
 
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -76,14 +76,14 @@ impl Asker {
     /// Asks for the document about a service.
     pub(crate) async fn observe(
         &self,
-        source: &Source,
+        source: &ObserveSource,
         subject: &Subject,
         time: Duration,
     ) -> Result<Map<String, Value>, String> {
         let answer = async {
             match source {
-                Source::Http(url) => self.get(url).await,
-                Source::Exec(command) => run(command, subject).await,
+                ObserveSource::Http(url) => self.get(url).await,
+                ObserveSource::Exec(command) => run(command, subject).await,
             }
         };
         let bytes = within(time, answer).await?;

@@ -77,9 +77,9 @@ pub(super) fn end(store: &Store) -> Cursor {
 }
 
 /// A folder for a store's file.
-pub(super) struct Folder(tempfile::TempDir);
+pub(super) struct StoreFolder(tempfile::TempDir);
 
-impl Folder {
+impl StoreFolder {
     pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
