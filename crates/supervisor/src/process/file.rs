@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use sprag_core::clock::Clock;
 
-use super::place::StateFolder;
+use super::folder::StateFolder;
 use super::probe::Asker;
 use super::runtime::{Around, Runtime};
 use super::worker::{ServiceState, ServiceWorker};
-use crate::child::{ChildSpec, Dependency, Need, RestartPolicy};
-use crate::metrics::Metrics;
-use crate::registry::{BuildError, Registry};
+use crate::worker::child::{ChildSpec, Dependency, Need, RestartPolicy};
+use crate::report::metrics::Metrics;
+use crate::worker::registry::{BuildError, Registry};
 use crate::rule::{Rule, RuleError};
 use crate::services::{self, Condition, Restart, Service, ServicesFile};
-use crate::snapshot::Identity;
+use crate::worker::snapshot::Identity;
 use crate::worker::Goal;
 
 /// The type of a service without children.

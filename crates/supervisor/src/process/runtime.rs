@@ -16,13 +16,13 @@ use super::budget::{self, Policy};
 use super::launch::{self, Launch, LaunchError};
 use super::log;
 use super::observed::{Problem, SeenProcess, ServiceObservation};
-use super::place::StateFolder;
+use super::folder::StateFolder;
 use super::probe::{Asker, Probes, Subject, probe_mark};
 use super::record::{Ended, ServiceRecord, Started};
 use super::tree;
 use super::watch::{Exit, Over, Watched};
 use super::worker::Desired;
-use crate::metrics::{Metrics, RestartCause};
+use crate::report::metrics::{Metrics, RestartCause};
 use crate::services::Restart;
 
 /// How long the end of a process that is gone from the table may take to be noted.

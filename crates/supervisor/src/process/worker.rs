@@ -11,9 +11,9 @@ use sprag_process::Stopped;
 use super::decide;
 use super::observed::ServiceObservation;
 use super::runtime::{Blame, Runtime};
-use crate::action::{Action, ActionContext, ActionError, ActionOptions};
+use crate::worker::action::{Action, ActionContext, ActionError, ActionOptions};
 use crate::services::{self, Service};
-use crate::snapshot::Snapshot;
+use crate::worker::snapshot::Snapshot;
 use crate::worker::{CollectError, Next, Phase, SpecError, State, Worker};
 
 /// How long a start may take: looking for the program, ending what is left, one call to the system.

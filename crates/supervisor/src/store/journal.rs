@@ -18,7 +18,7 @@ use super::durable::{Durable, NotDurable, WriteProgress};
 use super::file::{self, Row};
 use super::record::Part;
 use super::service::StoreShared;
-use crate::pool::{lock, say};
+use crate::runtime::pool::{lock, say};
 
 /// Documents in one transaction.
 const BATCH_MAX: usize = 1_024;

@@ -9,7 +9,7 @@ use sprag_core::time::Timestamp;
 
 use super::error::Malformed;
 use super::record::{ObservedBody, Part, StoredDocument, Text, WorkerRecord};
-use crate::action::ActionStatus;
+use crate::worker::action::ActionStatus;
 
 const ALL: &str = "\
     SELECT worker, part, name, body, version, created_at, updated_at FROM document ORDER BY worker, part, name";

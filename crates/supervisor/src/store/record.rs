@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use crate::collector::WorkerMetrics;
+use crate::runtime::collector::WorkerMetrics;
 
 /// The parts of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

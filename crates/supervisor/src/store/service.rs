@@ -15,7 +15,7 @@ use super::file;
 use super::journal::{DocumentKey, Journal};
 use super::record::{Part, WorkerRecord};
 use super::snapshot::{StoredSnapshot, StoredTexts};
-use crate::pool::lock;
+use crate::runtime::pool::lock;
 
 /// What is remembered of all workers.
 pub struct Store {

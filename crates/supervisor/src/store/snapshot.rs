@@ -6,8 +6,8 @@ use serde_json::Value;
 use sprag_core::time::Timestamp;
 
 use super::record::{ObservedBody, Part, Text, WorkerRecord};
-use crate::action::ActionStatus;
-use crate::collector::WorkerMetrics;
+use crate::worker::action::ActionStatus;
+use crate::runtime::collector::WorkerMetrics;
 
 /// What is wanted of a worker.
 #[derive(Clone, Debug, PartialEq)]

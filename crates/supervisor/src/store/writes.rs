@@ -13,10 +13,10 @@ use super::error::PutError;
 use super::journal::DocumentKey;
 use super::record::{ObservedText, Part, StoredDocument, Text, WorkerRecord};
 use super::service::{Store, Texts};
-use crate::action::ActionStatus;
-use crate::collector::Recorded;
-use crate::executor::Marks;
-use crate::snapshot::Identity;
+use crate::worker::action::ActionStatus;
+use crate::runtime::collector::Recorded;
+use crate::runtime::executor::Marks;
+use crate::worker::snapshot::Identity;
 
 /// What a caller believes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

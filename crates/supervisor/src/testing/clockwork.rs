@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::time::Timestamp;
 
-use crate::pool::lock;
+use crate::runtime::pool::lock;
 
 /// Where the clock starts: an hour after 1970 began, so that ages have room.
 const START_MILLIS: i64 = 3_600_000;

@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::clockwork::Clockwork;
-use crate::action::{Action, ActionContext, ActionError, ActionOptions, Outcome};
-use crate::child::ChildSpec;
-use crate::pool::lock;
-use crate::registry::{BuildError, WorkerFactory};
+use crate::worker::action::{Action, ActionContext, ActionError, ActionOptions, Outcome};
+use crate::worker::child::ChildSpec;
+use crate::runtime::pool::lock;
+use crate::worker::registry::{BuildError, WorkerFactory};
 use crate::rule::Rule;
-use crate::snapshot::{Identity, Snapshot};
+use crate::worker::snapshot::{Identity, Snapshot};
 use crate::worker::{CollectError, Goal, Next, Phase, SpecError, State, Worker};
 
 /// How one puppet behaves, and what was asked of it.

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use sprag_core::time::Timestamp;
 
 use super::clockwork::Clockwork;
-use crate::collector::ThresholdsError;
-use crate::explain::Explain;
-use crate::metrics::{Gauges, Metrics};
-use crate::options::Options;
-use crate::pool::Threads;
-use crate::registry::Registry;
-use crate::snapshot::Escalation;
+use crate::runtime::collector::ThresholdsError;
+use crate::report::explain::Explain;
+use crate::report::metrics::{Gauges, Metrics};
+use crate::supervisor::options::Options;
+use crate::runtime::pool::Threads;
+use crate::worker::registry::Registry;
+use crate::worker::snapshot::Escalation;
 use crate::supervisor::{Declaration, Setup};
 use crate::tree::{Counts, OperateError, ShutdownOutcome, Status, Ticked, Tree};
-use crate::trouble::Trouble;
+use crate::report::trouble::Trouble;
 
 /// A tree, its clock, and nothing else: no thread, no task, no real time.
 pub struct World {

@@ -8,9 +8,9 @@ use super::keep::KeptStatus;
 use super::leave::CutAt;
 use super::node::Node;
 use super::nodes::WorkerKey;
-use crate::action::ActionCall;
-use crate::executor::CancelReason;
-use crate::metrics::RestartCause;
+use crate::worker::action::ActionCall;
+use crate::runtime::executor::CancelReason;
+use crate::report::metrics::RestartCause;
 use crate::rule::Rule;
 
 /// One thing to do.

@@ -7,7 +7,7 @@ use super::node::Node;
 use super::nodes::Nodes;
 use super::restart::RestartStage;
 use super::visit::Visit;
-use crate::child::{Dependency, Need};
+use crate::worker::child::{Dependency, Need};
 use crate::worker::{Goal, Phase};
 
 /// A goal, and what the worker waits for before it may have the goal it should have.

@@ -15,9 +15,9 @@ use super::act::{Act, Report};
 use super::node::{Derived, Node};
 use super::step::{caught, panicked};
 use super::visit::Visit;
-use crate::child::Variables;
-use crate::erased::Opaque;
-use crate::options::Options;
+use crate::worker::child::Variables;
+use crate::worker::erased::Opaque;
+use crate::supervisor::options::Options;
 use crate::worker::Reason;
 
 /// The variables as templates see them: the worker's own internal ones first.

@@ -10,14 +10,14 @@ use sprag_core::time::Timestamp;
 
 use super::act::{Count, Report};
 use super::nodes::WorkerKey;
-use crate::action::{ActionCall, ActionError, ActionStatus};
-use crate::collector::{Collector, CollectorEvent, Source};
-use crate::erased::{Collected, Observer, Opaque};
-use crate::executor::class::{ABANDONED, CANCELLED};
-use crate::executor::{Attempted, CancelReason, Event, Executor};
-use crate::metrics::Metrics;
-use crate::pool::lock;
-use crate::seldom::Seldom;
+use crate::worker::action::{ActionCall, ActionError, ActionStatus};
+use crate::runtime::collector::{Collector, CollectorEvent, Source};
+use crate::worker::erased::{Collected, Observer, Opaque};
+use crate::runtime::executor::class::{ABANDONED, CANCELLED};
+use crate::runtime::executor::{Attempted, CancelReason, Event, Executor};
+use crate::report::metrics::Metrics;
+use crate::runtime::pool::lock;
+use crate::report::seldom::Seldom;
 use crate::worker::CollectError;
 
 /// What happened to one worker.

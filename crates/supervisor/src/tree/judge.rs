@@ -17,9 +17,9 @@ use super::step::caught;
 use super::visit::Visit;
 use super::watch::{Evidence, Watch};
 use super::{aim, recover, restart};
-use crate::child::RestartPolicy;
+use crate::worker::child::RestartPolicy;
 use crate::rule::{Check, Rule, View};
-use crate::snapshot::Escalation;
+use crate::worker::snapshot::Escalation;
 use crate::worker::{Goal, Phase};
 
 /// What a rule is judged on.

@@ -15,12 +15,12 @@ use sprag_core::time::Timestamp;
 
 use super::node::Node;
 use super::restart::{Halfway, Procedure};
-use crate::action::ActionStatus;
-use crate::collector::Recorded;
-use crate::document::Document;
-use crate::executor::{Marks, NoMarks};
-use crate::seldom::Seldom;
-use crate::snapshot::Identity;
+use crate::worker::action::ActionStatus;
+use crate::runtime::collector::Recorded;
+use crate::worker::document::Document;
+use crate::runtime::executor::{Marks, NoMarks};
+use crate::report::seldom::Seldom;
+use crate::worker::snapshot::Identity;
 use crate::store::{Expected, PutError, Sight, Store};
 use crate::worker::Goal;
 

@@ -14,7 +14,7 @@ use super::act::{Act, Count};
 use super::node::Derived;
 use super::nodes::{Nodes, WorkerKey};
 use super::visit::Visit;
-use crate::executor::CancelReason;
+use crate::runtime::executor::CancelReason;
 use crate::worker::{Goal, Reason};
 
 /// How long the last observation of a worker may take, in milliseconds: it is worth a moment, no more.

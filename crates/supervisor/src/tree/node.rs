@@ -12,12 +12,12 @@ use super::nodes::WorkerKey;
 use super::restart::{Procedure, Rebuild};
 use super::step::Gate;
 use super::watch::Watch;
-use crate::action::ActionStatus;
-use crate::child::{ChildSpec, Variables};
-use crate::collector::Observation;
-use crate::document::Document;
-use crate::erased::{ErasedWorker, Opaque, ShownState, SnapshotParts};
-use crate::snapshot::{Children, Escalation, Identity};
+use crate::worker::action::ActionStatus;
+use crate::worker::child::{ChildSpec, Variables};
+use crate::runtime::collector::Observation;
+use crate::worker::document::Document;
+use crate::worker::erased::{ErasedWorker, Opaque, ShownState, SnapshotParts};
+use crate::worker::snapshot::{Children, Escalation, Identity};
 use crate::worker::{Goal, Phase, Reason};
 
 /// A worker in the tree. The root is a node too, without a worker.

@@ -14,9 +14,9 @@ use super::recover::{self, Again};
 use super::restart;
 use super::tick::Tree;
 use super::visit::Visit;
-use crate::executor::CancelReason;
-use crate::explain::Explain;
-use crate::metrics::RestartCause;
+use crate::runtime::executor::CancelReason;
+use crate::report::explain::Explain;
+use crate::report::metrics::RestartCause;
 use crate::worker::Goal;
 
 /// The path of the supervisor itself: it owns the workers at the top, and the rules over them.

@@ -6,7 +6,7 @@ use sprag_core::time::Timestamp;
 
 use super::nodes::{Nodes, WorkerKey};
 use super::visit::next_due;
-use crate::options::Options;
+use crate::supervisor::options::Options;
 
 /// The visits to come.
 pub(super) struct VisitQueue {

@@ -11,7 +11,7 @@ use super::nodes::Nodes;
 use super::operate::shown_path;
 use super::visit::Visit;
 use super::{aim, restart};
-use crate::metrics::RestartCause;
+use crate::report::metrics::RestartCause;
 use crate::worker::{Goal, Phase};
 
 /// What the operator asked for.

@@ -15,8 +15,8 @@ use super::node::{Derived, Node, UNBUILT};
 use super::step::caught;
 use super::visit::Visit;
 use super::watch;
-use crate::action::ActionStatus;
-use crate::registry::BuildError;
+use crate::worker::action::ActionStatus;
+use crate::worker::registry::BuildError;
 use crate::worker::{Goal, Phase, Reason};
 
 /// A child that has not stopped by then is forced, in milliseconds.

@@ -10,13 +10,13 @@ use super::node::Node;
 use super::operate::shown_path;
 use super::tick::Tree;
 use super::watch::Watch;
-use crate::collector::Observation;
-use crate::document::Document;
-use crate::explain::{Explain, RuleStatus};
-use crate::metrics::Gauges;
+use crate::runtime::collector::Observation;
+use crate::worker::document::Document;
+use crate::report::explain::{Explain, RuleStatus};
+use crate::report::metrics::Gauges;
 use crate::rule::Check;
-use crate::snapshot::Escalation;
-use crate::trouble::{Trouble, TroubleKind};
+use crate::worker::snapshot::Escalation;
+use crate::report::trouble::{Trouble, TroubleKind};
 use crate::worker::{Goal, Phase};
 
 /// A worker as people see it in a list.

@@ -14,10 +14,10 @@ use super::act::{Act, Count, Report};
 use super::node::Node;
 use super::visit::{LEAVING_ASKED_EVERY_MILLIS, Visit};
 use super::{leave, restart};
-use crate::action::ActionCall;
-use crate::erased::Decision;
-use crate::executor::CancelReason;
-use crate::pool::panic_text;
+use crate::worker::action::ActionCall;
+use crate::worker::erased::Decision;
+use crate::runtime::executor::CancelReason;
+use crate::runtime::pool::panic_text;
 use crate::worker::{Goal, Phase, Reason};
 
 /// What holds a worker's next step back.

@@ -16,9 +16,9 @@ use super::nodes::{Nodes, WorkerKey};
 use super::queue::VisitQueue;
 use super::visit::{self, Config, Visit};
 use super::{derive, watch};
-use crate::action::ActionCall;
-use crate::child::ChildSpec;
-use crate::erased::Collected;
+use crate::worker::action::ActionCall;
+use crate::worker::child::ChildSpec;
+use crate::worker::erased::Collected;
 use crate::supervisor::Declaration;
 
 /// A refused action is requested again after so long, in milliseconds.

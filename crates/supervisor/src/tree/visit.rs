@@ -12,9 +12,9 @@ use super::keep::{KeptStatus, Memory};
 use super::node::Node;
 use super::nodes::{Nodes, WorkerKey};
 use super::{aim, derive, judge, leave, reconcile, restart, step};
-use crate::options::Options;
-use crate::registry::Registry;
-use crate::snapshot::{ChildView, Children};
+use crate::supervisor::options::Options;
+use crate::worker::registry::Registry;
+use crate::worker::snapshot::{ChildView, Children};
 
 /// How often windows are written while there is something in them, in milliseconds.
 const KEEP_EVERY_MILLIS: u64 = 15_000;

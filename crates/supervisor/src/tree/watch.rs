@@ -10,7 +10,7 @@ use sprag_core::time::Timestamp;
 use super::node::Node;
 use super::visit::Visit;
 use crate::rule::{Check, Rule};
-use crate::snapshot::Escalation;
+use crate::worker::snapshot::Escalation;
 
 /// A rule and its restart machine.
 #[derive(Clone, Debug)]

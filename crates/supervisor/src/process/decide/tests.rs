@@ -13,9 +13,9 @@ use super::super::record::Ended;
 use super::super::watch::Exit;
 use super::super::worker::Desired;
 use super::*;
-use crate::action::ActionStatus;
+use crate::worker::action::ActionStatus;
 use crate::services::read_service;
-use crate::snapshot::{Children, Escalation, Identity};
+use crate::worker::snapshot::{Children, Escalation, Identity};
 
 /// What a step comes to, for comparing: `to running`, `act start`, `stay`, `remove`.
 fn come_to(step: &Step) -> String {
@@ -23,7 +23,7 @@ fn come_to(step: &Step) -> String {
         Next::Stay(_) => "stay".to_owned(),
         Next::To(state, _) => format!("to {}", crate::worker::State::name(state)),
         Next::Act(ServiceAction::Stop(_, blame), _) => format!("act stop {blame:?}"),
-        Next::Act(action, _) => format!("act {}", crate::action::Action::name(action)),
+        Next::Act(action, _) => format!("act {}", crate::worker::action::Action::name(action)),
         Next::Remove(_) => "remove".to_owned(),
         Next::Restart(_) => "restart".to_owned(),
     }

@@ -5,9 +5,9 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::world::*;
-use crate::action::{ActionStatus, Outcome};
-use crate::collector::Recorder;
-use crate::executor::Marks;
+use crate::worker::action::{ActionStatus, Outcome};
+use crate::runtime::collector::Recorder;
+use crate::runtime::executor::Marks;
 use crate::store::{Expected, Opened, Page, Sight, Store, StoreError, StoreOptions};
 
 /// Blocks until it is on disk.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use super::world::*;
-use crate::action::{ActionStatus, Outcome};
-use crate::collector::Recorder;
-use crate::executor::Marks;
+use crate::worker::action::{ActionStatus, Outcome};
+use crate::runtime::collector::Recorder;
+use crate::runtime::executor::Marks;
 use crate::store::{Expected, PutError, Sight, Store, StoreOptions};
 
 // 77.

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::world::*;
-use crate::action::{ActionStatus, Outcome};
-use crate::executor::Marks;
+use crate::worker::action::{ActionStatus, Outcome};
+use crate::runtime::executor::Marks;
 use crate::store::{Store, StoreOptions};
 
 /// Names the file to the child; absent in the parent.

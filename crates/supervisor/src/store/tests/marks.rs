@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use super::super::durable::WriteProgress;
 use super::world::*;
-use crate::action::{ActionCall, ActionOptions, ActionStatus, Outcome};
-use crate::executor::{CancelReason, Executor, ExecutorOptions, Marks};
-use crate::pool::{Pool, Threads};
+use crate::worker::action::{ActionCall, ActionOptions, ActionStatus, Outcome};
+use crate::runtime::executor::{CancelReason, Executor, ExecutorOptions, Marks};
+use crate::runtime::pool::{Pool, Threads};
 use crate::store::{Durable, NotDurable};
 
 /// A disk that takes its time.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::world::{at, identity};
-use crate::collector::Recorded;
+use crate::runtime::collector::Recorded;
 use crate::store::{DeltaKind, Expected, Page, Part, Sight, Store, StoreOptions, apply, difference};
 
 fn document() -> impl Strategy<Value = Value> {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use crate::collector::Recorded;
-use crate::snapshot::Identity;
+use crate::runtime::collector::Recorded;
+use crate::worker::snapshot::Identity;
 use crate::store::{Cursor, Delta, Expected, Opened, Page, Put, Sight, Store, StoreOptions};
 
 pub(super) const PUMP: &str = "plant/pump";

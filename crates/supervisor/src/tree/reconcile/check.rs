@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::child::ChildSpec;
-use crate::registry::Registry;
+use crate::worker::child::ChildSpec;
+use crate::worker::registry::Registry;
 
 /// The most children of one worker.
 const CHILDREN_MAX: usize = 200_000;

@@ -12,8 +12,8 @@ use super::nodes::{Nodes, WorkerKey};
 use super::step::{caught, panicked};
 use super::visit::Visit;
 use super::{derive, leave, recover, restart, watch};
-use crate::child::{ChildSpec, Variables};
-use crate::snapshot::Identity;
+use crate::worker::child::{ChildSpec, Variables};
+use crate::worker::snapshot::Identity;
 
 pub use check::ChildError;
 
