@@ -13,15 +13,15 @@ use super::error::PutError;
 use super::journal::DocumentKey;
 use super::record::{ObservedText, Part, StoredDocument, Text, WorkerRecord};
 use super::service::{Store, Texts};
-use crate::worker::action::ActionStatus;
 use crate::runtime::collector::Recorded;
 use crate::runtime::executor::Marks;
+use crate::worker::action::ActionStatus;
 use crate::worker::snapshot::Identity;
 
 /// What a caller believes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever it is.
+    /// Any version.
     Any,
     /// This version; 0: none yet.
     Version(u64),
@@ -34,7 +34,7 @@ pub struct Put {
     pub version: u64,
     /// Whether it said something new.
     pub is_changed: bool,
-    /// For whoever wants to know that it is on disk.
+    /// Says when it is on disk.
     pub durable: Durable,
 }
 
@@ -78,6 +78,20 @@ impl Store {
         }
         let place = PutTarget::of(worker, Part::Identity, now);
         Ok(self.put(&mut texts, &place, body).1)
+    }
+
+    /// What is remembered of this very worker under that name; nothing if another had its path.
+    pub(crate) fn memory_of(&self, identity: &Identity, name: &str) -> Option<Value> {
+        let own = text(&identity.path, identity).ok()?;
+        let texts = self.lock();
+        let record = texts.records.get(&identity.path)?;
+        let is_other = |known: &Text| *known.body != *own;
+        if record.gone_at.is_some() || record.text(Part::Identity, None).is_some_and(is_other) {
+            return None;
+        }
+        let body = Arc::clone(&record.text(Part::Memory, Some(name))?.body);
+        drop(texts);
+        serde_json::from_str(&body).ok()
     }
 
     /// Says what is wanted, if `expected` still holds.
@@ -204,7 +218,7 @@ impl Texts {
         self.records.entry(Arc::clone(worker)).or_default()
     }
 
-    /// The worker's own name, if somebody introduced it and it is not gone.
+    /// The worker's own name, if it was introduced and is not gone.
     fn known(&self, worker: &str) -> Result<Arc<str>, PutError> {
         let found = self.records.get_key_value(worker);
         let found = found.filter(|(_, record)| record.is_there());

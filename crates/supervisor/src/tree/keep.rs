@@ -15,14 +15,14 @@ use sprag_core::time::Timestamp;
 
 use super::node::Node;
 use super::restart::{Halfway, Procedure};
-use crate::worker::action::ActionStatus;
-use crate::runtime::collector::Recorded;
-use crate::worker::document::Document;
-use crate::runtime::executor::{Marks, NoMarks};
 use crate::report::seldom::Seldom;
-use crate::worker::snapshot::Identity;
+use crate::runtime::collector::Recorded;
+use crate::runtime::executor::{Marks, NoMarks};
 use crate::store::{Expected, PutError, Sight, Store};
 use crate::worker::Goal;
+use crate::worker::action::ActionStatus;
+use crate::worker::document::Document;
+use crate::worker::snapshot::Identity;
 
 /// The name under which a worker's counters, circuits and windows are stored.
 const SUPERVISION: &str = "supervision";
@@ -125,16 +125,8 @@ impl Memory {
         self.supervision(identity).rules
     }
 
-    /// Another worker may have had the path: what is remembered then is not this one's.
     fn supervision(&self, identity: &Identity) -> SavedSupervision {
-        let Some(store) = &self.0 else {
-            return SavedSupervision::default();
-        };
-        let is_other = store.snapshot(&identity.path).is_ok_and(|known| {
-            let own = serde_json::to_value(identity).unwrap_or_default();
-            known.gone_at.is_some() || known.identity != own
-        });
-        let memory = store.memory(&identity.path, SUPERVISION).filter(|_| !is_other);
+        let memory = self.0.as_ref().and_then(|store| store.memory_of(identity, SUPERVISION));
         memory
             .and_then(|memory| serde_json::from_value(memory).ok())
             .unwrap_or_default()
@@ -185,9 +177,7 @@ impl Keeper {
 
     /// What is desired changed.
     pub(super) fn desired(&mut self, node: &Node, now: Timestamp) {
-        let Some(store) = &self.store else {
-            return;
-        };
+        let Some(store) = &self.store else { return };
         let spec = &node.placement.spec;
         let document = json!({ "spec": spec.spec, "enabled": spec.enabled });
         let put = store.put_desired(node.path(), &document, Expected::Any, now);
@@ -196,9 +186,7 @@ impl Keeper {
 
     /// The state of a worker or what is counted about it changed.
     pub(super) fn status(&mut self, status: KeptStatus, now: Timestamp) {
-        let Some(store) = &self.store else {
-            return;
-        };
+        let Some(store) = &self.store else { return };
         let KeptStatus {
             path,
             supervision,
@@ -233,9 +221,7 @@ impl Keeper {
     }
 
     fn put_observed(&mut self, path: &Arc<str>, kept: &KeptObservation, recorded: &Recorded, now: Timestamp) {
-        let Some(store) = &self.store else {
-            return;
-        };
+        let Some(store) = &self.store else { return };
         let document = kept.document.as_ref().map_or(Value::Null, Document::read);
         let sight = Sight {
             at: kept.at,
