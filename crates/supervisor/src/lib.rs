@@ -1,8 +1,8 @@
 //! Supervision: observe, compare with what is desired, take one step, observe again.
 //!
-//! A [`Worker`] says what it sees, what it wants and what its next step is; the supervisor looks when there is
-//! something to look at, performs what the worker asks for, and restarts what its rules find broken. Trouble of the
-//! infrastructure (a collector that hangs, a child that must be restarted) never shows as a state of business logic.
+//! A [`Worker`] reports what it observes, what it wants and what its next step is. The supervisor visits workers when
+//! something changed, performs their actions, and restarts what its rules find broken. Trouble of the infrastructure
+//! (a collector that hangs, a child that must be restarted) never shows as a state of business logic.
 //! Time is an argument everywhere: only the outermost loop waits.
 
 pub mod process;

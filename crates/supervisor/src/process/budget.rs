@@ -45,7 +45,7 @@ impl Policy {
     }
 }
 
-/// Notes the end of a process that nobody asked to end.
+/// Notes the end of a process that was not asked to end.
 pub(super) fn note_end(record: &mut ServiceRecord, ended: Ended, policy: &Policy) {
     let started = record.process.take();
     let ran = started.map_or(0, |started| ended.at.since(started.at));
@@ -65,7 +65,7 @@ pub(super) fn note_end(record: &mut ServiceRecord, ended: Ended, policy: &Policy
     }
 }
 
-/// Notes a failure of whatever kind, after the process ran for so long.
+/// Notes a failure of any kind, after the process ran for so long.
 pub(super) fn note_failure(
     record: &mut ServiceRecord,
     (at, ran_millis): (Timestamp, u64),

@@ -11,13 +11,13 @@ use super::folder::StateFolder;
 use super::probe::Asker;
 use super::runtime::{Around, Runtime};
 use super::worker::{ServiceState, ServiceWorker};
-use crate::worker::child::{ChildSpec, Dependency, Need, RestartPolicy};
 use crate::report::metrics::Metrics;
-use crate::worker::registry::{BuildError, Registry};
 use crate::rule::{Rule, RuleError};
 use crate::services::{self, Condition, Restart, Service, ServicesFile};
-use crate::worker::snapshot::Identity;
 use crate::worker::Goal;
+use crate::worker::child::{ChildSpec, Dependency, Need, RestartPolicy};
+use crate::worker::registry::{BuildError, Registry};
+use crate::worker::snapshot::Identity;
 
 /// The type of a service without children.
 pub const KIND_SERVICE: &str = "service";
@@ -184,7 +184,7 @@ impl Services {
         }
     }
 
-    /// Kills whatever is left of any service, at once.
+    /// Kills what is left of any service, at once.
     pub async fn kill(&self) {
         let runtimes: Vec<Arc<Runtime>> = self.runtimes().values().cloned().collect();
         for runtime in runtimes {
@@ -210,7 +210,7 @@ impl Services {
         let runtime = runtimes
             .entry(path.to_owned())
             .or_insert_with(|| Arc::new(Runtime::new(path, asker.clone(), around)));
-        // What is there already is not down, whatever it waits for: it is not stopped to be started in order.
+        // A process that exists already is not down, even if it waits for others: it is not stopped for the order.
         let is_up = runtime.has_process().unwrap_or_else(|| found.contains(path));
         let initial = if is_up { ServiceState::Starting } else { initial };
         ServiceWorker::new(Arc::clone(runtime), initial)

@@ -48,7 +48,7 @@ pub enum StateFolderError {
         known: PathBuf,
         /// The file that was given.
         given: PathBuf,
-        /// What says so: without it the folder belongs to whoever comes next.
+        /// The file that says so: without it the next supervisor may use the folder.
         claim: PathBuf,
     },
     /// It cannot be read or written.
@@ -126,7 +126,7 @@ impl StateFolder {
         format!("{}/{path}", self.instance)
     }
 
-    /// The services that have a process now, whoever started it: by record, by mark, or by their log.
+    /// The services that have a process now, also one of an earlier supervisor: by record, by mark, or by their log.
     pub(super) fn running(&self) -> BTreeSet<String> {
         let mut running: BTreeSet<String> = self
             .records
@@ -176,7 +176,7 @@ impl StateFolder {
     }
 }
 
-/// The same file by name, whatever a link in its path leads to today, or by whatever name.
+/// The same file by name, also if a link in its path leads elsewhere today, or the same file by another name.
 fn is_same(known: &Path, given: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     known == given || real(known).is_some_and(|known| real(given) == Some(known))

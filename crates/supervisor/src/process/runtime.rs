@@ -1,7 +1,7 @@
 //! One service at work: its process, its probes, and what is remembered of both.
 //!
 //! What a supervisor relies on is on disk before it is relied on: the process right after its start, its end before
-//! anything follows from it. Whatever is found running at the first look is adopted.
+//! anything follows from it. A process that is found running at the first look is adopted.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use sprag_process::{Stopped, Ticket, Tree, boot_id, cgroup};
 use tokio::time::sleep;
 
 use super::budget::{self, Policy};
+use super::folder::StateFolder;
 use super::launch::{self, Launch, LaunchError};
 use super::log;
 use super::observed::{Problem, SeenProcess, ServiceObservation};
-use super::folder::StateFolder;
 use super::probe::{Asker, Probes, Subject, probe_mark};
 use super::record::{Ended, ServiceRecord, Started};
 use super::tree;
@@ -38,7 +38,7 @@ pub(super) struct Around {
     pub(super) metrics: Arc<Metrics>,
 }
 
-/// One service at work. It lives as long as the supervisor does, whatever becomes of its worker.
+/// One service at work. It lives as long as the supervisor does, also when its worker is replaced.
 pub(super) struct Runtime {
     path: String,
     mark: String,
@@ -63,7 +63,7 @@ struct RuntimeState {
     has_looked: bool,
     /// Whether an end now is one that was asked for.
     is_stopping: bool,
-    /// What the file says about an end that nobody asked for.
+    /// What the file says about an end that was not requested.
     policy: Policy,
     /// Why it could not be started now, and which configuration was checked for that.
     obstacle: Option<String>,
@@ -86,7 +86,7 @@ struct Live {
 /// Why a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Somebody wants it ended.
+    /// Its end was requested.
     Nobody,
     /// It did not come up.
     Startup,
@@ -288,7 +288,7 @@ impl Runtime {
 
     /// Starts a process, unless there is one. What is left of an earlier one is ended first.
     pub(super) async fn start(self: &Arc<Self>, desired: &Desired) -> Result<(), LaunchError> {
-        // There may be one that nobody has looked for yet.
+        // There may be one that was not looked for yet.
         if self.observe(desired).process.is_some() {
             return Ok(());
         }
@@ -389,7 +389,7 @@ impl Runtime {
         stopped
     }
 
-    /// Kills whatever is left of it, at once.
+    /// Kills what is left of it, at once.
     pub(super) async fn kill(&self) {
         let started = {
             let mut inner = self.inner();

@@ -11,8 +11,8 @@ use sprag_process::Stopped;
 use super::decide;
 use super::observed::ServiceObservation;
 use super::runtime::{Blame, Runtime};
-use crate::worker::action::{Action, ActionContext, ActionError, ActionOptions};
 use crate::services::{self, Service};
+use crate::worker::action::{Action, ActionContext, ActionError, ActionOptions};
 use crate::worker::snapshot::Snapshot;
 use crate::worker::{CollectError, Next, Phase, SpecError, State, Worker};
 

@@ -5,10 +5,10 @@ use sprag_core::supervision::restart::{GOOD_CHECKS, RESTART_MAX_MILLIS, Stage as
 use sprag_core::supervision::{Circuit, RestartMachine};
 use sprag_core::time::Timestamp;
 
-use crate::worker::action::ActionStatus;
 use crate::rule::Check;
-use crate::worker::snapshot::Escalation;
 use crate::tree::{ChildError, Counts, Derived, Gate, Node, RestartStage, Status, Watch, shown_path};
+use crate::worker::action::ActionStatus;
+use crate::worker::snapshot::Escalation;
 
 /// Everything about one worker that a person may want to know.
 #[derive(Clone, Debug, Serialize)]
@@ -161,7 +161,7 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
     holds
 }
 
-/// A spec that cannot be used while an older one is in force holds nobody, and is easily missed.
+/// A spec that cannot be used while an older one is in force holds nothing up, and is easily missed.
 fn spec_hold(node: &Node) -> Option<Hold> {
     let Derived::Failed { error, since } = &node.observed.derived else {
         return None;
@@ -173,7 +173,7 @@ fn spec_hold(node: &Node) -> Option<Hold> {
         next: "the spec is looked at again with each tick".to_owned(),
         at: None,
         gives_up: None,
-        remedy: "mend its spec or variables",
+        remedy: "fix its spec or variables",
     })
 }
 
@@ -190,12 +190,12 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
         Gate::Constructor => hold(
             "it is built again".to_owned(),
             node.intent.rebuild.due(),
-            "mend what its constructor says",
+            "fix what its constructor reports",
         ),
         Gate::Spec => hold(
             "the spec is looked at again with each tick".to_owned(),
             None,
-            "mend its spec or variables",
+            "fix its spec or variables",
         ),
         Gate::Freshness => hold(
             "it is looked at again; nothing is decided on what is old".to_owned(),
@@ -211,7 +211,7 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
         Gate::Panics => hold(
             "it is asked again".to_owned(),
             node.progress.breaker.open_until(now),
-            "mend its code; a manual start clears the count",
+            "fix its code; a manual start clears the count",
         ),
         Gate::Children => hold("its children leave first".to_owned(), None, "wait"),
         Gate::Circuit => return node.rules.watches.iter().filter_map(circuit_hold).collect(),

@@ -1,4 +1,4 @@
-//! What supervision counts, for whoever watches over it.
+//! What supervision counts, for monitoring.
 //!
 //! Plain numbers are atomics. What has labels happens seldom and is kept in sorted maps of bounded size.
 
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use sprag_core::supervision::Event;
 
+use crate::rule::Rule;
 use crate::runtime::collector::CollectorCounts;
 use crate::runtime::executor::ExecutorCounts;
 use crate::runtime::pool::lock;
-use crate::rule::Rule;
 use crate::tree::shown_path;
 
 /// Sets of labels that are told apart for one figure; what comes later is not counted by label.
@@ -339,7 +339,7 @@ impl Metrics {
         self.passes.load(Ordering::Relaxed)
     }
 
-    /// Results that came after nobody waited for them any more.
+    /// Results that came after they were given up.
     pub fn late_results(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
     }
@@ -407,7 +407,7 @@ fn child_place(supervisor: &str, child: &str) -> String {
     format!("supervisor=\"{supervisor}\",child=\"{}\"", quoted(child))
 }
 
-/// Gauges that only the tree knows: taken when somebody asks for them, so they cost nothing otherwise.
+/// Gauges that only the tree knows: taken on demand, so they cost nothing otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
     /// How old the newest observation of each worker is, in milliseconds.

@@ -1,4 +1,4 @@
-//! Saying the same thing seldom: an error that comes with every tick is a line a minute, not ten a second.
+//! Limits repeated log lines: an error that comes with every tick is logged once a minute, not ten times a second.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! What somebody on duty should hear of, and which of it was told.
+//! What the operator on duty should know of, and which of it was reported.
 //!
 //! Trouble is a level, not an event: the tree says what is wrong at an instant, and the ledger compares it with what it
-//! knows. What is new is told once, what is over is told once; an entry is kept before it is acted upon and removed
-//! after, so that a process that dies in between tells the same again under the same name.
+//! knows. It reports each new trouble once and its end once; an entry is stored before it is acted upon and removed
+//! after, so that after a crash in between the same report comes again under the same id.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -110,7 +110,7 @@ pub enum RuleError {
         #[source]
         source: Box<CompileError>,
     },
-    /// The condition speaks of nobody.
+    /// The condition names no child.
     #[error("the condition of rule `{rule}` names no child; write for example `{{ var: broker.state }}`")]
     NamesNobody {
         /// The rule.

@@ -1,6 +1,6 @@
 //! `services.yaml`: which processes there are, and what must hold between them.
 //!
-//! Everything wrong in a file is found in one run, each with its place and what would mend it; a file with anything
+//! Everything wrong in a file is found in one run, each with its place and its remedy; a file with anything
 //! wrong starts nothing. Relative paths in it begin at its folder. Nothing here acts.
 
 mod check;

@@ -67,7 +67,7 @@ pub struct Service {
 pub enum Restart {
     /// However it ended.
     Always,
-    /// When it ended with another code than 0, by a signal, or nobody knows how.
+    /// When it ended with another code than 0, by a signal, or in an unknown way.
     #[default]
     OnFailure,
     /// Not at all.

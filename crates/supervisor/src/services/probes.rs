@@ -10,7 +10,7 @@ use super::reader::{Reader, Spot, listed, shown};
 
 /// From one time to the next.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Nobody is asked more often.
+/// The shortest interval between two questions.
 const PERIOD_MIN: Duration = Duration::from_millis(50);
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(1);

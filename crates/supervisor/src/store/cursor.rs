@@ -1,4 +1,4 @@
-//! How far a reader of deltas has come: in which life of the store, up to which delta.
+//! How far a reader of deltas is: in which run of the store, up to which delta.
 
 use std::fmt;
 use std::str::FromStr;

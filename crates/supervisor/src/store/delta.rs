@@ -1,7 +1,7 @@
 //! What changed, in order: one delta for each change of a document, with dense ids from 1.
 //!
 //! Deltas live in memory and with this life of the store. They are kept up to an age, a number and a size; a reader
-//! whose place is no longer there is told everything anew, never less than everything. Few are ever read, so they are
+//! whose place is no longer there gets everything anew, never less than everything. Few are ever read, so they are
 //! kept as text, a fraction of what they are as values.
 
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! What changed and is not yet on disk, and the thread that writes it.
 //!
-//! Marks are keys, not values: whoever comes to write one takes what is true then, so a worker that changes faster than
+//! Marks are keys, not values: the writer of one takes what is true then, so a worker that changes faster than
 //! the disk is written less often, and the queue is never longer than what there is to remember. Urgent marks are
 //! written at once, as many as wait in one transaction; observations about once a second, and never so many that an
 //! urgent one waits long behind them. When the disk takes nothing, marks stay and are tried again.
@@ -210,7 +210,7 @@ impl Journal {
             }
         }
         if state.is_closing || matches!(problem, Error::Disk { .. }) {
-            // After a failed flush nobody knows what is on disk before it is read again.
+            // After a failed flush it is unknown what is on disk before it is read again.
             return false;
         }
         drop(self.bell.wait_timeout(state, PAUSE));

@@ -1,4 +1,4 @@
-//! What is kept in memory of one worker: texts, shared with whoever reads or writes them.
+//! One worker's documents in memory: texts, shared with their readers and writers.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl WorkerRecord {
         self.documents.iter_mut().find(is_it).map(|document| &mut document.text)
     }
 
-    /// Whether somebody introduced it and it is not gone.
+    /// Whether it was introduced and is not gone.
     pub(super) fn is_there(&self) -> bool {
         self.gone_at.is_none() && self.text(Part::Identity, None).is_some()
     }

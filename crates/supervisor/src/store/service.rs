@@ -95,7 +95,7 @@ impl Store {
         self.shared.journal.as_ref().map_or(Ok(()), Journal::close)
     }
 
-    /// Everything that was put so far, but for what was seen: whoever gave somebody their word waits for it.
+    /// Everything that was put so far, except observations: a caller that promised durability waits for it.
     pub fn settled(&self) -> Durable {
         let journal = self.shared.journal.as_ref();
         journal.map_or_else(Durable::at_once, Journal::newest)
@@ -174,7 +174,7 @@ impl Store {
         self.shared.dirty(DocumentKey::whole(&worker))
     }
 
-    /// Everybody but these went while nobody looked. Returns who.
+    /// Retires every worker but these, which went while no process ran. Returns which.
     pub fn retire_except(&self, known: &[String], now: Timestamp) -> Vec<Arc<str>> {
         let is_known = |worker: &str| known.iter().any(|known| known == worker);
         let gone: Vec<Arc<str>> = self
@@ -228,7 +228,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         if let Some(journal) = &self.shared.journal {
-            // Whoever wants to know how it went calls `close`.
+            // A caller that wants to know the result calls `close`.
             let _ = journal.close();
         }
     }

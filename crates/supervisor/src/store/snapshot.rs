@@ -6,8 +6,8 @@ use serde_json::Value;
 use sprag_core::time::Timestamp;
 
 use super::record::{ObservedBody, Part, Text, WorkerRecord};
-use crate::worker::action::ActionStatus;
 use crate::runtime::collector::WorkerMetrics;
+use crate::worker::action::ActionStatus;
 
 /// What is wanted of a worker.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub(super) struct StoredTexts {
 }
 
 impl StoredTexts {
-    /// `None`: nobody introduced it.
+    /// `None`: it was not introduced.
     pub(super) fn of(worker: &Arc<str>, record: &WorkerRecord) -> Option<Self> {
         let text = |part| record.text(part, None).cloned();
         Some(Self {

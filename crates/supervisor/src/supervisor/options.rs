@@ -31,7 +31,7 @@ pub struct Options {
     pub attempts_max: usize,
     /// What each level of the tree gets for its shutdown, in milliseconds.
     pub level_millis: u64,
-    /// A shutdown never takes longer, whatever the tree, in milliseconds.
+    /// A shutdown never takes longer, also of a deep tree, in milliseconds.
     pub shutdown_limit_millis: Option<u64>,
     /// Rests are spread by a tenth either way, by a hash of this; `None`: not at all.
     pub restart_jitter: Option<u64>,

@@ -1,7 +1,7 @@
-//! The loop around the tree, and the handle by which others speak to it.
+//! The loop around the tree, and the handle to it.
 //!
-//! The loop is alive until everybody is reaped, whatever asked it to stop. Commands are answered between two ticks, so
-//! whoever asks sees one instant, never half of a change.
+//! The loop runs until every worker is reaped, even after a request to stop. It answers commands between two ticks, so
+//! a caller sees one instant, never half of a change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use sprag_core::clock::Clock;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::worker::child::{ChildSpec, Variables};
-use crate::runtime::collector::{Collector, ThresholdsError};
-use crate::runtime::executor::Executor;
 use crate::report::explain::Explain;
 use crate::report::metrics::{Gauges, Metrics};
-use crate::supervisor::options::Options;
-use crate::runtime::pool::{Pool, Threads, ThreadsOptions};
-use crate::worker::registry::Registry;
-use crate::rule::Rule;
-use crate::worker::snapshot::Escalation;
-use crate::store::Store;
-use crate::tree::{Config, Counts, Effects, Keeper, OperateError, ShutdownOutcome, Status, Tree};
 use crate::report::trouble::Trouble;
+use crate::rule::Rule;
+use crate::runtime::collector::{Collector, ThresholdsError};
+use crate::runtime::executor::Executor;
+use crate::runtime::pool::{Pool, Threads, ThreadsOptions};
+use crate::store::Store;
+use crate::supervisor::options::Options;
+use crate::tree::{Config, Counts, Effects, Keeper, OperateError, ShutdownOutcome, Status, Tree};
+use crate::worker::child::{ChildSpec, Variables};
+use crate::worker::registry::Registry;
+use crate::worker::snapshot::Escalation;
 
 /// Commands that wait. A caller waits when there are more.
 const COMMANDS_MAX: usize = 256;
 /// Commands taken between two ticks.
 const COMMANDS_PER_TICK_MAX: usize = 64;
-/// While somebody is marked the next tick comes sooner, in milliseconds.
+/// The pause before the next tick while workers are marked, in milliseconds.
 const SOON_MILLIS: u64 = 10;
 
 /// What a tree is declared to be.
@@ -168,7 +168,7 @@ pub struct Supervisor {
 enum Wake {
     Time,
     Command(Command),
-    /// Nobody is left who could speak.
+    /// All handles are gone.
     Alone,
 }
 
@@ -227,7 +227,7 @@ impl Supervisor {
         }
     }
 
-    /// Whoever asked and left does not want the answer.
+    /// A caller that has left does not want the answer.
     fn obey(&mut self, command: Command) {
         let now = self.clock.now();
         match command {
@@ -271,7 +271,7 @@ impl Handle {
         self.ask(Command::Counts).await
     }
 
-    /// What only the tree knows, for whoever watches over it.
+    /// What only the tree knows, for monitoring.
     pub async fn gauges(&self) -> Result<Gauges, OperateError> {
         self.ask(Command::Gauges).await
     }
@@ -281,7 +281,7 @@ impl Handle {
         self.ask(Command::Alerts).await
     }
 
-    /// What somebody on duty should hear of.
+    /// What the operator on duty should know of.
     pub async fn troubles(&self) -> Result<Vec<Trouble>, OperateError> {
         self.ask(Command::Troubles).await
     }
@@ -313,7 +313,7 @@ impl Handle {
         let _ = self.commands.send(Command::ShutDown).await;
     }
 
-    /// Has whoever is left cut off at once.
+    /// Cuts every worker that is left at once.
     pub async fn force_exit(&self) {
         let _ = self.commands.send(Command::ForceExit).await;
     }

@@ -39,7 +39,7 @@ impl Clockwork {
         Arc::clone(&self.clock) as Arc<dyn Clock>
     }
 
-    /// Moves on, and wakes whoever has waited long enough.
+    /// Moves on, and wakes every sleeper whose time has come.
     pub fn advance(&self, millis: u64) {
         let now = self.now().plus(millis);
         self.clock.advance_to(now);

@@ -8,10 +8,10 @@ use super::keep::KeptStatus;
 use super::leave::CutAt;
 use super::node::Node;
 use super::nodes::WorkerKey;
-use crate::worker::action::ActionCall;
-use crate::runtime::executor::CancelReason;
 use crate::report::metrics::RestartCause;
 use crate::rule::Rule;
+use crate::runtime::executor::CancelReason;
+use crate::worker::action::ActionCall;
 
 /// One thing to do.
 pub(crate) enum Act {

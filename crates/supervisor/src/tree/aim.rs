@@ -29,13 +29,9 @@ impl Aim {
 
 /// Sets the goal. A new one concerns siblings that wait in turn.
 pub(super) fn run(visit: &mut Visit<'_>) {
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     let aim = aim(visit, node);
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     node.intent.waiting = aim.waiting;
     if node.intent.goal != aim.goal {
         node.intent.goal = aim.goal;
@@ -61,7 +57,7 @@ fn aim(visit: &Visit<'_>, node: &Node) -> Aim {
     }
 }
 
-/// What everybody but its siblings wants of the worker.
+/// What the worker's spec, its parent and the operator want of it; its siblings have no say.
 pub(super) fn wants(nodes: &Nodes, node: &Node) -> Goal {
     let procedure = node.intent.procedure.as_ref();
     let is_stopping = procedure.is_some_and(|procedure| procedure.stage == RestartStage::Stopping);

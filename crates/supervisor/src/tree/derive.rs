@@ -15,10 +15,10 @@ use super::act::{Act, Report};
 use super::node::{Derived, Node};
 use super::step::{caught, panicked};
 use super::visit::Visit;
-use crate::worker::child::Variables;
-use crate::worker::erased::Opaque;
 use crate::supervisor::options::Options;
 use crate::worker::Reason;
+use crate::worker::child::Variables;
+use crate::worker::erased::Opaque;
 
 /// The variables as templates see them: the worker's own internal ones first.
 struct TemplateScope<'a>(&'a Variables);
@@ -53,9 +53,7 @@ enum Failure {
 
 /// Derives what is desired if something changed.
 pub(super) fn run(visit: &mut Visit<'_>) {
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     // A leaving worker keeps what was in force; where nothing was yet, it needs something to be asked with.
     let is_in_force = node.is_leaving() && node.observed.desired.is_some();
     if node.observed.derived == Derived::Done || is_in_force || node.inner.is_none() {
@@ -89,9 +87,7 @@ fn succeeded(visit: &mut Visit<'_>, desired: Opaque) {
 
 fn failed(visit: &mut Visit<'_>, error: String) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     if node.observed.desired.is_none() {
         node.progress.reason = Reason::from(format!("the spec cannot be used: {error}"));
     }

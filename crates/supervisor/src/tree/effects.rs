@@ -10,15 +10,15 @@ use sprag_core::time::Timestamp;
 
 use super::act::{Count, Report};
 use super::nodes::WorkerKey;
-use crate::worker::action::{ActionCall, ActionError, ActionStatus};
+use crate::report::metrics::Metrics;
+use crate::report::seldom::Seldom;
 use crate::runtime::collector::{Collector, CollectorEvent, Source};
-use crate::worker::erased::{Collected, Observer, Opaque};
 use crate::runtime::executor::class::{ABANDONED, CANCELLED};
 use crate::runtime::executor::{Attempted, CancelReason, Event, Executor};
-use crate::report::metrics::Metrics;
 use crate::runtime::pool::lock;
-use crate::report::seldom::Seldom;
 use crate::worker::CollectError;
+use crate::worker::action::{ActionCall, ActionError, ActionStatus};
+use crate::worker::erased::{Collected, Observer, Opaque};
 
 /// What happened to one worker.
 pub(super) enum News {

@@ -17,8 +17,8 @@ use super::step::caught;
 use super::visit::Visit;
 use super::watch::{Evidence, Watch};
 use super::{aim, recover, restart};
-use crate::worker::child::RestartPolicy;
 use crate::rule::{Check, Rule, View};
+use crate::worker::child::RestartPolicy;
 use crate::worker::snapshot::Escalation;
 use crate::worker::{Goal, Phase};
 
@@ -39,9 +39,7 @@ enum Unready {
 
 /// Judges every rule of a worker.
 pub(super) fn run(visit: &mut Visit<'_>) {
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     if node.rules.watches.is_empty() {
         return;
     }
@@ -213,9 +211,7 @@ fn evidence(watch: &Watch, last: &LastObservation, running_since: Timestamp) -> 
 
 /// Continues restarts that an earlier process did not end.
 fn resume(visit: &mut Visit<'_>) {
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let children = &node.placement.children;
     let resumed = node.rules.watches.iter_mut().filter(|watch| watch.is_resumed);
     let resumed: Vec<WorkerKey> = resumed
@@ -236,9 +232,7 @@ fn resume(visit: &mut Visit<'_>) {
 
 /// Carries out what a restart machine decided, and logs it.
 fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     let path = Arc::clone(node.path());
     let supervisor = shown_path(&path);
     let name = rule.restart.as_str();
@@ -281,9 +275,7 @@ fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
 
 fn escalate(visit: &mut Visit<'_>, rule: &Rule, cause: &str) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let escalation = Escalation {
         child: rule.restart.clone(),
         cause: cause.to_owned(),

@@ -179,9 +179,7 @@ fn begin_below(visit: &mut Visit<'_>, plan: &Arc<Plan>) -> usize {
 /// A leaving worker is declared again. Levels, not edges: it simply continues.
 pub(super) fn stay(visit: &mut Visit<'_>) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let Some(leaving) = node.intent.leaving.take_if(|leaving| !leaving.is_done) else {
         return;
     };
@@ -216,9 +214,7 @@ pub(super) fn is_its_turn(visit: &mut Visit<'_>) -> bool {
 /// The worker is down. Where a store remembers it, it goes once it was observed for the last time.
 pub(super) fn is_down(visit: &mut Visit<'_>) {
     let (now, remembers) = (visit.now, visit.config.memory.remembers());
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let path = Arc::clone(node.path());
     let Some(leaving) = node.intent.leaving.as_mut() else {
         return;
@@ -296,7 +292,7 @@ pub(super) fn shut_down(visit: &mut Visit<'_>) {
     }
 }
 
-/// Ends the time of everybody who is leaving: they are cut in the next tick.
+/// Ends the time of every leaving worker: they are cut in the next tick.
 pub(super) fn force(visit: &mut Visit<'_>) {
     let (keys, now): (Vec<WorkerKey>, Timestamp) = (visit.nodes.keys().collect(), visit.now);
     for key in keys {

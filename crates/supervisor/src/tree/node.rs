@@ -12,9 +12,9 @@ use super::nodes::WorkerKey;
 use super::restart::{Procedure, Rebuild};
 use super::step::Gate;
 use super::watch::Watch;
+use crate::runtime::collector::Observation;
 use crate::worker::action::ActionStatus;
 use crate::worker::child::{ChildSpec, Variables};
-use crate::runtime::collector::Observation;
 use crate::worker::document::Document;
 use crate::worker::erased::{ErasedWorker, Opaque, ShownState, SnapshotParts};
 use crate::worker::snapshot::{Children, Escalation, Identity};
@@ -306,10 +306,7 @@ impl Node {
 
 type NodeParts<'a> = (&'a Placement, &'a Observed, &'a Intent, &'a Progress, &'a RuleState);
 
-fn parts(
-    (placement, observed, intent, progress, rules): NodeParts<'_>,
-    now: Timestamp,
-) -> Option<SnapshotParts<'_>> {
+fn parts((placement, observed, intent, progress, rules): NodeParts<'_>, now: Timestamp) -> Option<SnapshotParts<'_>> {
     Some(SnapshotParts {
         identity: &placement.identity,
         now,

@@ -14,9 +14,9 @@ use super::recover::{self, Again};
 use super::restart;
 use super::tick::Tree;
 use super::visit::Visit;
-use crate::runtime::executor::CancelReason;
 use crate::report::explain::Explain;
 use crate::report::metrics::RestartCause;
+use crate::runtime::executor::CancelReason;
 use crate::worker::Goal;
 
 /// The path of the supervisor itself: it owns the workers at the top, and the rules over them.
@@ -186,7 +186,7 @@ fn wish(visit: &mut Visit<'_>, goal: Goal) {
     }
 }
 
-/// Writes the wish, and has everybody visited whom it concerns.
+/// Writes the wish, and marks every worker it concerns.
 fn is_wished(visit: &mut Visit<'_>) {
     visit.keep();
     visit.mark();

@@ -1,4 +1,4 @@
-//! Who is visited when: marked workers, due times, and a sweep over everybody that guards against a lost mark.
+//! Which worker is visited when: marks, due times, and a sweep over all workers that guards against a lost mark.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ pub(super) struct VisitQueue {
     sweep: Sweep,
 }
 
-/// Marks everybody within its span, a share in each tick.
+/// Marks every worker within its span, a share of them in each tick.
 struct Sweep {
     began: Timestamp,
     keys: Vec<WorkerKey>,
@@ -54,7 +54,7 @@ impl VisitQueue {
         }
     }
 
-    /// Begins a tick: marks everybody who is due.
+    /// Begins a tick: marks every worker that is due.
     pub(super) fn begin_tick(&mut self, nodes: &mut Nodes, options: &Options, now: Timestamp) {
         while let Some((at, key)) = self.due.first().copied()
             && at <= now
@@ -104,7 +104,7 @@ impl VisitQueue {
         self.marked = later;
     }
 
-    /// Sets when the worker is visited next, whatever else marks it.
+    /// Sets when the worker is visited next at the latest.
     pub(super) fn reschedule(&mut self, nodes: &mut Nodes, options: &Options, key: WorkerKey, now: Timestamp) {
         let Some(node) = nodes.get_mut(key) else {
             return;

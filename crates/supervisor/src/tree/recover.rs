@@ -51,9 +51,7 @@ pub(super) fn bring_back(visit: &mut Visit<'_>, by: &str, asked: Again) {
 /// Ends every escalation below a worker and starts what failed there. A child that was given up is restarted at once if
 /// a restart was `asked` for, and judged anew if not.
 fn recover_below(visit: &mut Visit<'_>, by: &str, asked: Again) {
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     let given_up = node.rules.watches.iter().filter(|watch| watch.is_escalated());
     let given_up: BTreeSet<String> = given_up.map(|watch| watch.rule.restart.clone()).collect();
     for child in visit.children() {
@@ -85,9 +83,7 @@ fn recover(visit: &mut Visit<'_>, given_up: &BTreeSet<String>, by: &str, asked: 
 
 /// Ends escalations over children that do not exist.
 fn forgive_absent(visit: &mut Visit<'_>, by: &str) {
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     for watch in &mut node.rules.watches {
         if watch.is_escalated() && watch.machine.reset() {
             log_end(&node.placement.identity.path, &watch.rule.restart, by);
@@ -99,9 +95,7 @@ fn forgive_absent(visit: &mut Visit<'_>, by: &str) {
 
 /// An operator restarted the child or its spec changed: its panics and the detections of its rules are forgotten.
 pub(super) fn forgive(visit: &mut Visit<'_>, why: &str) {
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     node.progress.breaker.clear();
     let (name, parent) = (Arc::clone(node.name()), node.placement.parent);
     if let Some(parent) = parent {

@@ -1,7 +1,7 @@
 //! Building workers, building them anew, and the way down and up of a restart.
 //!
 //! Forcing a worker of this process can only mean to fence it off: its action and its observations belong to an instance
-//! that is over, and a new one replaces it. Whatever the old one still does is ignored.
+//! that is over, and a new one replaces it. The supervisor ignores what the old one still does.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(crate) enum Halfway {
 enum Leftover {
     /// Nothing: it was seen to be down.
     Nothing,
-    /// Whatever it did not stop in time.
+    /// What it did not stop in time.
     Something,
 }
 
@@ -164,9 +164,7 @@ impl Rebuild {
 /// Builds a worker for the first time, or anew with fresh dependencies.
 pub(super) fn build(visit: &mut Visit<'_>) {
     let (config, now) = (visit.config, visit.now);
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let built = caught(|| config.registry.build(&node.placement.identity));
     let built = built.unwrap_or_else(|panic| Err(BuildError(format!("the constructor panicked: {panic}"))));
     let progress = &mut node.progress;
@@ -198,9 +196,7 @@ pub(super) fn build(visit: &mut Visit<'_>) {
 
 /// Fences the old instance off and builds a new one.
 fn replace(visit: &mut Visit<'_>, leftover: Leftover) {
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let path = Arc::clone(node.path());
     node.observed.last = None;
     node.observed.failing = None;
@@ -241,9 +237,7 @@ pub(super) fn ask_rebuild(visit: &mut Visit<'_>) {
 /// Begins a restart: down, forced if it must be, and up.
 pub(super) fn begin(visit: &mut Visit<'_>) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     node.intent.procedure = Some(Procedure::begun(node, now));
     node.progress.restarts += 1;
     visit.keep();
@@ -276,9 +270,7 @@ pub(super) fn advance(visit: &mut Visit<'_>) {
 
 fn advance_procedure(visit: &mut Visit<'_>) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let (is_down, phase, transitions) = (node.is_down(), node.phase(), node.progress.transitions);
     let Some(procedure) = node.intent.procedure.as_mut() else {
         return;

@@ -10,13 +10,13 @@ use super::node::Node;
 use super::operate::shown_path;
 use super::tick::Tree;
 use super::watch::Watch;
-use crate::runtime::collector::Observation;
-use crate::worker::document::Document;
 use crate::report::explain::{Explain, RuleStatus};
 use crate::report::metrics::Gauges;
-use crate::rule::Check;
-use crate::worker::snapshot::Escalation;
 use crate::report::trouble::{Trouble, TroubleKind};
+use crate::rule::Check;
+use crate::runtime::collector::Observation;
+use crate::worker::document::Document;
+use crate::worker::snapshot::Escalation;
 use crate::worker::{Goal, Phase};
 
 /// A worker as people see it in a list.

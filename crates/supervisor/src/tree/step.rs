@@ -14,10 +14,10 @@ use super::act::{Act, Count, Report};
 use super::node::Node;
 use super::visit::{LEAVING_ASKED_EVERY_MILLIS, Visit};
 use super::{leave, restart};
-use crate::worker::action::ActionCall;
-use crate::worker::erased::Decision;
 use crate::runtime::executor::CancelReason;
 use crate::runtime::pool::panic_text;
+use crate::worker::action::ActionCall;
+use crate::worker::erased::Decision;
 use crate::worker::{Goal, Phase, Reason};
 
 /// What holds a worker's next step back.
@@ -133,9 +133,7 @@ fn leaving_gate(node: &Node, is_effect_unseen: bool, now: Timestamp) -> Option<G
 
 fn ask(visit: &mut Visit<'_>) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     node.intent.retry_at = None;
     let Some((inner, parts)) = node.asked(now) else {
         return;
@@ -171,9 +169,7 @@ fn give_reason(visit: &mut Visit<'_>, reason: Reason) {
 
 fn stay(visit: &mut Visit<'_>, reason: Reason) {
     give_reason(visit, reason);
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let (goal, progress) = (node.intent.goal, &mut node.progress);
     if goal == Goal::Running || !progress.shown.phase.is_down() || progress.action.in_progress() {
         return;
@@ -191,9 +187,7 @@ fn stay(visit: &mut Visit<'_>, reason: Reason) {
 
 fn moved(visit: &mut Visit<'_>, reason: Reason) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     if let Some(inner) = node.inner.as_ref() {
         node.progress.shown = inner.shown();
     }
@@ -224,9 +218,7 @@ fn act(visit: &mut Visit<'_>, call: ActionCall, reason: Reason) {
 /// The worker reports that it can go. One that did so unasked is not built again until it is declared differently.
 fn done(visit: &mut Visit<'_>, reason: Reason) {
     give_reason(visit, reason);
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     if node.is_leaving() {
         return leave::is_down(visit);
     }
@@ -256,9 +248,7 @@ fn ask_interrupt(visit: &mut Visit<'_>) {
 /// Counts a panic of the worker's code.
 pub(super) fn panicked(visit: &mut Visit<'_>, place: &'static str, panic: String) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     node.progress.reason = Reason::from(format!("`{place}` panicked: {panic}"));
     let has_opened = node.progress.breaker.panicked(now);
     let path = Arc::clone(node.path());

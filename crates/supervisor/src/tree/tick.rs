@@ -16,10 +16,10 @@ use super::nodes::{Nodes, WorkerKey};
 use super::queue::VisitQueue;
 use super::visit::{self, Config, Visit};
 use super::{derive, watch};
+use crate::supervisor::Declaration;
 use crate::worker::action::ActionCall;
 use crate::worker::child::ChildSpec;
 use crate::worker::erased::Collected;
-use crate::supervisor::Declaration;
 
 /// A refused action is requested again after so long, in milliseconds.
 const REFUSED_AGAIN_MILLIS: u64 = 1_000;
@@ -71,9 +71,7 @@ impl Tree {
             variables,
         } = declaration;
         self.act_at(self.nodes.root(), now, |visit| {
-            let Some(node) = visit.node_mut() else {
-                return;
-            };
+            let Some(node) = visit.node_mut() else { return };
             let mut spec = ChildSpec::new("", "", Value::Null);
             spec.rules = rules;
             spec.variables = variables;
@@ -124,7 +122,7 @@ impl Tree {
         }
     }
 
-    /// Cuts everybody who is left in the next tick.
+    /// Cuts every worker that is left in the next tick.
     pub(crate) fn force_exit(&mut self, now: Timestamp) {
         self.shut_down(now);
         self.act_at(self.nodes.root(), now, leave::force);

@@ -79,8 +79,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Marks everybody whom a change of the worker's state, goal or existence concerns: its parent, siblings that depend
-    /// on it, siblings it depends on, and children whose goal follows its state.
+    /// Marks the workers that a change of its state, goal or existence concerns: its parent, siblings that depend on
+    /// it, siblings it depends on, and children whose goal follows its state.
     pub(super) fn mark_neighbours(&mut self) {
         let Some(node) = self.nodes.get(self.key) else {
             return;
@@ -125,9 +125,7 @@ pub(super) fn run(visit: &mut Visit<'_>) {
 /// Writes windows again while there is something in them, so that what a new process reads has grown old.
 fn keep_windows(visit: &mut Visit<'_>) {
     let now = visit.now;
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let again = node.schedule.keep_again;
     if again.is_some_and(|at| at > now) {
         return;

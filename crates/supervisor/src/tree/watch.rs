@@ -47,9 +47,7 @@ impl Evidence {
 
 /// Makes the watches those of the rules that are in force; what a machine knows survives.
 pub(super) fn refresh(visit: &mut Visit<'_>) {
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     let own = node.inner.as_ref().map(|inner| inner.rules()).unwrap_or_default();
     let rules: Vec<Rule> = node.placement.spec.rules.iter().cloned().chain(own).collect();
     if rules.is_empty() && node.rules.watches.is_empty() {
@@ -61,9 +59,7 @@ pub(super) fn refresh(visit: &mut Visit<'_>) {
         .map(|child| (Arc::clone(child.name()), child.placement.spec.budget))
         .collect();
     let (config, now) = (visit.config, visit.now);
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let mut old = std::mem::take(&mut node.rules.watches);
     let mut saved = None;
     let mut watch = |rule: Rule| {

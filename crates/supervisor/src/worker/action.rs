@@ -97,7 +97,7 @@ pub enum Outcome {
         /// The type of its last error.
         class: String,
     },
-    /// The process ended while it ran: nobody knows.
+    /// The process ended while it ran: its result is unknown.
     Unknown,
 }
 
@@ -148,7 +148,7 @@ impl ActionError {
     }
 }
 
-/// What an attempt is told about itself.
+/// What an attempt knows about itself.
 #[derive(Clone, Debug)]
 pub struct ActionContext {
     /// Which attempt this is, from 1.
@@ -175,7 +175,7 @@ impl ActionContext {
 #[derive(Clone, Debug)]
 pub struct Cancel(watch::Receiver<bool>);
 
-/// Cancels. Dropped without a word, it cancels too: nobody is left who could.
+/// Cancels. Dropping it cancels too.
 #[derive(Clone, Debug)]
 pub struct Canceller(Arc<watch::Sender<bool>>);
 

@@ -41,7 +41,7 @@ pub struct ChildSpec {
 }
 
 impl ChildSpec {
-    /// An enabled child that depends on nobody.
+    /// An enabled child without dependencies.
     pub fn new(name: impl Into<String>, kind: impl Into<String>, spec: Value) -> Self {
         Self {
             name: name.into(),

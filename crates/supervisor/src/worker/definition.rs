@@ -11,15 +11,15 @@ use std::future::Future;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::rule::Rule;
+use crate::runtime::collector::Recorder;
 use crate::worker::action::{Action, ActionContext, ActionError};
 use crate::worker::child::ChildSpec;
-use crate::runtime::collector::Recorder;
-use crate::rule::Rule;
 use crate::worker::snapshot::Snapshot;
 
 /// Something supervised.
 ///
-/// Whoever is told to leave is asked on whatever was seen last, however old: a worker that stops something should then
+/// A worker that is asked to leave decides on its last observation, however old: one that stops something should then
 /// believe its own stop, not an old look.
 ///
 /// A step that changes the state and acts at once cannot be written (33.):
@@ -60,8 +60,8 @@ pub trait Worker: Send + Sync + Sized + 'static {
     /// while there is an error, what was derived before stays in force.
     fn derive(&self, spec: &Self::Spec) -> Result<Self::Desired, SpecError>;
 
-    /// The next step. Called with an observation newer than the last action, except when the worker is told to leave
-    /// ([`Goal::Removed`]): then it is called whatever the observation and the action are.
+    /// The next step. Called with an observation newer than the last action, except when the worker is asked to leave
+    /// ([`Goal::Removed`]): then it is called in any case.
     fn next(&self, state: &Self::State, snapshot: &Snapshot<Self>) -> Next<Self>;
 
     /// The children that should exist. `None`: no opinion, so those of the declaration, or else what exists; an empty

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A document that is read when somebody asks.
+/// A document that is parsed on demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document(Arc<str>);
 

@@ -10,13 +10,13 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
+use crate::rule::Rule;
+use crate::runtime::collector::{Recorded, Recorder};
+use crate::tree::WorkerKey;
 use crate::worker::action::{Action, ActionCall, ActionStatus};
 use crate::worker::child::ChildSpec;
-use crate::runtime::collector::{Recorded, Recorder};
 use crate::worker::document::Document;
-use crate::rule::Rule;
 use crate::worker::snapshot::{Children, Escalation, Identity, Snapshot};
-use crate::tree::WorkerKey;
 use crate::worker::{CollectError, Goal, Next, Phase, Reason, SpecError, State, Worker};
 
 /// Something of a worker's own type.
@@ -194,7 +194,7 @@ fn own<T: Send + Sync + 'static>(opaque: &Opaque) -> Option<Arc<T>> {
     Arc::clone(opaque).downcast::<T>().ok()
 }
 
-/// Whether both are one and the same. The old one is held, so nobody else can have come to its address.
+/// Whether both are one and the same. The old one is held, so its address cannot have been used again.
 fn is_same<T>(old: &Arc<T>, new: &Opaque) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(old), Arc::as_ptr(new))
 }
@@ -307,8 +307,8 @@ impl<W: Worker> Observer for W {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::snapshot::ChildView;
     use crate::testing::{Pulse, Steady};
+    use crate::worker::snapshot::ChildView;
 
     /// Owns the parts of a snapshot.
     struct OwnedParts {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::worker::Worker;
 use crate::worker::erased::{ErasedWorker, TypedWorker};
 use crate::worker::snapshot::Identity;
-use crate::worker::Worker;
 
 /// Builds workers of one type, with fresh dependencies each time.
 pub trait WorkerFactory: Send + Sync + 'static {

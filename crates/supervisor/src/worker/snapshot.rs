@@ -31,7 +31,7 @@ pub struct Snapshot<W: Worker> {
     pub goal: Goal,
     /// What its spec asks for.
     pub desired: Arc<W::Desired>,
-    /// What was seen last. `next` always has something, except when the worker is told to leave before anything was
+    /// The last observation. `next` always has one, except when the worker is asked to leave before anything was
     /// seen.
     pub observed: Option<Arc<W::Observed>>,
     /// When the pass that saw it began.

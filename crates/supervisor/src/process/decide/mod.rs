@@ -1,4 +1,4 @@
-//! What comes next for a service: pure, from what is wanted and what is seen.
+//! The next step of a service: a pure function of what is desired and what was observed.
 
 use super::observed::{SeenProcess, ServiceObservation, at};
 use super::probe::Verdict;
@@ -186,7 +186,7 @@ impl At<'_> {
         }
     }
 
-    /// A child that stopped because its work was done holds nobody up, nor does one that is not to run.
+    /// A child that stopped because its work was done holds nothing up, nor does one that is not to run.
     fn child_that_is_not_up(&self) -> Option<String> {
         let expected = &self.snapshot.desired.expected;
         let waits = |child: &&ChildView| match child.phase {
@@ -280,7 +280,7 @@ impl At<'_> {
         self.seen.process.is_none() && !self.is_unknown() && self.snapshot.children.all(Phase::is_down)
     }
 
-    /// Nobody has seen whether it has a process, and it was not stopped: in doubt it is.
+    /// Whether it has a process is unknown, and it was not stopped: in doubt it is.
     fn is_unknown(&self) -> bool {
         let has_stopped = self.snapshot.action.name == "stop" && self.snapshot.action.outcome == Outcome::Succeeded;
         self.snapshot.observed.is_none() && self.snapshot.desired.service.has_process() && !has_stopped

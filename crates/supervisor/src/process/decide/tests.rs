@@ -13,8 +13,8 @@ use super::super::record::Ended;
 use super::super::watch::Exit;
 use super::super::worker::Desired;
 use super::*;
-use crate::worker::action::ActionStatus;
 use crate::services::read_service;
+use crate::worker::action::ActionStatus;
 use crate::worker::snapshot::{Children, Escalation, Identity};
 
 /// What a step comes to, for comparing: `to running`, `act start`, `stay`, `remove`.

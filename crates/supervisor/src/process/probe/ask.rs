@@ -44,7 +44,7 @@ pub(crate) struct Subject {
 /// Asks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asker {
-    /// Made for the first question by HTTP: whoever asks none needs no certificates in memory.
+    /// Made for the first question by HTTP: without one, no certificates are held in memory.
     http: Arc<OnceCell<reqwest::Client>>,
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn probe_mark(mark: &str) -> String {
     format!("{mark}#probe")
 }
 
-/// The group of a program that asks, killed when nobody waits for it any more.
+/// The group of a program that asks, killed when its answer is no longer awaited.
 struct Group(Option<u32>);
 
 impl Drop for Group {

@@ -1,7 +1,7 @@
-//! Who is to be looked at when. Putting somebody in costs the same for ten workers and for a hundred thousand: there are
-//! as many moments as ticks have come up with, not as workers.
+//! When each worker is observed. An insertion costs the same for ten workers and for a hundred thousand: there are
+//! as many moments as ticks have asked for, not as workers.
 //!
-//! Nothing is taken out before its moment: whoever is moved stands in two places, and the caller knows which one counts.
+//! Nothing is removed before its moment: a worker that is moved has two entries, and the caller knows which one counts.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Calendar {
         self.moments.entry(at).or_default().push(key);
     }
 
-    /// The first moment that has come, with everybody who stood there.
+    /// The first moment that has come, with every worker due then.
     pub(super) fn take_first(&mut self, now: Timestamp) -> Option<(Timestamp, Vec<EntryKey>)> {
         let first = self.moments.first_entry()?;
         (*first.key() <= now).then(|| first.remove_entry())

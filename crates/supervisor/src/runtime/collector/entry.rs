@@ -1,4 +1,4 @@
-//! What is known about one worker's collection, and when it is to be looked at next.
+//! One worker's collection: what is known about it, and when it is due next.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(super) struct Pass {
 pub(super) struct Finish {
     /// Only a pass with a higher number began after the end was asked for.
     pub(super) after: u64,
-    /// It ends then, whatever happened.
+    /// It ends then in any case.
     pub(super) by: Timestamp,
 }
 
@@ -121,7 +121,7 @@ impl<O> Entry<O> {
         }
     }
 
-    /// The pass is over: the next one is due an interval after this one was, or at once if somebody asked meanwhile.
+    /// The pass is over: the next one is due an interval after this one was, or at once if it was triggered meanwhile.
     /// Ticks come when they come, so a pass begins a little late: that is made up for. Much of it is not.
     pub(super) fn pass_over(&mut self, options: &CollectorOptions, now: Timestamp) {
         let began = self.pass.take().and_then(|pass| pass.task.began()).unwrap_or(now);

@@ -1,4 +1,4 @@
-//! What the collector tells the tick, and what operators see of it.
+//! What the collector reports to the tick, and what operators see of it.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ pub enum CollectorEvent<O> {
     Finished {
         /// Of whom.
         worker: Arc<str>,
-        /// What it saw; `None` when it failed, which keeps nobody.
+        /// What it observed; `None` when it failed, which holds nothing up.
         last: Option<(Timestamp, O)>,
     },
 }

@@ -1,8 +1,8 @@
-//! The collector: a look at every worker about once a second, and what is known about how old the newest one is.
+//! The collector: it observes every worker about once a second, and knows how old the newest observation is.
 //!
 //! One pass per worker at a time, on a shared bounded pool; no task, thread or timer belongs to a worker that is not
-//! being looked at. An observation is as old as the beginning of its pass. What a pass brings after it was given up is
-//! dropped and counted. Trouble here is trouble of the infrastructure: it shows in [`Observation`] and in events, and
+//! being observed. An observation is as old as the beginning of its pass. The collector drops and counts the results of
+//! passes it gave up. Trouble here is trouble of the infrastructure: it shows in [`Observation`] and in events, and
 //! never touches a worker's state. Time comes in with every call; [`Collector::scan`] does only what is due.
 
 mod calendar;

@@ -1,4 +1,4 @@
-//! What becomes due without a pass saying anything: the next pass, one that takes too long, an age, a restart.
+//! What becomes due by time alone: the next pass, a timeout, staleness, a restart.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl<O: Send + 'static> Collector<O> {
         }
     }
 
-    /// A pass that takes too long is told to go. One that blocks its thread does not, and stays the present one, so
+    /// A pass that takes too long is cancelled. One that blocks its thread does not react and stays the current one, so
     /// that no second one blocks another thread before collection restarts.
     fn look_at_pass(&mut self, key: EntryKey, now: Timestamp) {
         let timeout = self.options.pass_timeout_millis;

@@ -1,4 +1,4 @@
-//! What passes bring: taken when it is the present pass that speaks, dropped and counted otherwise.
+//! Results of passes: the current pass's is taken, others are dropped and counted.
 
 use std::sync::Arc;
 

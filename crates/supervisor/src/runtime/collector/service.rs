@@ -1,4 +1,4 @@
-//! Who is collected, and the scan of every tick.
+//! The collector itself: which workers it observes, and the scan of every tick.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ impl<O: Send + 'static> Collector<O> {
         self.entries.len()
     }
 
-    /// Whether nobody is.
+    /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -176,7 +176,7 @@ impl<O: Send + 'static> Collector<O> {
         self.reschedule(key, now);
     }
 
-    /// Puts the worker where the next look at it is due. Whoever stands earlier already is looked at for nothing then,
+    /// Schedules the worker's next look. One that is scheduled earlier already is looked at for nothing then,
     /// which is cheaper than to move it each time.
     pub(super) fn reschedule(&mut self, key: EntryKey, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {

@@ -8,9 +8,9 @@ use sprag_core::action::error::kind;
 use sprag_core::time::Timestamp;
 
 use super::options::class;
-use crate::worker::action::{ActionContext, ActionError, Perform};
 use crate::runtime::pool::{TickTime, lock, panic_text};
 use crate::store::Durable;
+use crate::worker::action::{ActionContext, ActionError, Perform};
 
 /// Which attempt of which generation of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]

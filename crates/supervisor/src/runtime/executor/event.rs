@@ -1,4 +1,4 @@
-//! What the executor tells the tick.
+//! What the executor reports to the tick.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,11 +1,11 @@
-//! How the executor is set up, and the words for how actions fail here.
+//! Options of the executor, and its own classes of failure.
 
 use std::sync::Arc;
 
 use sprag_core::time::Timestamp;
 
-use crate::worker::action::ActionStatus;
 use crate::store::Durable;
+use crate::worker::action::ActionStatus;
 
 /// One warning at so many times the timeout.
 pub const WARN_FACTOR: u64 = 2;
@@ -16,7 +16,7 @@ pub const STOP_BOUND_MILLIS: u64 = 5_000;
 
 /// Types of failures that are the executor's own, besides those of core.
 pub mod class {
-    /// Somebody asked for its end.
+    /// It was cancelled on request.
     pub const CANCELLED: &str = "cancelled";
     /// It did not react to its cancellation and was given up; it may still do something.
     pub const ABANDONED: &str = "abandoned";
@@ -40,11 +40,11 @@ impl Default for ExecutorOptions {
 /// Remembers statuses beyond the process.
 pub trait Marks: Send + Sync {
     /// Remembers the status of a worker's action. The action's first attempt waits until the mark of its start is
-    /// durable; nobody else does.
+    /// durable; nothing else does.
     fn mark(&self, worker: &Arc<str>, status: &ActionStatus, now: Timestamp) -> Durable;
 }
 
-/// Remembers nothing: after a crash nobody knows that there was an action.
+/// Remembers nothing: after a crash it is unknown that there was an action.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMarks;
 

@@ -9,9 +9,9 @@ use super::attempt::{AttemptId, AttemptNews, AttemptNote, AttemptNotes, attempt}
 use super::event::{Event, ExecutorCounters, ExecutorCounts, count};
 use super::options::{ExecutorOptions, Marks, class};
 use super::slot::{AttemptTimes, CancelCause, CurrentAction, CurrentAttempt, Slots, Turn};
-use crate::worker::action::{ActionCall, ActionContext, ActionError, ActionStatus, Canceller, Outcome};
 use crate::runtime::pool::{Pool, QueueFull, lock};
 use crate::store::Durable;
+use crate::worker::action::{ActionCall, ActionContext, ActionError, ActionStatus, Canceller, Outcome};
 
 /// Why an action was not taken on. Nothing is left marked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -284,7 +284,7 @@ impl Executor {
     }
 
     /// What the store remembers of a worker's last action, at the start of a process. One that was in progress is
-    /// unknown: the process ended, and nobody saw how far it came. The mark stays as it was left, so that a process
+    /// unknown: the process ended, and its result was not seen. The mark stays as it was left, so that a process
     /// that dies as well finds the same.
     pub fn restore(&self, worker: &Arc<str>, mut status: ActionStatus) -> Arc<ActionStatus> {
         if status.in_progress() {

@@ -11,11 +11,11 @@ use super::event::{Attempted, Event, count};
 use super::options::class;
 use super::service::Executor;
 use super::slot::{AttemptTimes, CancelCause, Slots, Turn};
-use crate::worker::action::{ActionError, Outcome};
 use crate::store::Durable;
+use crate::worker::action::{ActionError, Outcome};
 
 impl Executor {
-    /// An attempt ended. What ends after its time was up ended by timeout, whatever it says; what was told to end and
+    /// An attempt ended. One that ends after its timeout failed, even if it succeeded; one that was cancelled and
     /// succeeded all the same has succeeded.
     pub(super) fn settle(
         &self,

@@ -9,8 +9,8 @@ use sprag_core::time::Timestamp;
 use super::event::Event;
 use super::options::{ABANDON_FACTOR, WARN_FACTOR};
 use super::service::CancelReason;
-use crate::worker::action::{ActionCall, ActionStatus, Canceller};
 use crate::runtime::pool::PooledTask;
+use crate::worker::action::{ActionCall, ActionStatus, Canceller};
 
 /// All slots, and when each is to be looked at.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Slots {
     pub(super) workers: BTreeMap<Arc<str>, Slot>,
     pub(super) due: BTreeSet<(Timestamp, Arc<str>)>,
     pub(super) generation: u64,
-    /// The status of everybody who never had an action.
+    /// The status of every worker that never had an action.
     pub(super) nothing: Arc<ActionStatus>,
     /// Until when actions may take to end, once the executor stops.
     pub(super) stop_at: Option<Timestamp>,

@@ -1,7 +1,7 @@
 //! A bound on how much runs at once, and the queue before it.
 //!
-//! The holder of a [`PooledTask`] may release it at any moment: what still waits then never starts, what runs is dropped
-//! at its next await, and in both cases the room is free for the next at once, even while the old one blocks a thread.
+//! The holder of a [`PooledTask`] may release it at any moment: a queued one then never starts, a running one is dropped
+//! at its next await. Either way its room is free for the next at once, even while the old one blocks a thread.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};

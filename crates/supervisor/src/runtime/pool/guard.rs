@@ -1,4 +1,4 @@
-//! Panics of others, kept from spreading.
+//! Keeps panics of workers' code and of log subscribers from spreading.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,9 +11,9 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "it panicked without a word".to_owned())
 }
 
-/// Logs. Whoever listens to the log may panic; the tick goes on.
+/// Logs. A log subscriber may panic; the tick continues.
 pub(crate) fn say(line: impl FnOnce()) {
-    // Nothing of ours is touched by the line, and there is nobody left to tell.
+    // The line touches nothing of ours, and there is nowhere left to report the panic.
     let _ = catch_unwind(AssertUnwindSafe(line));
 }
 

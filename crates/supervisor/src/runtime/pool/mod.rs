@@ -5,8 +5,8 @@
 //! serves everything else come to a stop. Futures have the timers and sockets of the runtime in which the threads were
 //! made. Without threads, a test polls them itself, and the same code is deterministic.
 //!
-//! Tasks are those of `async-task`. Threads and bounds are our own: an executor that replaces blocked threads and lets a
-//! released task's room be used at once is not to be had.
+//! Tasks are those of `async-task`. Threads and bounds are our own: no executor replaces blocked threads and lets the
+//! room of a released task be used at once.
 
 mod bounded;
 mod guard;

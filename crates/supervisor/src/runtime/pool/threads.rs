@@ -69,7 +69,7 @@ impl TickTime {
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Runnable>,
-    /// Threads that wait and were not called: at least as many as there are. A call that nobody needs is a call to the
+    /// Threads that wait and were not woken: at least as many as there are. A needless wake-up is a call to the
     /// system all the same.
     waiting: usize,
     is_closed: bool,
@@ -116,7 +116,7 @@ impl Threads {
         }
     }
 
-    /// Polls whatever is ready on this thread, until nothing is. For tests, where no threads are.
+    /// Polls what is ready on this thread, until nothing is. For tests, where no threads are.
     pub fn drive(&self) {
         for _ in 0..DRIVE_POLLS_MAX {
             let Some(runnable) = lock(&self.ready.queue).tasks.pop_front() else {
@@ -261,7 +261,7 @@ impl Ready {
     }
 }
 
-/// Polls once. The maker of the future catches panics of what it calls; this keeps the thread whatever is left.
+/// Polls once. The maker of the future catches panics of what it calls; this keeps the thread alive in all other cases.
 fn poll(runnable: Runnable) {
     let _ = catch_unwind(AssertUnwindSafe(|| runnable.run()));
 }

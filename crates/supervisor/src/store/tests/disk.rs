@@ -5,10 +5,10 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::world::*;
-use crate::worker::action::{ActionStatus, Outcome};
 use crate::runtime::collector::Recorder;
 use crate::runtime::executor::Marks;
 use crate::store::{Expected, Opened, Page, Sight, Store, StoreError, StoreOptions};
+use crate::worker::action::{ActionStatus, Outcome};
 
 /// Blocks until it is on disk.
 fn on_disk(durable: crate::store::Durable) {

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::world::*;
-use crate::worker::action::{ActionStatus, Outcome};
 use crate::runtime::executor::Marks;
 use crate::store::{Store, StoreOptions};
+use crate::worker::action::{ActionStatus, Outcome};
 
 /// Names the file to the child; absent in the parent.
 const FILE: &str = "SPRAG_SERVICES_TEST_FILE";

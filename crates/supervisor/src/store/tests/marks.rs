@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use super::super::durable::WriteProgress;
 use super::world::*;
-use crate::worker::action::{ActionCall, ActionOptions, ActionStatus, Outcome};
 use crate::runtime::executor::{CancelReason, Executor, ExecutorOptions, Marks};
 use crate::runtime::pool::{Pool, Threads};
 use crate::store::{Durable, NotDurable};
+use crate::worker::action::{ActionCall, ActionOptions, ActionStatus, Outcome};
 
 /// A disk that takes its time.
 struct Slow(watch::Sender<WriteProgress>);

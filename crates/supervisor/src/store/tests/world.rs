@@ -6,8 +6,8 @@ use serde_json::Value;
 use sprag_core::time::Timestamp;
 
 use crate::runtime::collector::Recorded;
-use crate::worker::snapshot::Identity;
 use crate::store::{Cursor, Delta, Expected, Opened, Page, Put, Sight, Store, StoreOptions};
+use crate::worker::snapshot::Identity;
 
 pub(super) const PUMP: &str = "plant/pump";
 

@@ -71,9 +71,7 @@ pub(super) fn run(visit: &mut Visit<'_>) {
 
 fn redeclare(visit: &mut Visit<'_>, declared: &Declared) {
     let (config, depth) = (visit.config, depth(visit.nodes, visit.key));
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let ground = Ground {
         registry: &config.registry,
         states: node.inner.as_ref().map_or(&[][..], |inner| inner.states()),
@@ -101,9 +99,7 @@ fn redeclare(visit: &mut Visit<'_>, declared: &Declared) {
 
 fn redeclare_child(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
     let name = spec.name.as_str();
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let Some(child) = node.placement.children.get(name).copied() else {
         if node.placement.finished.get(name).is_some_and(|old| *old == *spec) {
             return;
@@ -112,9 +108,7 @@ fn redeclare_child(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
         return create(visit, spec);
     };
     let mut child = visit.at(child);
-    let Some(existing) = child.node() else {
-        return;
-    };
+    let Some(existing) = child.node() else { return };
     if *existing.placement.identity.kind != *spec.kind {
         // The old one drains; the new one is created when its name is free.
         leave::begin(&mut child, "it was declared with another type");
@@ -129,9 +123,7 @@ fn redeclare_child(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
 
 /// Gives a worker another declaration, or the same one again.
 fn respecify(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
-    let Some(node) = visit.node_mut() else {
-        return;
-    };
+    let Some(node) = visit.node_mut() else { return };
     let placement = &mut node.placement;
     if placement.spec == *spec {
         // Equal specs are held once.
@@ -163,9 +155,7 @@ fn respecify(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
 
 fn create(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
     let (config, parent, now) = (visit.config, visit.key, visit.now);
-    let Some(above) = visit.node() else {
-        return;
-    };
+    let Some(above) = visit.node() else { return };
     let name: Arc<str> = Arc::from(spec.name.as_str());
     let path = match above.path().as_ref() {
         "" => Arc::clone(&name),
@@ -194,9 +184,7 @@ fn create(visit: &mut Visit<'_>, spec: &Arc<ChildSpec>) {
 
 fn dismiss_omitted(visit: &mut Visit<'_>, declared: &[Arc<ChildSpec>]) {
     let names: BTreeSet<&str> = declared.iter().map(|spec| spec.name.as_str()).collect();
-    let Some(node) = visit.node() else {
-        return;
-    };
+    let Some(node) = visit.node() else { return };
     let children = node.placement.children.iter();
     let omitted: Vec<WorkerKey> = children
         .filter(|(name, _)| !names.contains(name.as_ref()))

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 use super::world::{PUMP, at};
-use crate::worker::action::{ActionCall, ActionOptions};
 use crate::runtime::collector::{Collector, CollectorEvent, CollectorOptions};
 use crate::runtime::executor::{Event, Executor, ExecutorOptions, NoMarks};
 use crate::runtime::pool::{Pool, Threads};
+use crate::worker::action::{ActionCall, ActionOptions};
 
 /// A pump whose valve an action opens, and a look at the valve.
 struct PumpWorld {

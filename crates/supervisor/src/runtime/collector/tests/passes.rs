@@ -90,7 +90,10 @@ fn without_a_desired_state_nothing_is_collected_and_nothing_counted() {
     let mut world = CollectorWorld::new(Mood::Idle);
     assert!(world.run(0, 60_000).is_empty());
     assert_eq!(world.eye.calls(), 0);
-    assert_eq!(world.collector.counts(), crate::runtime::collector::CollectorCounts::default());
+    assert_eq!(
+        world.collector.counts(),
+        crate::runtime::collector::CollectorCounts::default()
+    );
     world.eye.be(Mood::Hung);
     let events = world.run(60_100, 81_000);
     assert_eq!(

@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use tokio::sync::Notify;
 
 use super::world::*;
-use crate::worker::action::Outcome;
 use crate::runtime::executor::{Event, Refused, Stopped, class};
+use crate::worker::action::Outcome;
 
 // 5.
 #[test]

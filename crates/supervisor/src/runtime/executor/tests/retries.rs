@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use super::world::*;
-use crate::worker::action::{ActionError, Outcome};
 use crate::runtime::executor::{Attempted, CancelReason, Event, Refused, class};
+use crate::worker::action::{ActionError, Outcome};
 
 // 14.
 #[test]

@@ -1,8 +1,8 @@
 //! One slot per worker: taken, refused, given back.
 
 use super::world::*;
-use crate::worker::action::{ActionOptions, ActionStatus, Outcome};
 use crate::runtime::executor::{CancelReason, Refused, class};
+use crate::worker::action::{ActionOptions, ActionStatus, Outcome};
 
 // 1.
 #[test]

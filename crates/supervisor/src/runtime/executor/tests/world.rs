@@ -6,9 +6,9 @@ use futures_util::future::BoxFuture;
 use sprag_core::action::retry::Policy;
 use sprag_core::time::Timestamp;
 
-use crate::worker::action::{ActionCall, ActionContext, ActionError, ActionOptions, ActionStatus, Outcome, Perform};
 use crate::runtime::executor::{Event, Executor, ExecutorOptions, NoMarks, Refused};
 use crate::runtime::pool::{Pool, Threads};
+use crate::worker::action::{ActionCall, ActionContext, ActionError, ActionOptions, ActionStatus, Outcome, Perform};
 
 pub(super) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
