@@ -22,7 +22,7 @@ pub(super) struct Entry<O> {
     pub(super) is_triggered: bool,
     /// There is nothing to look for: the worker has no desired state yet.
     pub(super) is_idle: bool,
-    /// That the newest observation is stale was told.
+    /// Whether the staleness of the newest observation was reported.
     pub(super) is_told_stale: bool,
     /// When the next pass begins, if none is under way.
     pub(super) due: Timestamp,
@@ -43,7 +43,7 @@ pub(super) struct Entry<O> {
 pub(super) struct Pass {
     pub(super) number: u64,
     pub(super) task: PooledTask,
-    /// It took too long, and was told to go.
+    /// It took too long, and was cancelled.
     pub(super) is_overdue: bool,
 }
 

@@ -15,7 +15,7 @@ pub enum Observation {
     Stale,
     /// The last pass failed.
     Failing {
-        /// What it said.
+        /// Its error.
         error: Arc<str>,
     },
 }
@@ -81,7 +81,7 @@ pub enum CollectorEvent<O> {
     Exhausted {
         /// Of whom.
         worker: Arc<str>,
-        /// What the last pass said, if it said something.
+        /// The error of the last pass, if it failed.
         error: Option<Arc<str>>,
     },
     /// An observation arrived after restarts.

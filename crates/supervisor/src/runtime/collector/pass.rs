@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::entries::EntryKey;
-use crate::runtime::pool::{lock, panic_text};
+use crate::runtime::pool::{Work, lock, panic_text};
 use crate::worker::CollectError;
 
 /// What a pass reports.
@@ -79,18 +79,18 @@ pub(super) fn pass<O: Send + 'static>(
     (key, number): (EntryKey, u64),
     notes: Arc<PassNotes<O>>,
     look: BoxFuture<'static, Result<O, CollectError>>,
-) -> impl Future<Output = ()> + Send + 'static {
+) -> Work {
     let reporter = Reporter {
         key,
         number,
         notes,
         has_ended: false,
     };
-    async move {
+    Box::pin(async move {
         let result = match AssertUnwindSafe(look).catch_unwind().await {
             Ok(result) => result.map_err(PassFailure::Error),
             Err(panic) => Err(PassFailure::Panic(panic_text(panic.as_ref()))),
         };
         reporter.end(result);
-    }
+    })
 }

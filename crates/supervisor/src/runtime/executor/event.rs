@@ -19,7 +19,7 @@ pub enum Event {
         /// Which attempt.
         attempt: u32,
     },
-    /// An attempt's time is up, and it was told to end. Once for an attempt.
+    /// An attempt timed out and was cancelled. Once for an attempt.
     TimedOut {
         /// Whose.
         worker: Arc<str>,
@@ -68,7 +68,7 @@ pub struct Attempted {
     pub attempt: u32,
     /// Its error; `None`: it succeeded.
     pub error: Option<ActionError>,
-    /// Whether its time was up: that was told when it was.
+    /// Whether it timed out, which was reported when it happened.
     pub is_timed_out: bool,
     /// How long it ran, by the ticks.
     pub millis: u64,

@@ -11,7 +11,7 @@ use crate::worker::action::ActionStatus;
 pub const WARN_FACTOR: u64 = 2;
 /// Given up at so many times the timeout.
 pub const ABANDON_FACTOR: u64 = 3;
-/// How long an action that was told to end may take to do so, in milliseconds. Also the bound of a stop.
+/// How long a cancelled action may take to end, in milliseconds. Also the bound of a stop.
 pub const STOP_BOUND_MILLIS: u64 = 5_000;
 
 /// Types of failures that are the executor's own, besides those of core.
@@ -25,7 +25,7 @@ pub mod class {
 /// How the executor is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutorOptions {
-    /// How long actions that were told to end may take, in milliseconds.
+    /// How long cancelled actions may take to end, in milliseconds.
     pub stop_bound_millis: u64,
 }
 

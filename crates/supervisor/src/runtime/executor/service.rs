@@ -176,7 +176,7 @@ impl Executor {
             cancel,
         };
         let (notes, time) = (Arc::clone(&self.notes), self.pool.threads().tick_time());
-        let work = attempt(id, Arc::clone(&call.perform), context, mark, (notes, time));
+        let work = Box::pin(attempt(id, Arc::clone(&call.perform), context, mark, (notes, time)));
         Ok(CurrentAttempt {
             task: self.pool.submit(work)?,
             canceller,
@@ -187,10 +187,10 @@ impl Executor {
     }
 
     /// One tick's look: what ended, what took too long, what is due again. Never waits for an action. A tick scans the
-    /// executor before the collector: an observation that is no older than the tick which heard of an action's end was
+    /// executor before the collector: an observation that is no older than the tick that learned of an action's end was
     /// made after it.
     pub fn scan(&self, now: Timestamp) -> Vec<Event> {
-        // In this order: a pass that begins at the published time began after everything that is heard here.
+        // In this order: a pass that begins at the published time began after everything that is noted here.
         let notes = self.notes.take();
         self.pool.threads().watch(now);
         let mut slots = self.lock();
@@ -293,7 +293,7 @@ impl Executor {
         }
         let status = Arc::new(status);
         let mut slots = self.lock();
-        // Generations of this life begin behind those of earlier ones.
+        // Generations of this process begin behind those of earlier ones.
         slots.generation = slots.generation.max(status.generation);
         let slot = slots.workers.entry(Arc::clone(worker)).or_default();
         if slot.action.is_none() {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use async_task::{Runnable, Task};
+use futures_util::future::BoxFuture;
 use sprag_core::time::Timestamp;
 
 use super::lock;
@@ -22,6 +23,9 @@ const NOT_BEGUN: i64 = i64::MIN;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{QUEUED_MAX}` wait already; nothing more is taken on")]
 pub struct QueueFull;
+
+/// What runs in a pool.
+pub(crate) type Work = BoxFuture<'static, ()>;
 
 /// Runs at most so many futures at once.
 #[derive(Clone)]
@@ -59,7 +63,8 @@ struct PoolEntry {
 }
 
 enum EntryStage {
-    Queued(Runnable, Task<()>),
+    /// Its task is made when it starts: the tick that submits it has less to do.
+    Queued(Work),
     Running(Task<()>),
     Over,
 }
@@ -90,11 +95,15 @@ impl Pool {
     }
 
     /// Starts `work` when there is room. Never waits.
-    pub(crate) fn submit(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<PooledTask, QueueFull> {
-        let entry = self.0.entry(work);
+    pub(crate) fn submit(&self, work: Work) -> Result<PooledTask, QueueFull> {
+        let entry = Arc::new(PoolEntry {
+            stage: Mutex::new(EntryStage::Queued(work)),
+            pool: Arc::downgrade(&self.0),
+            began: AtomicI64::new(NOT_BEGUN),
+        });
         let mut state = lock(&self.0.state);
         if state.running < self.0.bound {
-            let started = entry.start();
+            let started = entry.start(&self.0.threads);
             state.running += usize::from(started.is_some());
             drop(state);
             if let Some(runnable) = started {
@@ -103,9 +112,6 @@ impl Pool {
         } else if state.waiting() < QUEUED_MAX {
             state.queue.push_back(Arc::clone(&entry));
         } else {
-            drop(state);
-            // The entry and its future hold each other.
-            drop(entry.end());
             return Err(QueueFull);
         }
         Ok(PooledTask(entry))
@@ -113,41 +119,27 @@ impl Pool {
 }
 
 impl PoolShared {
-    fn entry(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) -> Arc<PoolEntry> {
-        let entry = Arc::new(PoolEntry {
-            stage: Mutex::new(EntryStage::Over),
-            pool: Arc::downgrade(self),
-            began: AtomicI64::new(NOT_BEGUN),
-        });
-        let (room, time) = (Room(Arc::clone(&entry)), self.threads.tick_time());
-        let (runnable, task) = self.threads.spawn(async move {
-            room.0.began.store(time.now().as_millis(), Ordering::Release);
-            work.await;
-            drop(room);
-        });
-        *lock(&entry.stage) = EntryStage::Queued(runnable, task);
-        entry
-    }
-
     /// One that ran is over: the next that was not released starts.
     fn free(&self) {
-        let mut started = Vec::new();
         let mut state = lock(&self.state);
         state.running = state.running.saturating_sub(1);
-        while state.running < self.bound
-            && let Some(next) = state.queue.pop_front()
-        {
-            match next.start() {
-                Some(runnable) => {
-                    state.running += 1;
-                    started.push(runnable);
-                }
-                None => state.void = state.void.saturating_sub(1),
-            }
-        }
         drop(state);
-        // Without the lock: threads that have ended drop what they are given, and its room with it.
-        started.into_iter().for_each(Runnable::schedule);
+        // Scheduled without the lock: threads that have ended drop what they are given, and its room with it.
+        while let Some(runnable) = self.start_next() {
+            runnable.schedule();
+        }
+    }
+
+    fn start_next(&self) -> Option<Runnable> {
+        let mut state = lock(&self.state);
+        while state.running < self.bound {
+            if let Some(runnable) = state.queue.pop_front()?.start(&self.threads) {
+                state.running += 1;
+                return Some(runnable);
+            }
+            state.void = state.void.saturating_sub(1);
+        }
+        None
     }
 
     /// One in the queue was released: the shells that are left are cleared before they are most of it.
@@ -163,14 +155,20 @@ impl PoolShared {
 
 impl PoolEntry {
     fn is_queued(&self) -> bool {
-        matches!(*lock(&self.stage), EntryStage::Queued(..))
+        matches!(*lock(&self.stage), EntryStage::Queued(_))
     }
 
     /// What to schedule so that it runs; `None` if it was released.
-    fn start(&self) -> Option<Runnable> {
+    fn start(self: &Arc<Self>, threads: &Threads) -> Option<Runnable> {
         let mut stage = lock(&self.stage);
         match std::mem::replace(&mut *stage, EntryStage::Over) {
-            EntryStage::Queued(runnable, task) => {
+            EntryStage::Queued(work) => {
+                let (room, time) = (Room(Arc::clone(self)), threads.tick_time());
+                let (runnable, task) = threads.spawn(async move {
+                    room.0.began.store(time.now().as_millis(), Ordering::Release);
+                    work.await;
+                    drop(room);
+                });
                 *stage = EntryStage::Running(task);
                 Some(runnable)
             }
@@ -196,7 +194,7 @@ impl PooledTask {
     /// Releases it if it has not started; then it never will. Whether that was so.
     pub(crate) fn withdraw(&self) -> bool {
         let mut stage = lock(&self.0.stage);
-        let is_queued = matches!(*stage, EntryStage::Queued(..));
+        let is_queued = matches!(*stage, EntryStage::Queued(_));
         let ended = is_queued.then(|| std::mem::replace(&mut *stage, EntryStage::Over));
         drop(stage);
         drop(ended);
@@ -213,7 +211,7 @@ impl PooledTask {
             return;
         };
         match stage {
-            EntryStage::Queued(..) => pool.void(),
+            EntryStage::Queued(_) => pool.void(),
             EntryStage::Running(task) => {
                 // A dropped task is cancelled.
                 drop(task);

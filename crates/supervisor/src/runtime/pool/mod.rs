@@ -14,8 +14,8 @@ mod guard;
 mod tests;
 mod threads;
 
-pub(crate) use bounded::PooledTask;
 pub use bounded::{Pool, QUEUED_MAX, QueueFull};
+pub(crate) use bounded::{PooledTask, Work};
 pub(crate) use guard::{lock, panic_text, say};
 pub(crate) use threads::TickTime;
 pub use threads::{THREADS_MAX, Threads, ThreadsOptions};

@@ -7,11 +7,7 @@ use std::time::Duration;
 
 use sprag_core::time::Timestamp;
 
-use futures_util::future::BoxFuture;
-
 use super::*;
-
-type Work = BoxFuture<'static, ()>;
 
 /// A hang guard, never a wait.
 const GUARD: Duration = Duration::from_secs(30);

@@ -221,7 +221,7 @@ impl Ready {
         }
     }
 
-    /// A thread's life.
+    /// What a thread does until it leaves.
     fn serve(&self, seat: &Arc<Seat>) {
         let _runtime = self.runtime.as_ref().map(Handle::enter);
         while let Some(runnable) = self.next() {
