@@ -41,7 +41,7 @@ pub(super) struct Started {
     /// Which process.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Which life of the machine: ids and start times mean something only in it.
+    /// Which boot of the machine: ids and start times mean something only in it.
     pub boot: Option<String>,
     /// When.
     pub at: Timestamp,

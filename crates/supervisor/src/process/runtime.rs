@@ -70,7 +70,7 @@ struct RuntimeState {
     checked: u64,
     /// Why the next start is a restart.
     cause: Option<RestartCause>,
-    /// What was last said about its log.
+    /// The last problem with its log that was logged.
     log_problem: Option<String>,
 }
 
@@ -451,7 +451,7 @@ impl Runtime {
         self.save(&inner.record);
     }
 
-    /// What cannot be remembered is said; the service goes on all the same.
+    /// Logs what cannot be written; the service continues.
     fn save(&self, record: &ServiceRecord) {
         if let Err(error) = self.place.records.save(record) {
             tracing::error!(service = %self.path, %error, "what is to be remembered of a service could not be written");

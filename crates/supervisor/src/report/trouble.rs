@@ -13,7 +13,7 @@ use sprag_core::time::Timestamp;
 
 /// Trouble that is not seen for so long is over, in milliseconds. A tree that was just started has not seen all of it.
 pub const OVER_AFTER_MILLIS: u64 = 5_000;
-/// The most troubles that are kept at a time. More are told when some of these are over.
+/// The most troubles that are kept at a time. More are reported when some of these are over.
 pub const TROUBLES_MAX: usize = 10_000;
 
 /// What is wrong.
@@ -88,7 +88,7 @@ pub struct Known {
     pub cause: String,
     /// Since when.
     pub since: Timestamp,
-    /// Whether it was told.
+    /// Whether its beginning was reported.
     pub is_told: bool,
     /// Since when it is over.
     pub over: Option<Timestamp>,
@@ -131,25 +131,25 @@ impl Ledger {
         is_changed
     }
 
-    /// What was not told yet.
+    /// Troubles whose beginning was not reported yet.
     pub fn untold(&self) -> Vec<Known> {
         self.troubles.values().filter(|known| !known.is_told).cloned().collect()
     }
 
-    /// What was told and is over, which was not.
+    /// Troubles whose beginning was reported and whose end was not.
     pub fn over(&self) -> Vec<Known> {
         let over = |known: &&Known| known.is_told && known.over.is_some();
         self.troubles.values().filter(over).cloned().collect()
     }
 
-    /// It was told that it began.
+    /// Its beginning was reported.
     pub fn told(&mut self, id: &str) {
         if let Some(known) = self.troubles.values_mut().find(|known| known.id == id) {
             known.is_told = true;
         }
     }
 
-    /// It was told that it is over: there is nothing left to know about it.
+    /// Its end was reported: nothing is left to know about it.
     pub fn settled(&mut self, id: &str) {
         self.troubles.retain(|_, known| known.id != id);
     }

@@ -1,6 +1,6 @@
 //! What changed, in order: one delta for each change of a document, with dense ids from 1.
 //!
-//! Deltas live in memory and with this life of the store. They are kept up to an age, a number and a size; a reader
+//! Deltas live in memory and with this run of the store. They are kept up to an age, a number and a size; a reader
 //! whose place is no longer there gets everything anew, never less than everything. Few are ever read, so they are
 //! kept as text, a fraction of what they are as values.
 
@@ -134,7 +134,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// The id of the newest delta there ever was in this life.
+    /// The id of the newest delta there ever was in this run.
     pub(super) fn last(&self) -> u64 {
         self.last
     }

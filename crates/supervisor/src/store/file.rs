@@ -31,9 +31,9 @@ const PUT: &str = "\
 
 const DELETE: &str = "DELETE FROM document WHERE worker = ?1";
 
-const BEGIN_LIFE: &str = "UPDATE life SET count = count + 1";
+const BEGIN_RUN: &str = "UPDATE life SET count = count + 1";
 
-const LIFE: &str = "SELECT count FROM life";
+const RUN: &str = "SELECT count FROM life";
 
 /// What is done to the file.
 pub(super) enum Row {
@@ -51,19 +51,19 @@ pub(super) enum Row {
 /// An open file and everything in it.
 pub(super) struct Contents {
     pub(super) file: OwnFile,
-    pub(super) life: u64,
+    pub(super) run: u64,
     pub(super) records: BTreeMap<Arc<str>, WorkerRecord>,
     pub(super) malformed: Vec<Malformed>,
 }
 
 pub(super) fn open(path: &Path) -> Result<Contents, StoreError> {
     let mut file = OwnFile::open(path, &SCHEMA)?;
-    file.commit(|transaction| transaction.execute(BEGIN_LIFE, []).map(drop))?;
-    let life = file.read(|connection| connection.query_row(LIFE, [], |row| row.get(0)))?;
+    file.commit(|transaction| transaction.execute(BEGIN_RUN, []).map(drop))?;
+    let run = file.read(|connection| connection.query_row(RUN, [], |row| row.get(0)))?;
     let (records, malformed) = file.read(load::all)?;
     Ok(Contents {
         file,
-        life,
+        run,
         records,
         malformed,
     })

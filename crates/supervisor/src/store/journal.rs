@@ -249,7 +249,7 @@ impl Batch {
     }
 }
 
-/// The thread's life.
+/// What the thread does until the store closes.
 fn run(shared: &Weak<StoreShared>, mut file: OwnFile) {
     loop {
         let Some(shared) = shared.upgrade() else { return };

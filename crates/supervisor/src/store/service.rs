@@ -27,7 +27,7 @@ pub(super) struct StoreShared {
     texts: Mutex<Texts>,
     pub(super) journal: Option<Journal>,
     pub(super) options: StoreOptions,
-    life: u64,
+    run: u64,
 }
 
 /// Everything in memory.
@@ -55,14 +55,14 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// A store without a file. `life` tells it from others whose cursors may come back.
-    pub fn in_memory(options: StoreOptions, life: u64) -> Self {
+    /// A store without a file. `run` tells it from others whose cursors may come back.
+    pub fn in_memory(options: StoreOptions, run: u64) -> Self {
         Self {
             shared: Arc::new(StoreShared {
                 texts: Mutex::default(),
                 journal: None,
                 options,
-                life,
+                run,
             }),
         }
     }
@@ -71,7 +71,7 @@ impl Store {
     pub fn open(path: &Path, options: StoreOptions) -> Result<Opened, StoreError> {
         let file::Contents {
             file,
-            life,
+            run,
             records,
             malformed,
         } = file::open(path)?;
@@ -83,7 +83,7 @@ impl Store {
             texts: Mutex::new(texts),
             journal: Some(Journal::new()),
             options,
-            life,
+            run,
         });
         Journal::start(&shared, file).map_err(StoreError::Thread)?;
         let store = Self { shared };
@@ -129,19 +129,19 @@ impl Store {
     /// What changed since `after`, in pages of at most [`PAGE_MAX`]; everything, if that can no longer be said.
     pub fn changes(&self, after: Option<Cursor>, limit: usize) -> Page {
         let texts = self.lock();
-        let life = self.shared.life;
-        let place = after.filter(|cursor| cursor.life == life).map(|cursor| cursor.id);
+        let run = self.shared.run;
+        let place = after.filter(|cursor| cursor.run == run).map(|cursor| cursor.id);
         let found = place.and_then(|id| Some((id, texts.log.after(id, limit.clamp(1, PAGE_MAX))?)));
         if let Some((id, (deltas, has_more))) = found {
             let id = deltas.last().map_or(id, |delta| delta.id);
             return Page::Deltas {
                 deltas,
-                cursor: Cursor { life, id },
+                cursor: Cursor { run, id },
                 has_more,
             };
         }
         let cursor = Cursor {
-            life,
+            run,
             id: texts.log.last(),
         };
         let there = texts.records.iter().filter(|(_, record)| record.is_there());

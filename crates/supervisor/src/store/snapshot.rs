@@ -31,7 +31,7 @@ pub struct StoredObserved {
     pub document: Value,
     /// What the worker counted and measured.
     pub metrics: WorkerMetrics,
-    /// When it was last seen, changed or not; `None`: in an earlier life.
+    /// When it was last seen, changed or not; `None`: in an earlier run.
     pub at: Option<Timestamp>,
     /// When it last changed.
     pub updated: Timestamp,

@@ -69,7 +69,7 @@ pub struct ActionStatus {
     pub id: u64,
     /// Its name.
     pub name: String,
-    /// Which life of the slot: results of an older one are dropped.
+    /// Which use of the slot: results of an older one are dropped.
     pub generation: u64,
     /// When its first attempt started.
     pub started: Option<Timestamp>,
@@ -153,7 +153,7 @@ impl ActionError {
 pub struct ActionContext {
     /// Which attempt this is, from 1.
     pub attempt: u32,
-    /// The worker's slot's life.
+    /// Which use of the worker's slot.
     pub generation: u64,
     /// Tells when to give up.
     pub cancel: Cancel,
