@@ -1,7 +1,7 @@
-//! Control groups, where the system lets us have them: what a process cannot leave by itself.
+//! Control groups: a process cannot leave its group by itself.
 //!
-//! Everything here is a help on top of marks and groups. Where the hierarchy is not version 2, not writable, or without
-//! `cgroup.kill`, there is simply none.
+//! They only add to marks and process groups. Where the hierarchy is not version 2, not writable, or without
+//! `cgroup.kill`, this module creates none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub fn create(name: &str) -> Option<PathBuf> {
     group.join("cgroup.kill").exists().then_some(group)
 }
 
-/// The file that takes whoever writes itself into it.
+/// The file that moves a process into the group when its id is written there.
 pub fn door(group: &Path) -> PathBuf {
     group.join("cgroup.procs")
 }
@@ -32,7 +32,7 @@ pub fn members(group: &Path) -> Vec<i32> {
 
 /// Kills everything in it, at once.
 pub fn kill(group: &Path) {
-    // One that is gone has nobody left.
+    // A group that is gone has no process left.
     let _ = fs::write(group.join("cgroup.kill"), "1");
 }
 

@@ -1,4 +1,4 @@
-//! Processes of this machine: who is there, which of them belong together, and how all of them end.
+//! Processes of this machine: the process table, trees of processes that belong together, and how a tree ends.
 //!
 //! Runners end what an attempt started, the supervisor what a service started; both mean the same by it. Nothing here
 //! ever signals a process that merely has the id of one that is gone.

@@ -1,8 +1,8 @@
-//! One look at the process table for everybody who asks at the same time.
+//! One read of the process table for all callers that ask at the same time.
 //!
-//! Hundreds of trees may end at once, and a look reads a file or two of every process there is. Whoever asks while a look
-//! is under way shares the next one: an answer is never older than its question. The question is the [`Ticket`]: those
-//! who draw theirs and then wait for a thread share a look all the same, however few threads there are.
+//! Hundreds of trees may end at once, and a look reads a file or two of every process there is. Callers that ask while
+//! a look is under way share the next one: an answer is never older than its question. The question is the [`Ticket`]:
+//! callers that draw theirs and then wait for a thread share a look all the same, however few threads there are.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,9 +26,9 @@ pub struct Looked {
 pub struct Seen {
     /// What the table said of it.
     pub status: Status,
-    /// Read when somebody asks: most processes are nobody's.
+    /// Read on demand: most processes belong to no tree.
     marks: OnceLock<Option<Arc<Marks>>>,
-    /// Whether somebody found a mark among them.
+    /// Whether a look found a mark among them.
     is_found: AtomicBool,
 }
 

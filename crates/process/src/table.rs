@@ -1,4 +1,4 @@
-//! What the kernel tells about processes: `/proc`.
+//! What the kernel reports about processes in `/proc`.
 
 use std::fs;
 use std::io::Read as _;

@@ -2,7 +2,7 @@
 //!
 //! A process belongs to the tree if it carries the tree's mark in its environment, is in the first process's group or in
 //! the tree's control group (where there is one), or descends from one that does. The mark finds those that left group
-//! and parent behind, also after whoever started them was killed; what escapes is a process that left all of them.
+//! and parent behind, also after their starter was killed; what escapes is a process that left all of them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -123,13 +123,13 @@ impl Tree {
         stopped.len()
     }
 
-    /// Asks every process to end: the group in one call, and whoever left it. Returns how many there were.
+    /// Asks every process to end: the group in one call, and those that left it. Returns how many there were.
     fn ask(&mut self, ticket: Ticket, signal: Signal) -> usize {
         let looked = look_for(ticket);
         let members = self.alive(&looked);
         let group = self.group(&looked.table);
         if let Some(pid) = group.and_then(Pid::from_raw) {
-            // An error means that nobody is left in it.
+            // An error means that the group is empty.
             let _ = kill_process_group(pid, signal);
         }
         let in_group = |member: &&Identity| {
@@ -142,7 +142,7 @@ impl Tree {
         members.len()
     }
 
-    /// Looks, with whatever else `step` does, until it finds nothing or the time is up.
+    /// Repeats `step` until it finds nothing or the time is up.
     async fn gone_within(&mut self, time: Duration, step: fn(&mut Self, Ticket) -> usize) -> bool {
         let deadline = Instant::now() + time;
         let mut clean = 0;
@@ -159,8 +159,8 @@ impl Tree {
         }
     }
 
-    /// Looks on a thread that may block: the process table can be long. The question is asked here, so whoever waits for
-    /// a thread meanwhile shares the look.
+    /// Looks on a thread that may block: the process table can be long. The ticket is drawn here, so callers that wait
+    /// for a thread meanwhile share the look.
     async fn on_thread(&mut self, step: impl FnOnce(&mut Self, Ticket) -> usize + Send + 'static) -> usize {
         let (mut tree, ticket) = (self.clone(), Ticket::draw());
         let looked = tokio::task::spawn_blocking(move || {
@@ -193,7 +193,7 @@ impl Tree {
     }
 
     /// Takes the exit status of an orphan that came to this process because it is a subreaper. The first process is
-    /// left to whoever waits for its status.
+    /// left to the task that waits for its status.
     fn bury(&self, status: &Status) {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         if status.parent != own || Some(status.identity) == self.root {
@@ -208,7 +208,7 @@ impl Tree {
         let table = &looked.table;
         let group = self.group(table);
         let caught: Vec<i32> = self.cgroup.as_deref().map(cgroup::members).unwrap_or_default();
-        // Nobody of the tree is older than its first process.
+        // No process of the tree is older than its first.
         let oldest = self.root.map_or(0, |root| root.start);
         let mut members: BTreeSet<i32> = table
             .iter()
@@ -229,7 +229,7 @@ impl Tree {
         identities.filter(|identity| members.contains(&identity.pid)).collect()
     }
 
-    /// The group of the first process, while somebody who is known is in it: afterwards the number may mean another.
+    /// The group of the first process, while a known process is in it: afterwards the number may mean another group.
     fn group(&self, table: &[Seen]) -> Option<i32> {
         let root = self.root?;
         let is_known = |identity: &Identity| *identity == root || self.known.contains(identity);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sprag_core::clock::{Clock, System};
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
-use sprag_supervisor::process::{self, Place, Services};
+use sprag_supervisor::process::{self, Services, StateFolder};
 use sprag_supervisor::store::{Store, StoreOptions};
 use sprag_supervisor::{Declaration, Setup, ShutdownOutcome, Supervisor, services};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -59,7 +59,7 @@ impl Scene {
     async fn set() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::from_millis(0)));
-        let place = Arc::new(Place::open(&folder.path().join("state.db")).unwrap());
+        let place = Arc::new(StateFolder::open(&folder.path().join("state.db")).unwrap());
         let known = Services::new(place, Arc::clone(&clock));
         let file = services::load(FILE, Format::Yaml, Path::new("/")).file.unwrap();
         let declaration = Declaration {

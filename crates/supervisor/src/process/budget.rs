@@ -9,7 +9,7 @@ use sprag_core::supervision::Budget;
 use sprag_core::supervision::rest::STABLE_AFTER_MILLIS;
 use sprag_core::time::Timestamp;
 
-use super::record::{Ended, Record};
+use super::record::{Ended, ServiceRecord};
 use crate::services::{Restart, Service};
 
 /// What the file says about a process that ends by itself.
@@ -45,8 +45,8 @@ impl Policy {
     }
 }
 
-/// Notes the end of a process that nobody asked to end.
-pub(super) fn note_end(record: &mut Record, ended: Ended, policy: &Policy) {
+/// Notes the end of a process that was not asked to end.
+pub(super) fn note_end(record: &mut ServiceRecord, ended: Ended, policy: &Policy) {
     let started = record.process.take();
     let ran = started.map_or(0, |started| ended.at.since(started.at));
     let is_done = ended.exit.is_success() && policy.restart != Restart::Always;
@@ -65,8 +65,13 @@ pub(super) fn note_end(record: &mut Record, ended: Ended, policy: &Policy) {
     }
 }
 
-/// Notes a failure of whatever kind, after the process ran for so long.
-pub(super) fn note_failure(record: &mut Record, (at, ran_millis): (Timestamp, u64), policy: &Policy, cause: &str) {
+/// Notes a failure of any kind, after the process ran for so long.
+pub(super) fn note_failure(
+    record: &mut ServiceRecord,
+    (at, ran_millis): (Timestamp, u64),
+    policy: &Policy,
+    cause: &str,
+) {
     let Budget {
         failures,
         window_millis,
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_budget_of_its_own_ends_earlier_and_pauses_as_written() {
-        let mut record = Record::default();
+        let mut record = ServiceRecord::default();
         let budget = Budget {
             failures: 2,
             window_millis: 30_000,
@@ -160,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_fifth_failure_inside_the_window_is_the_last() {
-        let mut record = Record::default();
+        let mut record = ServiceRecord::default();
         for at in [0, 10, 20, 30] {
             note_end(&mut record, ended(at, Exit::Code(1)), &policy(Restart::OnFailure));
             assert_eq!(record.gave_up, None, "at {at}");
@@ -175,7 +180,7 @@ mod tests {
 
     #[test]
     fn failures_older_than_the_window_do_not_count() {
-        let mut record = Record::default();
+        let mut record = ServiceRecord::default();
         for at in [0, 10, 20, 30, 300] {
             note_end(&mut record, ended(at, Exit::Code(1)), &policy(Restart::OnFailure));
         }
@@ -185,7 +190,7 @@ mod tests {
     #[test]
     fn an_end_that_is_no_failure_depends_on_the_policy() {
         let end = |exit, restart| {
-            let mut record = Record::default();
+            let mut record = ServiceRecord::default();
             note_end(&mut record, ended(0, exit), &policy(restart));
             (record.failures.len(), record.gave_up.is_some())
         };

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use sprag_core::clock::Clock;
 
-use super::place::Place;
+use super::folder::StateFolder;
 use super::probe::Asker;
 use super::runtime::{Around, Runtime};
 use super::worker::{ServiceState, ServiceWorker};
-use crate::child::{ChildSpec, Dependency, Need, RestartPolicy};
-use crate::metrics::Metrics;
-use crate::registry::{BuildError, Registry};
+use crate::report::metrics::Metrics;
 use crate::rule::{Rule, RuleError};
 use crate::services::{self, Condition, Restart, Service, ServicesFile};
-use crate::snapshot::Identity;
 use crate::worker::Goal;
+use crate::worker::child::{ChildSpec, Dependency, Need, RestartPolicy};
+use crate::worker::registry::{BuildError, Registry};
+use crate::worker::snapshot::Identity;
 
 /// The type of a service without children.
 pub const KIND_SERVICE: &str = "service";
@@ -30,7 +30,7 @@ pub fn children(file: &ServicesFile) -> Result<Vec<ChildSpec>, RuleError> {
 }
 
 /// The rules over the services at the top.
-pub fn rules(rules: &[services::Rule]) -> Result<Vec<Rule>, RuleError> {
+pub fn rules(rules: &[services::ServiceRule]) -> Result<Vec<Rule>, RuleError> {
     rules.iter().map(rule).collect()
 }
 
@@ -101,8 +101,8 @@ fn dependency((name, condition): &(String, Condition)) -> Dependency {
     }
 }
 
-fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
-    let services::Rule {
+fn rule(rule: &services::ServiceRule) -> Result<Rule, RuleError> {
+    let services::ServiceRule {
         name,
         when: _,
         written,
@@ -126,9 +126,9 @@ fn rule(rule: &services::Rule) -> Result<Rule, RuleError> {
 
 /// The services of one supervisor: what is known about each outlives its worker.
 #[derive(Clone)]
-pub struct Services(Arc<Known>);
+pub struct Services(Arc<SharedServices>);
 
-struct Known {
+struct SharedServices {
     around: Around,
     asker: Asker,
     /// Those that had a process when the supervisor began.
@@ -138,8 +138,8 @@ struct Known {
 
 impl Services {
     /// Looks at what there is in `place`.
-    pub fn new(place: Arc<Place>, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Known {
+    pub fn new(place: Arc<StateFolder>, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(SharedServices {
             asker: Asker::default(),
             found: place.running(),
             around: Around {
@@ -184,7 +184,7 @@ impl Services {
         }
     }
 
-    /// Kills whatever is left of any service, at once.
+    /// Kills what is left of any service, at once.
     pub async fn kill(&self) {
         let runtimes: Vec<Arc<Runtime>> = self.runtimes().values().cloned().collect();
         for runtime in runtimes {
@@ -203,14 +203,14 @@ impl Services {
 
     fn worker(&self, identity: &Identity, initial: ServiceState) -> ServiceWorker {
         let path = identity.path.as_ref();
-        let Known {
+        let SharedServices {
             around, asker, found, ..
         } = self.0.as_ref();
         let mut runtimes = self.runtimes();
         let runtime = runtimes
             .entry(path.to_owned())
             .or_insert_with(|| Arc::new(Runtime::new(path, asker.clone(), around)));
-        // What is there already is not down, whatever it waits for: it is not stopped to be started in order.
+        // A process that exists already is not down, even if it waits for others: it is not stopped for the order.
         let is_up = runtime.has_process().unwrap_or_else(|| found.contains(path));
         let initial = if is_up { ServiceState::Starting } else { initial };
         ServiceWorker::new(Arc::clone(runtime), initial)

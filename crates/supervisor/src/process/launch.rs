@@ -55,7 +55,7 @@ pub enum LaunchError {
         /// The folder.
         path: PathBuf,
     },
-    /// Nobody to run as.
+    /// There is no such user.
     #[error(transparent)]
     User(#[from] UserError),
     /// Its log cannot be written.
@@ -178,7 +178,7 @@ impl Launch {
     fn command(&self, service: &Service, mark: &str, group: Option<&Path>) -> Command {
         let arguments = service.command.get(1..).unwrap_or_default();
         let mut command = match group {
-            // Whoever is put into a control group from outside may have children by then, which stay outside. A shell
+            // A process that is put into a control group from outside may have children by then, left outside. A shell
             // that goes in by itself and becomes the program has none. Another user could not go in.
             Some(group) if self.account.is_none() => {
                 let mut command = Command::new("/bin/sh");

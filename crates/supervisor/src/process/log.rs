@@ -15,12 +15,12 @@ use crate::services::LogPolicy;
 const CHUNK_BYTES: usize = 64 * 1024;
 /// What is read from the end of a file to find its last lines: escaped as JSON, where a byte may take six, it fits into 4 MiB.
 const TAIL_BYTES_MAX: u64 = 512 * 1024;
-/// The most lines somebody gets at once.
+/// The most lines a reader gets at once.
 pub const TAIL_LINES_MAX: usize = 10_000;
-/// The most bytes somebody who follows gets at once.
+/// The most bytes a reader that follows gets at once.
 const FOLLOW_BYTES_MAX: u64 = 256 * 1024;
 
-/// Where somebody who reads a log stands.
+/// How far a reader of a log is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// What was read, as text; bytes that are not UTF-8 are replaced.

@@ -1,6 +1,6 @@
 //! Opens log files without ever following a symlink: neither the file nor one of the two folders above it may be one.
 //!
-//! Whoever can write to the folder of logs could otherwise have the supervisor append to, truncate or show any file that
+//! A user who may write to the folder of logs could otherwise have the supervisor append to, truncate or show a file that
 //! the supervisor can reach. What is no regular file is refused as well: opening a named pipe would block.
 
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ pub(super) enum Access {
     Create,
 }
 
-/// The folder of a log, held open: whatever replaces it meanwhile is not used.
+/// The folder of a log, held open: a folder that replaces it meanwhile is not used.
 pub(super) struct Folder {
     folder: OwnedFd,
     path: PathBuf,

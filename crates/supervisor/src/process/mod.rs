@@ -7,11 +7,11 @@
 mod budget;
 mod decide;
 mod file;
+mod folder;
 mod launch;
 mod log;
 mod logfile;
 mod observed;
-mod place;
 mod probe;
 mod reaper;
 mod record;
@@ -25,10 +25,10 @@ mod worker;
 mod tests;
 
 pub use file::{KIND_PARENT, KIND_SERVICE, Services, children, rules};
+pub use folder::{StateFolder, StateFolderError};
 pub use launch::{LaunchError, missing};
 pub use log::{TAIL_LINES_MAX, Tail, follow, tail};
-pub use observed::{Observed, counted_down};
-pub use place::{Place, PlaceError};
+pub use observed::{ServiceObservation, counted_down};
 pub use reaper::reap;
 pub use runtime::Blame;
 pub use sprag_process::{Identity as ProcessIdentity, Stopped};

@@ -11,9 +11,9 @@ use super::record::Ended;
 
 /// What is seen of a service. Nothing in it moves by itself: the same service, unchanged, is seen the same again.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Observed {
+pub struct ServiceObservation {
     /// Its process.
-    pub(super) process: Option<Seen>,
+    pub(super) process: Option<SeenProcess>,
     /// What its probes found.
     pub(super) found: Found,
     /// How the last process ended by itself.
@@ -38,7 +38,7 @@ pub struct Observed {
 
 /// A process that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SeenProcess {
     pub(super) pid: i32,
     pub(super) since: Timestamp,
     /// It was found, not started by this supervisor.
@@ -57,7 +57,7 @@ pub(super) struct Problem {
     pub(super) digest: u64,
 }
 
-impl Observed {
+impl ServiceObservation {
     /// The id of its process.
     pub fn pid(&self) -> Option<i32> {
         self.process.as_ref().map(|process| process.pid)
@@ -110,7 +110,7 @@ impl Observed {
 
 /// What the service tells about itself stands at the top, where rules look for it; what is known about its process is
 /// under `service`.
-impl Serialize for Observed {
+impl Serialize for ServiceObservation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let told: &Map<String, Value> = &self.found.document;
         let mut map = serializer.serialize_map(None)?;

@@ -1,4 +1,4 @@
-//! Orphans: what services leave behind comes to the supervisor when it ends, and must be laid to rest.
+//! Orphans: processes that services leave behind become children of the supervisor, which must reap them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(15);
-/// Whoever started a process takes its status long before so many looks have seen it ended.
+/// The starter of a process takes its status long before so many looks have seen it ended.
 const LOOKS: u32 = 4;
 
 /// Takes in orphans of this process's descendants from now on, and lays them to rest, for as long as it is polled.
@@ -28,7 +28,7 @@ pub async fn reap() {
     }
 }
 
-/// Counts for how many looks each ended child was seen, and lays to rest those that nobody asks for.
+/// Counts for how many looks each ended child was seen, and reaps those whose status is not taken.
 fn look(before: &BTreeMap<Identity, u32>) -> BTreeMap<Identity, u32> {
     let own = getpid().as_raw_nonzero().get();
     let mut seen = BTreeMap::new();

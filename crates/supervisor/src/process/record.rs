@@ -17,7 +17,7 @@ use super::watch::Exit;
 /// What is remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Record {
+pub(super) struct ServiceRecord {
     /// The path of the service.
     pub path: String,
     /// Its process, from its start until its end was seen.
@@ -41,7 +41,7 @@ pub(super) struct Started {
     /// Which process.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Which life of the machine: ids and start times mean something only in it.
+    /// Which boot of the machine: ids and start times mean something only in it.
     pub boot: Option<String>,
     /// When.
     pub at: Timestamp,
@@ -75,20 +75,20 @@ impl Started {
 
 /// The folder of records.
 #[derive(Clone, Debug)]
-pub(super) struct Records {
+pub(super) struct ServiceRecords {
     folder: PathBuf,
 }
 
-impl Records {
+impl ServiceRecords {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
     /// What is remembered of the service; nothing where there is nothing, or nothing that can be read.
-    pub(super) fn load(&self, path: &str) -> Record {
-        let fresh = Record {
+    pub(super) fn load(&self, path: &str) -> ServiceRecord {
+        let fresh = ServiceRecord {
             path: path.to_owned(),
-            ..Record::default()
+            ..ServiceRecord::default()
         };
         let Ok(text) = fs::read_to_string(self.file(path)) else {
             return fresh;
@@ -100,7 +100,7 @@ impl Records {
     }
 
     /// Remembers. Returns once it is on disk.
-    pub(super) fn save(&self, record: &Record) -> io::Result<()> {
+    pub(super) fn save(&self, record: &ServiceRecord) -> io::Result<()> {
         let path = self.file(&record.path);
         let fresh = path.with_extension("new");
         let mut file = private::create(&fresh)?;
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_saved_is_loaded_and_what_is_broken_is_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let records = Records::new(folder.path().to_owned());
+        let records = ServiceRecords::new(folder.path().to_owned());
         assert_eq!(records.load("a/b").path, "a/b");
         let mut record = records.load("a/b");
         record.failures = vec![Timestamp::from_millis(5)];
@@ -169,9 +169,9 @@ mod tests {
         fs::write(folder.path().join("c.json"), "{").unwrap();
         assert_eq!(
             records.load("c"),
-            Record {
+            ServiceRecord {
                 path: "c".to_owned(),
-                ..Record::default()
+                ..ServiceRecord::default()
             }
         );
         records.remove("a/b");

@@ -1,7 +1,7 @@
 //! One service at work: its process, its probes, and what is remembered of both.
 //!
 //! What a supervisor relies on is on disk before it is relied on: the process right after its start, its end before
-//! anything follows from it. Whatever is found running at the first look is adopted.
+//! anything follows from it. A process that is found running at the first look is adopted.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,16 +13,16 @@ use sprag_process::{Stopped, Ticket, Tree, boot_id, cgroup};
 use tokio::time::sleep;
 
 use super::budget::{self, Policy};
+use super::folder::StateFolder;
 use super::launch::{self, Launch, LaunchError};
 use super::log;
-use super::observed::{Observed, Problem, Seen};
-use super::place::Place;
+use super::observed::{Problem, SeenProcess, ServiceObservation};
 use super::probe::{Asker, Probes, Subject, probe_mark};
-use super::record::{Ended, Record, Started};
+use super::record::{Ended, ServiceRecord, Started};
 use super::tree;
 use super::watch::{Exit, Over, Watched};
 use super::worker::Desired;
-use crate::metrics::{Metrics, RestartCause};
+use crate::report::metrics::{Metrics, RestartCause};
 use crate::services::Restart;
 
 /// How long the end of a process that is gone from the table may take to be noted.
@@ -33,17 +33,17 @@ const POLL: Duration = Duration::from_millis(5);
 /// What all services of one supervisor share.
 #[derive(Clone)]
 pub(super) struct Around {
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<StateFolder>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Arc<Metrics>,
 }
 
-/// One service at work. It lives as long as the supervisor does, whatever becomes of its worker.
+/// One service at work. It lives as long as the supervisor does, also when its worker is replaced.
 pub(super) struct Runtime {
     path: String,
     mark: String,
     log: PathBuf,
-    place: Arc<Place>,
+    place: Arc<StateFolder>,
     asker: Asker,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
@@ -51,26 +51,26 @@ pub(super) struct Runtime {
     killed: AtomicU64,
     /// What an earlier supervisor left was there already then: services that begin together share a look for it.
     asked: Ticket,
-    inner: Mutex<Inner>,
+    inner: Mutex<RuntimeState>,
 }
 
 #[derive(Default)]
-struct Inner {
-    record: Record,
+struct RuntimeState {
+    record: ServiceRecord,
     live: Option<Live>,
     problem: Option<Problem>,
     /// Whether it was looked for a process of an earlier supervisor.
     has_looked: bool,
     /// Whether an end now is one that was asked for.
     is_stopping: bool,
-    /// What the file says about an end that nobody asked for.
+    /// What the file says about an end that was not requested.
     policy: Policy,
     /// Why it could not be started now, and which configuration was checked for that.
     obstacle: Option<String>,
     checked: u64,
     /// Why the next start is a restart.
     cause: Option<RestartCause>,
-    /// What was last said about its log.
+    /// The last problem with its log that was logged.
     log_problem: Option<String>,
 }
 
@@ -86,7 +86,7 @@ struct Live {
 /// Why a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Somebody wants it ended.
+    /// Its end was requested.
     Nobody,
     /// It did not come up.
     Startup,
@@ -127,7 +127,7 @@ impl Runtime {
         inner.has_looked.then_some(inner.live.is_some())
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, RuntimeState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl Runtime {
     ///
     /// It is called on the supervisor's own threads, which are there to be blocked. A thread of the runtime's for each
     /// look would be as many threads as there are services, and each holds memory for as long as it lives.
-    pub(super) fn observe(self: &Arc<Self>, desired: &Desired) -> Observed {
+    pub(super) fn observe(self: &Arc<Self>, desired: &Desired) -> ServiceObservation {
         if desired.service.has_process() {
             self.look(desired);
         }
@@ -164,7 +164,7 @@ impl Runtime {
     }
 
     /// Says once what is wrong with the log; the service goes on.
-    fn note_log(&self, inner: &mut Inner, problem: Option<String>) {
+    fn note_log(&self, inner: &mut RuntimeState, problem: Option<String>) {
         if let Some(error) = problem.as_ref().filter(|_| inner.log_problem != problem) {
             tracing::warn!(service = %self.path, %error, "log not rotated");
         }
@@ -172,7 +172,7 @@ impl Runtime {
     }
 
     /// Takes over the process of an earlier supervisor, or notes that it ended meanwhile.
-    fn adopt(self: &Arc<Self>, inner: &mut Inner, desired: &Desired) {
+    fn adopt(self: &Arc<Self>, inner: &mut RuntimeState, desired: &Desired) {
         let remembered = inner.record.process.clone();
         let started = remembered
             .clone()
@@ -214,7 +214,14 @@ impl Runtime {
     }
 
     /// Watches a process and begins to ask it.
-    fn hold(self: &Arc<Self>, inner: &mut Inner, desired: &Desired, watched: Watched, started: Started, adopted: bool) {
+    fn hold(
+        self: &Arc<Self>,
+        inner: &mut RuntimeState,
+        desired: &Desired,
+        watched: Watched,
+        started: Started,
+        adopted: bool,
+    ) {
         let runtime = Arc::clone(self);
         let mut tree = tree::started(&self.mark, &started);
         tokio::spawn(async move {
@@ -281,7 +288,7 @@ impl Runtime {
 
     /// Starts a process, unless there is one. What is left of an earlier one is ended first.
     pub(super) async fn start(self: &Arc<Self>, desired: &Desired) -> Result<(), LaunchError> {
-        // There may be one that nobody has looked for yet.
+        // There may be one that was not looked for yet.
         if self.observe(desired).process.is_some() {
             return Ok(());
         }
@@ -338,7 +345,7 @@ impl Runtime {
         Ok(())
     }
 
-    fn note_problem(&self, inner: &mut Inner, desired: &Desired, error: &LaunchError) {
+    fn note_problem(&self, inner: &mut RuntimeState, desired: &Desired, error: &LaunchError) {
         let text = error.text();
         let lasting = error.is_configuration();
         if !lasting {
@@ -382,7 +389,7 @@ impl Runtime {
         stopped
     }
 
-    /// Kills whatever is left of it, at once.
+    /// Kills what is left of it, at once.
     pub(super) async fn kill(&self) {
         let started = {
             let mut inner = self.inner();
@@ -427,25 +434,25 @@ impl Runtime {
     /// Forgets failures and ends: a person, or another configuration, starts anew.
     pub(super) fn forget(&self) {
         let mut inner = self.inner();
-        let Record {
+        let ServiceRecord {
             path,
             process,
             restarts,
             ..
         } = inner.record.clone();
-        inner.record = Record {
+        inner.record = ServiceRecord {
             path,
             process,
             restarts,
-            ..Record::default()
+            ..ServiceRecord::default()
         };
         inner.problem = None;
         inner.cause = None;
         self.save(&inner.record);
     }
 
-    /// What cannot be remembered is said; the service goes on all the same.
-    fn save(&self, record: &Record) {
+    /// Logs what cannot be written; the service continues.
+    fn save(&self, record: &ServiceRecord) {
         if let Err(error) = self.place.records.save(record) {
             tracing::error!(service = %self.path, %error, "what is to be remembered of a service could not be written");
         }
@@ -458,9 +465,9 @@ fn again(ended: &Ended, policy: &Policy) -> Option<RestartCause> {
     (!is_done).then_some(RestartCause::Crash)
 }
 
-impl Inner {
-    fn seen(&self) -> Observed {
-        let Record {
+impl RuntimeState {
+    fn seen(&self) -> ServiceObservation {
+        let ServiceRecord {
             ended,
             failures,
             streak,
@@ -468,13 +475,13 @@ impl Inner {
             gave_up,
             ..
         } = self.record.clone();
-        let process = self.live.as_ref().map(|live| Seen {
+        let process = self.live.as_ref().map(|live| SeenProcess {
             pid: live.started.identity.pid,
             since: live.started.at,
             adopted: live.adopted,
             digest: live.started.digest,
         });
-        Observed {
+        ServiceObservation {
             process,
             found: self.live.as_ref().map(|live| live.probes.found()).unwrap_or_default(),
             ended,

@@ -21,7 +21,7 @@ const GUARD: Duration = Duration::from_secs(30);
 
 struct Rig {
     folder: tempfile::TempDir,
-    place: Arc<Place>,
+    place: Arc<StateFolder>,
     clock: Arc<dyn Clock>,
     metrics: Arc<crate::Metrics>,
 }
@@ -29,7 +29,7 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::open(&folder.path().join("state.db")).unwrap());
+        let place = Arc::new(StateFolder::open(&folder.path().join("state.db")).unwrap());
         let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::from_millis(0)));
         Self {
             folder,
@@ -98,7 +98,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Looks until the process has ended.
-async fn ended(runtime: &Arc<Runtime>, desired: &Desired) -> Observed {
+async fn ended(runtime: &Arc<Runtime>, desired: &Desired) -> ServiceObservation {
     for _ in 0..6_000 {
         let seen = runtime.observe(desired);
         if seen.process.is_none() {
@@ -109,7 +109,7 @@ async fn ended(runtime: &Arc<Runtime>, desired: &Desired) -> Observed {
     panic!("it did not end");
 }
 
-fn exit(seen: &Observed) -> Option<Exit> {
+fn exit(seen: &ServiceObservation) -> Option<Exit> {
     seen.ended.as_ref().map(|ended| ended.exit)
 }
 
@@ -345,7 +345,11 @@ async fn limits_hold_in_the_process() {
 }
 
 /// Looks until `holds` does.
-async fn seen_until(runtime: &Arc<Runtime>, desired: &Desired, holds: impl Fn(&Observed) -> bool) -> Observed {
+async fn seen_until(
+    runtime: &Arc<Runtime>,
+    desired: &Desired,
+    holds: impl Fn(&ServiceObservation) -> bool,
+) -> ServiceObservation {
     for _ in 0..6_000 {
         let seen = runtime.observe(desired);
         if holds(&seen) {
@@ -463,12 +467,12 @@ async fn a_program_that_asks_for_ever_is_killed_with_all_it_started() {
 fn one_supervisor_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.db");
-    let first = Place::open(&state).unwrap();
-    assert!(matches!(Place::open(&state), Err(PlaceError::Held { .. })));
+    let first = StateFolder::open(&state).unwrap();
+    assert!(matches!(StateFolder::open(&state), Err(StateFolderError::Held { .. })));
     let mark = first.mark("web");
     drop(first);
     assert_eq!(
-        Place::open(&state).unwrap().mark("web"),
+        StateFolder::open(&state).unwrap().mark("web"),
         mark,
         "its services know it again"
     );
@@ -493,12 +497,12 @@ fn a_place_belongs_to_one_file_whatever_way_leads_to_it() {
     let (first, other) = (root.join("s3.yaml"), root.join("s4.yaml"));
     std::fs::write(&first, "").unwrap();
     std::fs::write(&other, "").unwrap();
-    let claim = |state: &Path, file: &Path| Place::open(state).unwrap().claim(file);
+    let claim = |state: &Path, file: &Path| StateFolder::open(state).unwrap().claim(file);
     let state = root.join("state.db");
     claim(&state, &first).unwrap();
     claim(&state, &first).unwrap();
     let refused = claim(&state, &other).unwrap_err();
-    let PlaceError::Other {
+    let StateFolderError::Other {
         known,
         given,
         claim: said,

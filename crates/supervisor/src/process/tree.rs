@@ -15,7 +15,7 @@ pub(super) fn mark(value: &str) -> Mark {
     }
 }
 
-/// Everything that carries a service's mark, whoever started it.
+/// Everything that carries a service's mark, also what an earlier supervisor started.
 pub(super) fn marked(value: &str) -> Tree {
     Tree::new(mark(value), None)
 }

@@ -1,4 +1,4 @@
-//! As whom a service runs: `name`, `name:group`, or numbers, by the machine's own files.
+//! The user a service runs as: `name`, `name:group`, or numbers, looked up in the machine's own files.
 
 use std::fs;
 

@@ -22,7 +22,7 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Nobody knows: an earlier supervisor started it.
+    /// Unknown: an earlier supervisor started it.
     Unknown,
 }
 
@@ -42,7 +42,7 @@ impl Exit {
     }
 }
 
-/// A handle that means one process, whatever becomes of its id.
+/// A handle that means one process, also when its id is used again.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) identity: Identity,
@@ -67,12 +67,12 @@ impl Watched {
     pub(super) fn child(pid: u32) -> io::Result<Self> {
         let gone = || io::Error::other("the process table does not show it");
         let pid = i32::try_from(pid).map_err(|_| gone())?;
-        // Nobody has waited for it yet, so its id is its own.
+        // Its status was not taken yet, so its id is its own.
         let identity = Status::read(pid).ok_or_else(gone)?.identity;
         Self::new(identity)
     }
 
-    /// Waits until it has ended. It stays in the table: while nobody took its status, its id and its group's are not
+    /// Waits until it has ended. It stays in the table: until its status is taken, its id and its group's are not
     /// given to others.
     pub(super) async fn ended(self) -> Over {
         let Self { identity, handle } = self;

@@ -9,11 +9,11 @@ use sprag_core::action::retry;
 use sprag_process::Stopped;
 
 use super::decide;
-use super::observed::Observed;
+use super::observed::ServiceObservation;
 use super::runtime::{Blame, Runtime};
-use crate::action::{Action, ActionContext, ActionError, ActionOptions};
 use crate::services::{self, Service};
-use crate::snapshot::Snapshot;
+use crate::worker::action::{Action, ActionContext, ActionError, ActionOptions};
+use crate::worker::snapshot::Snapshot;
 use crate::worker::{CollectError, Next, Phase, SpecError, State, Worker};
 
 /// How long a start may take: looking for the program, ending what is left, one call to the system.
@@ -137,7 +137,7 @@ impl ServiceWorker {
 impl Worker for ServiceWorker {
     type Spec = Spec;
     type Desired = Desired;
-    type Observed = Observed;
+    type Observed = ServiceObservation;
     type Action = ServiceAction;
     type State = ServiceState;
 
@@ -187,12 +187,12 @@ impl Worker for ServiceWorker {
         true
     }
 
-    fn edition(&self, observed: &Observed) -> Option<u64> {
+    fn edition(&self, observed: &ServiceObservation) -> Option<u64> {
         let answers = observed.found.answers;
         (answers > 0).then_some(answers)
     }
 
-    async fn collect(&self, desired: &Desired) -> Result<Observed, CollectError> {
+    async fn collect(&self, desired: &Desired) -> Result<ServiceObservation, CollectError> {
         Ok(self.runtime.observe(desired))
     }
 

@@ -1,4 +1,4 @@
-//! Siblings held against each other: names that are waited for, and circles of waiting.
+//! Checks across siblings: dependencies that do not exist, and cycles of dependencies.
 
 use super::model::{Condition, Restart, Service};
 use super::reader::{Reader, Spot, listed, shown};

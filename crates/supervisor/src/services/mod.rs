@@ -1,6 +1,6 @@
 //! `services.yaml`: which processes there are, and what must hold between them.
 //!
-//! Everything wrong in a file is found in one run, each with its place and what would mend it; a file with anything
+//! Everything wrong in a file is found in one run, each with its place and its remedy; a file with anything
 //! wrong starts nothing. Relative paths in it begin at its folder. Nothing here acts.
 
 mod check;
@@ -18,6 +18,7 @@ mod tests;
 pub(crate) use load::read_service;
 pub use load::{Loaded, load};
 pub use model::{
-    Condition, Limits, LogPolicy, Observe, Probe, ProbeKind, Restart, Rule, Service, ServicesFile, Source, Stop,
+    Condition, Limits, LogPolicy, Observe, ObserveSource, Probe, ProbeKind, Restart, Service, ServiceRule,
+    ServicesFile, Stop,
 };
 pub use plan::{Schedule, budget_of, plan};

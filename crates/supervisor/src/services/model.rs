@@ -16,7 +16,7 @@ pub struct ServicesFile {
     /// The services at the top, as written.
     pub services: Vec<Service>,
     /// The rules over them.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ServiceRule>,
 }
 
 /// One service, with those it owns.
@@ -57,7 +57,7 @@ pub struct Service {
     /// The services it owns.
     pub children: Vec<Service>,
     /// The rules over those.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ServiceRule>,
     /// The service as it was written, without what is inside it: a change of it is a change of the service.
     pub written: Value,
 }
@@ -67,7 +67,7 @@ pub struct Service {
 pub enum Restart {
     /// However it ended.
     Always,
-    /// When it ended with another code than 0, by a signal, or nobody knows how.
+    /// When it ended with another code than 0, by a signal, or in an unknown way.
     #[default]
     OnFailure,
     /// Not at all.
@@ -128,7 +128,7 @@ pub enum ProbeKind {
 #[derive(Clone, Debug)]
 pub struct Observe {
     /// Where the document comes from.
-    pub source: Source,
+    pub source: ObserveSource,
     /// From one time to the next.
     pub period: Duration,
     /// How long an answer may take.
@@ -139,7 +139,7 @@ pub struct Observe {
 
 /// Where a document about a service comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum ObserveSource {
     /// The JSON object that the address answers with.
     Http(String),
     /// The JSON object that the program prints.
@@ -172,7 +172,7 @@ pub struct LogPolicy {
 
 /// What must never hold between siblings for long.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct ServiceRule {
     /// Its name among the rules over the same services.
     pub name: String,
     /// Holds when something is wrong.

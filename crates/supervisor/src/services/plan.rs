@@ -6,7 +6,7 @@ use std::time::Duration;
 use sprag_core::duration::Millis;
 use sprag_core::supervision::Budget;
 
-use super::model::{Probe, Rule, Service, ServicesFile, Source};
+use super::model::{ObserveSource, Probe, Service, ServiceRule, ServicesFile};
 use super::names::signal_name;
 
 /// Restarts of a schedule that are listed.
@@ -100,7 +100,7 @@ pub fn plan(file: &ServicesFile) -> String {
     text
 }
 
-fn level(text: &mut String, services: &[Service], rules: &[Rule], depth: usize) {
+fn level(text: &mut String, services: &[Service], rules: &[ServiceRule], depth: usize) {
     for service in in_order(services) {
         one(text, service, depth);
         level(text, &service.children, &service.rules, depth + 1);
@@ -126,7 +126,7 @@ fn level(text: &mut String, services: &[Service], rules: &[Rule], depth: usize) 
 }
 
 /// The budget of a rule: its own, or that of the service it restarts.
-pub fn budget_of(rule: &Rule, services: &[Service]) -> Budget {
+pub fn budget_of(rule: &ServiceRule, services: &[Service]) -> Budget {
     let child = services.iter().find(|service| service.name == rule.restart);
     rule.budget
         .unwrap_or_else(|| child.map(Service::budget).unwrap_or_default())
@@ -163,8 +163,8 @@ fn one(text: &mut String, service: &Service, depth: usize) {
     }
     if let Some(observe) = &service.observe {
         let source = match &observe.source {
-            Source::Http(url) => format!("http {url}"),
-            Source::Exec(command) => format!("exec {}", command.join(" ")),
+            ObserveSource::Http(url) => format!("http {url}"),
+            ObserveSource::Exec(command) => format!("exec {}", command.join(" ")),
         };
         line(
             text,

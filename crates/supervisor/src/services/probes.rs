@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use sprag_core::expression::logic::Logic;
 
-use super::model::{Observe, Probe, ProbeKind, Source};
+use super::model::{Observe, ObserveSource, Probe, ProbeKind};
 use super::names;
 use super::reader::{Reader, Spot, listed, shown};
 
 /// From one time to the next.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Nobody is asked more often.
+/// The shortest interval between two questions.
 const PERIOD_MIN: Duration = Duration::from_millis(50);
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -110,8 +110,8 @@ pub(super) fn observe(reader: &mut Reader, service: &Spot<'_>) -> Option<Observe
         return None;
     }
     let source = match one_of(reader, &spot, "observe", &["http", "exec"])? {
-        "http" => http(reader, &spot).map(Source::Http)?,
-        _ => reader.command(&spot, "exec").map(Source::Exec)?,
+        "http" => http(reader, &spot).map(ObserveSource::Http)?,
+        _ => reader.command(&spot, "exec").map(ObserveSource::Exec)?,
     };
     Some(Observe {
         source,

@@ -32,7 +32,7 @@ impl Reader {
             .error(&spot.place(), "wrong-type", detail, format!("write {wanted}"));
     }
 
-    /// Whether it is a map; names in it that nobody knows are noted with the nearest that is.
+    /// Whether it is a map; unknown names in it are noted with the nearest known one.
     pub(super) fn map(&mut self, spot: &Spot<'_>, name: &str, known: &[&str]) -> bool {
         if !matches!(spot.node.content, Content::Map(_)) {
             self.wrong(spot, name, &format!("a map with {}", listed(known)));
@@ -191,7 +191,7 @@ fn as_written(node: &Node) -> String {
     }
 }
 
-/// Whether a name that nobody knows was most likely to be this key.
+/// Whether an unknown name was most likely meant to be this key.
 pub(super) fn is_misspelt(map: &Spot<'_>, key: &str, known: &[&str]) -> bool {
     let mut unknown = map.members().map(|(name, _)| name).filter(|name| !known.contains(name));
     unknown.any(|name| nearest(name, known.iter().copied()) == Some(key))

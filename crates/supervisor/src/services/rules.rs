@@ -11,7 +11,7 @@ use sprag_core::machine::Place;
 use sprag_core::source::Content;
 
 use super::load::Loader;
-use super::model::{Restart, Rule, Service};
+use super::model::{Restart, Service, ServiceRule};
 use super::probes::condition;
 use super::reader::{Spot, is_misspelt, listed, shown};
 use super::{names, parts};
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const SEEN: &[&str] = &["state", "observed"];
 
 /// The rules over `services`, which stand in `around`.
-pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Service]) -> Vec<Rule> {
+pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Service]) -> Vec<ServiceRule> {
     let Some(spot) = around.get("rules") else {
         return Vec::new();
     };
@@ -37,7 +37,7 @@ pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Servi
         let detail = format!("there are more than {RULES_MAX} rules");
         loader.error(&spot.place(), "too-many", &detail, "join some of them");
     }
-    let mut rules: Vec<Rule> = Vec::new();
+    let mut rules: Vec<ServiceRule> = Vec::new();
     for item in items.iter().take(RULES_MAX) {
         let Some(rule) = rule(loader, item, services) else {
             continue;
@@ -51,7 +51,7 @@ pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Servi
     rules
 }
 
-fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Option<Rule> {
+fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Option<ServiceRule> {
     if !loader.reader.map(spot, "rule", names::RULE) {
         return None;
     }
@@ -72,7 +72,7 @@ fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Optio
     let affects = affects(loader, spot, services);
     let budget = parts::budget(&mut loader.reader, spot);
     let message = message(loader, spot, when.as_ref(), restart.as_deref());
-    Some(Rule {
+    Some(ServiceRule {
         name: name?,
         when: when?,
         written: spot.get("when")?.node.to_value(),

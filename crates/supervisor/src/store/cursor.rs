@@ -1,4 +1,4 @@
-//! How far a reader of deltas has come: in which life of the store, up to which delta.
+//! How far a reader of deltas is: in which run of the store, up to which delta.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 /// A place among the deltas. Its text is opaque to readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The life of the store: ids of one life mean nothing in another.
-    pub(super) life: u64,
+    /// The run of the store: ids of one run mean nothing in another.
+    pub(super) run: u64,
     /// The last delta that was read.
     pub(super) id: u64,
 }
@@ -19,7 +19,7 @@ pub struct ParseCursorError(String);
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}.{:x}", self.life, self.id)
+        write!(f, "{:x}.{:x}", self.run, self.id)
     }
 }
 
@@ -29,8 +29,8 @@ impl FromStr for Cursor {
     fn from_str(text: &str) -> Result<Self, ParseCursorError> {
         let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
         text.split_once('.')
-            .and_then(|(life, id)| Some((number(life)?, number(id)?)))
-            .map(|(life, id)| Self { life, id })
+            .and_then(|(run, id)| Some((number(run)?, number(id)?)))
+            .map(|(run, id)| Self { run, id })
             .ok_or_else(|| ParseCursorError(text.chars().take(64).collect()))
     }
 }

@@ -1,7 +1,7 @@
 //! What changed, in order: one delta for each change of a document, with dense ids from 1.
 //!
-//! Deltas live in memory and with this life of the store. They are kept up to an age, a number and a size; a reader
-//! whose place is no longer there is told everything anew, never less than everything. Few are ever read, so they are
+//! Deltas live in memory and with this run of the store. They are kept up to an age, a number and a size; a reader
+//! whose place is no longer there gets everything anew, never less than everything. Few are ever read, so they are
 //! kept as text, a fraction of what they are as values.
 
 use std::collections::VecDeque;
@@ -95,14 +95,14 @@ pub enum Page {
 
 /// A delta as it is kept.
 #[derive(Debug)]
-struct Kept {
+struct KeptDelta {
     at: Timestamp,
     worker: Arc<str>,
     /// Which part changed, and the changes as JSON; nothing where the worker is gone.
     changed: Option<(Part, Box<str>)>,
 }
 
-impl Kept {
+impl KeptDelta {
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.changed.as_ref().map_or(0, |(_, text)| text.len())
     }
@@ -128,13 +128,13 @@ impl Kept {
 /// The deltas that are kept.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    deltas: VecDeque<Kept>,
+    deltas: VecDeque<KeptDelta>,
     bytes: usize,
     last: u64,
 }
 
 impl Log {
-    /// The id of the newest delta there ever was in this life.
+    /// The id of the newest delta there ever was in this run.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -148,7 +148,7 @@ impl Log {
             }
             DeltaKind::Gone => None,
         };
-        let kept = Kept {
+        let kept = KeptDelta {
             at,
             worker: Arc::clone(worker),
             changed,

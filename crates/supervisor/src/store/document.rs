@@ -25,7 +25,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 /// How deep objects are compared; below, they are replaced as a whole.
 const DEPTH_MAX: usize = 32;
 
-/// What leads from `old` to `new`; nothing when they say the same, in whatever order.
+/// What leads from `old` to `new`; nothing when they say the same, in any order.
 pub fn difference(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut path = String::new();

@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 /// How far the writer is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct WriteProgress {
     /// Everything up to this number is on disk.
     pub(super) durable: u64,
     /// The disk takes nothing at present.
@@ -18,7 +18,7 @@ pub struct NotDurable;
 
 /// Something that was put, on its way to disk.
 #[derive(Clone, Debug)]
-pub struct Durable(Option<(u64, watch::Receiver<Progress>)>);
+pub struct Durable(Option<(u64, watch::Receiver<WriteProgress>)>);
 
 impl Durable {
     /// Nothing is on its way: there is no disk, or nothing was changed.
@@ -26,7 +26,7 @@ impl Durable {
         Self(None)
     }
 
-    pub(super) const fn on_its_way(number: u64, progress: watch::Receiver<Progress>) -> Self {
+    pub(super) const fn on_its_way(number: u64, progress: watch::Receiver<WriteProgress>) -> Self {
         Self(Some((number, progress)))
     }
 

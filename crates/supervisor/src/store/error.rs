@@ -5,13 +5,13 @@ use std::sync::Arc;
 /// Why something was not put. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PutError {
-    /// Nobody introduced the worker.
+    /// The worker was not introduced.
     #[error("there is no worker `{worker}`; put its identity first")]
     NotFound {
         /// Who.
         worker: String,
     },
-    /// Somebody else changed it meanwhile.
+    /// Another caller changed it meanwhile.
     #[error("`{worker}` wants version `{found}` by now, not `{expected}`; read it again, and decide anew")]
     Conflict {
         /// Whose desired state.

@@ -9,9 +9,9 @@ use sprag_core::time::Timestamp;
 use sprag_store::sqlite::{Migration, OwnFile, Schema};
 
 use super::error::{Malformed, StoreError};
-use super::journal::Key;
+use super::journal::DocumentKey;
 use super::load;
-use super::record::{Part, Record, Text};
+use super::record::{Part, Text, WorkerRecord};
 use super::service::Texts;
 
 /// The mark in the file's header that says whose database it is: `SPRS`.
@@ -31,9 +31,9 @@ const PUT: &str = "\
 
 const DELETE: &str = "DELETE FROM document WHERE worker = ?1";
 
-const BEGIN_LIFE: &str = "UPDATE life SET count = count + 1";
+const BEGIN_RUN: &str = "UPDATE life SET count = count + 1";
 
-const LIFE: &str = "SELECT count FROM life";
+const RUN: &str = "SELECT count FROM life";
 
 /// What is done to the file.
 pub(super) enum Row {
@@ -51,26 +51,26 @@ pub(super) enum Row {
 /// An open file and everything in it.
 pub(super) struct Contents {
     pub(super) file: OwnFile,
-    pub(super) life: u64,
-    pub(super) records: BTreeMap<Arc<str>, Record>,
+    pub(super) run: u64,
+    pub(super) records: BTreeMap<Arc<str>, WorkerRecord>,
     pub(super) malformed: Vec<Malformed>,
 }
 
 pub(super) fn open(path: &Path) -> Result<Contents, StoreError> {
     let mut file = OwnFile::open(path, &SCHEMA)?;
-    file.commit(|transaction| transaction.execute(BEGIN_LIFE, []).map(drop))?;
-    let life = file.read(|connection| connection.query_row(LIFE, [], |row| row.get(0)))?;
+    file.commit(|transaction| transaction.execute(BEGIN_RUN, []).map(drop))?;
+    let run = file.read(|connection| connection.query_row(RUN, [], |row| row.get(0)))?;
     let (records, malformed) = file.read(load::all)?;
     Ok(Contents {
         file,
-        life,
+        run,
         records,
         malformed,
     })
 }
 
 /// What is to be done for a key, by what is true now.
-pub(super) fn rows(texts: &Texts, key: &Key) -> Vec<Row> {
+pub(super) fn rows(texts: &Texts, key: &DocumentKey) -> Vec<Row> {
     let record = texts.records.get(&key.worker).filter(|record| record.gone_at.is_none());
     let put = |part, name: &Option<Arc<str>>, text: &Text| Row::Put {
         worker: Arc::clone(&key.worker),

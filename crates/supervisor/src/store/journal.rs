@@ -1,6 +1,6 @@
 //! What changed and is not yet on disk, and the thread that writes it.
 //!
-//! Marks are keys, not values: whoever comes to write one takes what is true then, so a worker that changes faster than
+//! Marks are keys, not values: the writer of one takes what is true then, so a worker that changes faster than
 //! the disk is written less often, and the queue is never longer than what there is to remember. Urgent marks are
 //! written at once, as many as wait in one transaction; observations about once a second, and never so many that an
 //! urgent one waits long behind them. When the disk takes nothing, marks stay and are tried again.
@@ -14,11 +14,11 @@ use sprag_store::Error;
 use sprag_store::sqlite::OwnFile;
 use tokio::sync::watch;
 
-use super::durable::{Durable, NotDurable, Progress};
+use super::durable::{Durable, NotDurable, WriteProgress};
 use super::file::{self, Row};
 use super::record::Part;
-use super::service::Shared;
-use crate::pool::{lock, say};
+use super::service::StoreShared;
+use crate::runtime::pool::{lock, say};
 
 /// Documents in one transaction.
 const BATCH_MAX: usize = 1_024;
@@ -31,14 +31,14 @@ const URGENT_RUN_MAX: u32 = 16;
 
 /// What is to be written: a document, or everything of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct DocumentKey {
     pub(super) worker: Arc<str>,
     /// `None`: what is in the file goes, what is in memory comes.
     pub(super) part: Option<Part>,
     pub(super) name: Option<Arc<str>>,
 }
 
-impl Key {
+impl DocumentKey {
     pub(super) fn of(worker: &Arc<str>, part: Part, name: Option<&Arc<str>>) -> Self {
         Self {
             worker: Arc::clone(worker),
@@ -62,18 +62,18 @@ impl Key {
 
 /// The marks, and how far they were written.
 pub(super) struct Journal {
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     bell: Condvar,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<WriteProgress>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct State {
-    urgent: VecDeque<(u64, Key)>,
-    lazy: VecDeque<Key>,
+struct JournalState {
+    urgent: VecDeque<(u64, DocumentKey)>,
+    lazy: VecDeque<DocumentKey>,
     /// What stands in either queue.
-    known: BTreeSet<Key>,
+    known: BTreeSet<DocumentKey>,
     number: u64,
     /// The number of the newest urgent mark, waiting or not.
     newest_urgent: u64,
@@ -83,8 +83,8 @@ struct State {
 
 /// What is written together.
 struct Batch {
-    urgent: Vec<(u64, Key)>,
-    lazy: Vec<Key>,
+    urgent: Vec<(u64, DocumentKey)>,
+    lazy: Vec<DocumentKey>,
 }
 
 impl Journal {
@@ -92,13 +92,13 @@ impl Journal {
         Self {
             state: Mutex::default(),
             bell: Condvar::new(),
-            progress: watch::Sender::new(Progress::default()),
+            progress: watch::Sender::new(WriteProgress::default()),
             thread: Mutex::default(),
         }
     }
 
     /// Has the key written. Never waits for the disk.
-    pub(super) fn mark(&self, key: Key) -> Durable {
+    pub(super) fn mark(&self, key: DocumentKey) -> Durable {
         let mut state = lock(&self.state);
         state.number += 1;
         let number = state.number;
@@ -128,7 +128,7 @@ impl Journal {
     }
 
     /// Starts the thread. It ends when the store closes.
-    pub(super) fn start(shared: &Arc<Shared>, file: OwnFile) -> std::io::Result<()> {
+    pub(super) fn start(shared: &Arc<StoreShared>, file: OwnFile) -> std::io::Result<()> {
         let Some(journal) = &shared.journal else {
             return Ok(());
         };
@@ -185,7 +185,7 @@ impl Journal {
         let state = lock(&self.state);
         let durable = state.urgent.front().map_or(state.number, |(number, _)| number - 1);
         drop(state);
-        self.progress.send_replace(Progress {
+        self.progress.send_replace(WriteProgress {
             durable,
             is_failing: false,
         });
@@ -210,7 +210,7 @@ impl Journal {
             }
         }
         if state.is_closing || matches!(problem, Error::Disk { .. }) {
-            // After a failed flush nobody knows what is on disk before it is read again.
+            // After a failed flush it is unknown what is on disk before it is read again.
             return false;
         }
         drop(self.bell.wait_timeout(state, PAUSE));
@@ -218,14 +218,14 @@ impl Journal {
     }
 }
 
-impl State {
+impl JournalState {
     fn take(&mut self, has_paused: bool) -> Batch {
-        let urgent: Vec<(u64, Key)> = {
+        let urgent: Vec<(u64, DocumentKey)> = {
             let count = self.urgent.len().min(BATCH_MAX);
             self.urgent.drain(..count).collect()
         };
         let is_their_turn = has_paused || self.is_closing || self.urgent_run >= URGENT_RUN_MAX;
-        let lazy: Vec<Key> = if is_their_turn {
+        let lazy: Vec<DocumentKey> = if is_their_turn {
             let count = self.lazy.len().min(LAZY_BATCH_MAX);
             self.lazy.drain(..count).collect()
         } else {
@@ -244,13 +244,13 @@ impl Batch {
         self.urgent.is_empty() && self.lazy.is_empty()
     }
 
-    fn keys(&self) -> impl Iterator<Item = &Key> {
+    fn keys(&self) -> impl Iterator<Item = &DocumentKey> {
         self.urgent.iter().map(|(_, key)| key).chain(&self.lazy)
     }
 }
 
-/// The thread's life.
-fn run(shared: &Weak<Shared>, mut file: OwnFile) {
+/// What the thread does until the store closes.
+fn run(shared: &Weak<StoreShared>, mut file: OwnFile) {
     loop {
         let Some(shared) = shared.upgrade() else { return };
         let Some(journal) = &shared.journal else { return };

@@ -8,17 +8,17 @@ use serde::de::IgnoredAny;
 use sprag_core::time::Timestamp;
 
 use super::error::Malformed;
-use super::record::{Document, ObservedBody, Part, Record, Text};
-use crate::action::ActionStatus;
+use super::record::{ObservedBody, Part, StoredDocument, Text, WorkerRecord};
+use crate::worker::action::ActionStatus;
 
 const ALL: &str = "\
     SELECT worker, part, name, body, version, created_at, updated_at FROM document ORDER BY worker, part, name";
 
-type Records = BTreeMap<Arc<str>, Record>;
+type WorkerRecords = BTreeMap<Arc<str>, WorkerRecord>;
 
 /// Every document that can be read, and those that cannot.
-pub(super) fn all(connection: &Connection) -> rusqlite::Result<(Records, Vec<Malformed>)> {
-    let mut records = Records::new();
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<(WorkerRecords, Vec<Malformed>)> {
+    let mut records = WorkerRecords::new();
     let mut malformed = Vec::new();
     let mut statement = connection.prepare(ALL)?;
     let mut rows = statement.query([])?;
@@ -33,13 +33,13 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<(Records, Vec<Mal
     Ok((records, malformed))
 }
 
-fn document(row: &Row<'_>, part: Option<Part>) -> Result<Document, String> {
+fn document(row: &Row<'_>, part: Option<Part>) -> Result<StoredDocument, String> {
     let part = part.ok_or("there is no such part")?;
     let problem = |problem: rusqlite::Error| problem.to_string();
     let name: String = row.get(2).map_err(problem)?;
     let body: String = row.get(3).map_err(problem)?;
     check(part, &body).map_err(|problem| problem.to_string())?;
-    Ok(Document {
+    Ok(StoredDocument {
         part,
         name: (!name.is_empty()).then(|| name.into()),
         text: Text {
@@ -59,7 +59,7 @@ fn check(part: Part, body: &str) -> serde_json::Result<()> {
     }
 }
 
-fn take(records: &mut Records, worker: Arc<str>, document: Document) {
+fn take(records: &mut WorkerRecords, worker: Arc<str>, document: StoredDocument) {
     let record = records.entry(worker).or_default();
     if document.part == Part::Observed {
         let body: Option<ObservedBody> = serde_json::from_str(&document.text.body).ok();

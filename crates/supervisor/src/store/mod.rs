@@ -2,8 +2,8 @@
 //!
 //! Everything is in memory, as compact JSON text. What did not change is not written and makes no delta. With a file, a
 //! thread of its own writes what changed, many workers in one transaction: the tick only marks, so no disk makes it
-//! wait. Who needs to know that something is on disk (the start of an action, an operator's change) holds a
-//! [`Durable`] and waits for that. Observations are written at leisure; everything else at once.
+//! wait. A caller that needs to know that something is on disk (the start of an action, an operator's change) waits
+//! for its [`Durable`]. Observations are written at leisure; everything else at once.
 
 mod cursor;
 mod delta;

@@ -1,4 +1,4 @@
-//! What is kept in memory of one worker: texts, shared with whoever reads or writes them.
+//! One worker's documents in memory: texts, shared with their readers and writers.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use crate::collector::Metrics;
+use crate::runtime::collector::WorkerMetrics;
 
 /// The parts of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub(super) struct Text {
 
 /// A document of a worker.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub(super) struct StoredDocument {
     pub(super) part: Part,
     /// Distinguishes documents of one part; `None` for parts that have one.
     pub(super) name: Option<Arc<str>>,
@@ -70,11 +70,11 @@ pub(super) struct Document {
 
 /// One worker's. There are few documents, so they are looked through.
 #[derive(Debug, Default)]
-pub(super) struct Record {
-    pub(super) documents: Vec<Document>,
+pub(super) struct WorkerRecord {
+    pub(super) documents: Vec<StoredDocument>,
     /// When the newest observation was made, changed or not. Not written: after a start everything is old.
     pub(super) observed_at: Option<Timestamp>,
-    pub(super) metrics: Option<Box<Metrics>>,
+    pub(super) metrics: Option<Box<WorkerMetrics>>,
     pub(super) gone_at: Option<Timestamp>,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct ObservedBody {
     /// What was seen.
     pub(super) observed: Value,
     #[serde(default)]
-    pub(super) metrics: Option<Metrics>,
+    pub(super) metrics: Option<WorkerMetrics>,
 }
 
 /// The same as it is written.
@@ -95,21 +95,21 @@ pub(super) struct ObservedText<'a> {
     pub(super) state: &'a str,
     pub(super) observed: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) metrics: Option<&'a Metrics>,
+    pub(super) metrics: Option<&'a WorkerMetrics>,
 }
 
-impl Record {
+impl WorkerRecord {
     pub(super) fn text(&self, part: Part, name: Option<&str>) -> Option<&Text> {
-        let is_it = |document: &&Document| document.part == part && document.name.as_deref() == name;
+        let is_it = |document: &&StoredDocument| document.part == part && document.name.as_deref() == name;
         self.documents.iter().find(is_it).map(|document| &document.text)
     }
 
     pub(super) fn text_mut(&mut self, part: Part, name: Option<&str>) -> Option<&mut Text> {
-        let is_it = |document: &&mut Document| document.part == part && document.name.as_deref() == name;
+        let is_it = |document: &&mut StoredDocument| document.part == part && document.name.as_deref() == name;
         self.documents.iter_mut().find(is_it).map(|document| &mut document.text)
     }
 
-    /// Whether somebody introduced it and it is not gone.
+    /// Whether it was introduced and is not gone.
     pub(super) fn is_there(&self) -> bool {
         self.gone_at.is_none() && self.text(Part::Identity, None).is_some()
     }

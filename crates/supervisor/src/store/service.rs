@@ -12,28 +12,28 @@ use super::delta::{DeltaKind, Log, PAGE_MAX, Page, StoreOptions};
 use super::durable::{Durable, NotDurable};
 use super::error::{Malformed, PutError, StoreError};
 use super::file;
-use super::journal::{Journal, Key};
-use super::record::{Part, Record};
-use super::snapshot::{Instant, StoredSnapshot};
-use crate::pool::lock;
+use super::journal::{DocumentKey, Journal};
+use super::record::{Part, WorkerRecord};
+use super::snapshot::{StoredSnapshot, StoredTexts};
+use crate::runtime::pool::lock;
 
 /// What is remembered of all workers.
 pub struct Store {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<StoreShared>,
 }
 
 /// What the thread that writes shares with everybody else.
-pub(super) struct Shared {
+pub(super) struct StoreShared {
     texts: Mutex<Texts>,
     pub(super) journal: Option<Journal>,
     pub(super) options: StoreOptions,
-    life: u64,
+    run: u64,
 }
 
 /// Everything in memory.
 #[derive(Default)]
 pub(super) struct Texts {
-    pub(super) records: BTreeMap<Arc<str>, Record>,
+    pub(super) records: BTreeMap<Arc<str>, WorkerRecord>,
     pub(super) log: Log,
 }
 
@@ -55,14 +55,14 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// A store without a file. `life` tells it from others whose cursors may come back.
-    pub fn in_memory(options: StoreOptions, life: u64) -> Self {
+    /// A store without a file. `run` tells it from others whose cursors may come back.
+    pub fn in_memory(options: StoreOptions, run: u64) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(StoreShared {
                 texts: Mutex::default(),
                 journal: None,
                 options,
-                life,
+                run,
             }),
         }
     }
@@ -71,7 +71,7 @@ impl Store {
     pub fn open(path: &Path, options: StoreOptions) -> Result<Opened, StoreError> {
         let file::Contents {
             file,
-            life,
+            run,
             records,
             malformed,
         } = file::open(path)?;
@@ -79,11 +79,11 @@ impl Store {
             records,
             log: Log::default(),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StoreShared {
             texts: Mutex::new(texts),
             journal: Some(Journal::new()),
             options,
-            life,
+            run,
         });
         Journal::start(&shared, file).map_err(StoreError::Thread)?;
         let store = Self { shared };
@@ -95,7 +95,7 @@ impl Store {
         self.shared.journal.as_ref().map_or(Ok(()), Journal::close)
     }
 
-    /// Everything that was put so far, but for what was seen: whoever gave somebody their word waits for it.
+    /// Everything that was put so far, except observations: a caller that promised durability waits for it.
     pub fn settled(&self) -> Durable {
         let journal = self.shared.journal.as_ref();
         journal.map_or_else(Durable::at_once, Journal::newest)
@@ -105,9 +105,9 @@ impl Store {
     pub fn snapshot(&self, worker: &str) -> Result<StoredSnapshot, PutError> {
         let texts = self.lock();
         let found = texts.records.get_key_value(worker);
-        let instant = found.and_then(|(worker, record)| Instant::of(worker, record));
+        let instant = found.and_then(|(worker, record)| StoredTexts::of(worker, record));
         drop(texts);
-        instant.map(Instant::read).ok_or_else(|| PutError::NotFound {
+        instant.map(StoredTexts::read).ok_or_else(|| PutError::NotFound {
             worker: worker.to_owned(),
         })
     }
@@ -129,28 +129,28 @@ impl Store {
     /// What changed since `after`, in pages of at most [`PAGE_MAX`]; everything, if that can no longer be said.
     pub fn changes(&self, after: Option<Cursor>, limit: usize) -> Page {
         let texts = self.lock();
-        let life = self.shared.life;
-        let place = after.filter(|cursor| cursor.life == life).map(|cursor| cursor.id);
+        let run = self.shared.run;
+        let place = after.filter(|cursor| cursor.run == run).map(|cursor| cursor.id);
         let found = place.and_then(|id| Some((id, texts.log.after(id, limit.clamp(1, PAGE_MAX))?)));
         if let Some((id, (deltas, has_more))) = found {
             let id = deltas.last().map_or(id, |delta| delta.id);
             return Page::Deltas {
                 deltas,
-                cursor: Cursor { life, id },
+                cursor: Cursor { run, id },
                 has_more,
             };
         }
         let cursor = Cursor {
-            life,
+            run,
             id: texts.log.last(),
         };
         let there = texts.records.iter().filter(|(_, record)| record.is_there());
-        let instants: Vec<Instant> = there
-            .filter_map(|(worker, record)| Instant::of(worker, record))
+        let instants: Vec<StoredTexts> = there
+            .filter_map(|(worker, record)| StoredTexts::of(worker, record))
             .collect();
         drop(texts);
         Page::Everything {
-            workers: instants.into_iter().map(Instant::read).collect(),
+            workers: instants.into_iter().map(StoredTexts::read).collect(),
             cursor,
         }
     }
@@ -171,10 +171,10 @@ impl Store {
             record.documents.retain(|document| document.part != Part::Memory);
         }
         texts.log.push(now, &worker, DeltaKind::Gone, &self.shared.options);
-        self.shared.dirty(Key::whole(&worker))
+        self.shared.dirty(DocumentKey::whole(&worker))
     }
 
-    /// Everybody but these went while nobody looked. Returns who.
+    /// Retires every worker but these, which went while no process ran. Returns which.
     pub fn retire_except(&self, known: &[String], now: Timestamp) -> Vec<Arc<str>> {
         let is_known = |worker: &str| known.iter().any(|known| known == worker);
         let gone: Vec<Arc<str>> = self
@@ -228,19 +228,19 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         if let Some(journal) = &self.shared.journal {
-            // Whoever wants to know how it went calls `close`.
+            // A caller that wants to know the result calls `close`.
             let _ = journal.close();
         }
     }
 }
 
-impl Shared {
+impl StoreShared {
     pub(super) fn lock(&self) -> MutexGuard<'_, Texts> {
         lock(&self.texts)
     }
 
     /// Has the file follow.
-    pub(super) fn dirty(&self, key: Key) -> Durable {
+    pub(super) fn dirty(&self, key: DocumentKey) -> Durable {
         self.journal
             .as_ref()
             .map_or_else(Durable::at_once, |journal| journal.mark(key))

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use super::record::{ObservedBody, Part, Record, Text};
-use crate::action::ActionStatus;
-use crate::collector::Metrics;
+use super::record::{ObservedBody, Part, Text, WorkerRecord};
+use crate::runtime::collector::WorkerMetrics;
+use crate::worker::action::ActionStatus;
 
 /// What is wanted of a worker.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +30,8 @@ pub struct StoredObserved {
     /// The document.
     pub document: Value,
     /// What the worker counted and measured.
-    pub metrics: Metrics,
-    /// When it was last seen, changed or not; `None`: in an earlier life.
+    pub metrics: WorkerMetrics,
+    /// When it was last seen, changed or not; `None`: in an earlier run.
     pub at: Option<Timestamp>,
     /// When it last changed.
     pub updated: Timestamp,
@@ -55,7 +55,7 @@ pub struct StoredSnapshot {
 }
 
 /// The texts of one instant, taken under the lock; read at leisure after it.
-pub(super) struct Instant {
+pub(super) struct StoredTexts {
     worker: Arc<str>,
     identity: Text,
     desired: Option<Text>,
@@ -65,9 +65,9 @@ pub(super) struct Instant {
     gone_at: Option<Timestamp>,
 }
 
-impl Instant {
-    /// `None`: nobody introduced it.
-    pub(super) fn of(worker: &Arc<str>, record: &Record) -> Option<Self> {
+impl StoredTexts {
+    /// `None`: it was not introduced.
+    pub(super) fn of(worker: &Arc<str>, record: &WorkerRecord) -> Option<Self> {
         let text = |part| record.text(part, None).cloned();
         Some(Self {
             worker: Arc::clone(worker),

@@ -10,18 +10,18 @@ use super::delta::DeltaKind;
 use super::document::{Change, difference};
 use super::durable::Durable;
 use super::error::PutError;
-use super::journal::Key;
-use super::record::{Document, ObservedText, Part, Record, Text};
+use super::journal::DocumentKey;
+use super::record::{ObservedText, Part, StoredDocument, Text, WorkerRecord};
 use super::service::{Store, Texts};
-use crate::action::ActionStatus;
-use crate::collector::Recorded;
-use crate::executor::Marks;
-use crate::snapshot::Identity;
+use crate::runtime::collector::Recorded;
+use crate::runtime::executor::Marks;
+use crate::worker::action::ActionStatus;
+use crate::worker::snapshot::Identity;
 
 /// What a caller believes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever it is.
+    /// Any version.
     Any,
     /// This version; 0: none yet.
     Version(u64),
@@ -34,7 +34,7 @@ pub struct Put {
     pub version: u64,
     /// Whether it said something new.
     pub is_changed: bool,
-    /// For whoever wants to know that it is on disk.
+    /// Says when it is on disk.
     pub durable: Durable,
 }
 
@@ -52,7 +52,7 @@ pub struct Sight<'a> {
 }
 
 /// Which document, and when.
-struct Place<'a> {
+struct PutTarget<'a> {
     worker: &'a Arc<str>,
     part: Part,
     name: Option<&'a Arc<str>>,
@@ -67,7 +67,7 @@ impl Store {
         let mut texts = self.lock();
         let record = texts.record(worker);
         if record.gone_at.is_some() {
-            *record = Record::default();
+            *record = WorkerRecord::default();
         } else if record
             .text(Part::Identity, None)
             .is_some_and(|known| *known.body != *body)
@@ -76,8 +76,22 @@ impl Store {
                 worker: worker.as_ref().to_owned(),
             });
         }
-        let place = Place::of(worker, Part::Identity, now);
+        let place = PutTarget::of(worker, Part::Identity, now);
         Ok(self.put(&mut texts, &place, body).1)
+    }
+
+    /// What is remembered of this very worker under that name; nothing if another had its path.
+    pub(crate) fn memory_of(&self, identity: &Identity, name: &str) -> Option<Value> {
+        let own = text(&identity.path, identity).ok()?;
+        let texts = self.lock();
+        let record = texts.records.get(&identity.path)?;
+        let is_other = |known: &Text| *known.body != *own;
+        if record.gone_at.is_some() || record.text(Part::Identity, None).is_some_and(is_other) {
+            return None;
+        }
+        let body = Arc::clone(&record.text(Part::Memory, Some(name))?.body);
+        drop(texts);
+        serde_json::from_str(&body).ok()
     }
 
     /// Says what is wanted, if `expected` still holds.
@@ -102,7 +116,7 @@ impl Store {
                 found,
             });
         }
-        let place = Place::of(&worker, Part::Desired, now);
+        let place = PutTarget::of(&worker, Part::Desired, now);
         let (version, durable) = self.put(&mut texts, &place, body);
         Ok(Put {
             version: version.unwrap_or(found),
@@ -127,7 +141,7 @@ impl Store {
         };
         let body = text(&worker, &body)?;
         record.observed_at = Some(sight.at);
-        let place = Place::of(&worker, Part::Observed, sight.at);
+        let place = PutTarget::of(&worker, Part::Observed, sight.at);
         Ok(self.put(&mut texts, &place, body).0.is_some())
     }
 
@@ -142,16 +156,16 @@ impl Store {
         let body = text(worker, document)?;
         let mut texts = self.lock();
         let name = Arc::from(name);
-        let place = Place {
+        let place = PutTarget {
             name: Some(&name),
-            ..Place::of(worker, Part::Memory, now)
+            ..PutTarget::of(worker, Part::Memory, now)
         };
         Ok(self.put(&mut texts, &place, body).1)
     }
 
     /// Puts a text where it says something new: the version it has then.
-    fn put(&self, texts: &mut Texts, place: &Place<'_>, body: String) -> (Option<u64>, Durable) {
-        let Place {
+    fn put(&self, texts: &mut Texts, place: &PutTarget<'_>, body: String) -> (Option<u64>, Durable) {
+        let PutTarget {
             worker,
             part,
             name,
@@ -166,7 +180,7 @@ impl Store {
                 .log
                 .push(now, worker, DeltaKind::Changed { part, changes }, &self.shared.options);
         }
-        let key = Key::of(worker, part, name);
+        let key = DocumentKey::of(worker, part, name);
         (Some(version), self.shared.dirty(key))
     }
 }
@@ -177,11 +191,11 @@ impl Marks for Store {
             return Durable::at_once();
         };
         let mut texts = self.lock();
-        self.put(&mut texts, &Place::of(worker, Part::Action, now), body).1
+        self.put(&mut texts, &PutTarget::of(worker, Part::Action, now), body).1
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> PutTarget<'a> {
     fn of(worker: &'a Arc<str>, part: Part, now: Timestamp) -> Self {
         Self {
             worker,
@@ -200,11 +214,11 @@ fn text(worker: &str, document: &impl Serialize) -> Result<String, PutError> {
 }
 
 impl Texts {
-    fn record(&mut self, worker: &Arc<str>) -> &mut Record {
+    fn record(&mut self, worker: &Arc<str>) -> &mut WorkerRecord {
         self.records.entry(Arc::clone(worker)).or_default()
     }
 
-    /// The worker's own name, if somebody introduced it and it is not gone.
+    /// The worker's own name, if it was introduced and is not gone.
     fn known(&self, worker: &str) -> Result<Arc<str>, PutError> {
         let found = self.records.get_key_value(worker);
         let found = found.filter(|(_, record)| record.is_there());
@@ -216,15 +230,15 @@ impl Texts {
     }
 }
 
-impl Record {
+impl WorkerRecord {
     /// The new version and what changed; `None` when the text says the same as before.
-    fn set(&mut self, place: &Place<'_>, body: String) -> Option<(u64, Vec<Change>)> {
+    fn set(&mut self, place: &PutTarget<'_>, body: String) -> Option<(u64, Vec<Change>)> {
         let Some(known) = self.text_mut(place.part, place.name.map(AsRef::as_ref)) else {
             let changes = vec![Change {
                 path: String::new(),
                 value: Some(serde_json::from_str(&body).unwrap_or_default()),
             }];
-            self.documents.push(Document {
+            self.documents.push(StoredDocument {
                 part: place.part,
                 name: place.name.cloned(),
                 text: Text {

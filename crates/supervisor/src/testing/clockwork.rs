@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::time::Timestamp;
 
-use crate::pool::lock;
+use crate::runtime::pool::lock;
 
 /// Where the clock starts: an hour after 1970 began, so that ages have room.
 const START_MILLIS: i64 = 3_600_000;
@@ -39,7 +39,7 @@ impl Clockwork {
         Arc::clone(&self.clock) as Arc<dyn Clock>
     }
 
-    /// Moves on, and wakes whoever has waited long enough.
+    /// Moves on, and wakes every sleeper whose time has come.
     pub fn advance(&self, millis: u64) {
         let now = self.now().plus(millis);
         self.clock.advance_to(now);

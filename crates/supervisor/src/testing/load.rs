@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::clockwork::Clockwork;
 use super::puppet::Stage;
 use super::world::World;
-use crate::action::{Action, ActionContext, ActionError};
-use crate::child::ChildSpec;
-use crate::collector::ThresholdsError;
-use crate::registry::Registry;
-use crate::snapshot::{Identity, Snapshot};
+use crate::runtime::collector::ThresholdsError;
 use crate::supervisor::Declaration;
+use crate::worker::action::{Action, ActionContext, ActionError};
+use crate::worker::child::ChildSpec;
+use crate::worker::registry::Registry;
+use crate::worker::snapshot::{Identity, Snapshot};
 use crate::worker::{CollectError, Goal, Next, Phase, SpecError, State, Worker};
 
 /// A tree of many puppets beside each other, all running.

@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::clockwork::Clockwork;
-use crate::action::{Action, ActionContext, ActionError, ActionOptions, Outcome};
-use crate::child::ChildSpec;
-use crate::pool::lock;
-use crate::registry::{BuildError, WorkerFactory};
 use crate::rule::Rule;
-use crate::snapshot::{Identity, Snapshot};
+use crate::runtime::pool::lock;
+use crate::worker::action::{Action, ActionContext, ActionError, ActionOptions, Outcome};
+use crate::worker::child::ChildSpec;
+use crate::worker::registry::{BuildError, WorkerFactory};
+use crate::worker::snapshot::{Identity, Snapshot};
 use crate::worker::{CollectError, Goal, Next, Phase, SpecError, State, Worker};
 
 /// How one puppet behaves, and what was asked of it.
@@ -26,9 +26,9 @@ pub struct Script {
     pub starts: VecDeque<u64>,
     /// How long stops take, in milliseconds; the last one repeats.
     pub stops: VecDeque<u64>,
-    /// Its stop never ends, whatever it is told.
+    /// Its stop never ends, also when it is cancelled.
     pub never_stops: bool,
-    /// Its start never ends, whatever it is told.
+    /// Its start never ends, also when it is cancelled.
     pub never_starts: bool,
     /// So many of its next attempts fail.
     pub fails: u64,
@@ -250,7 +250,7 @@ impl Puppet {
     fn goes_down(state: PuppetState, snapshot: &Snapshot<Self>) -> Next<Self> {
         let has_stopped = snapshot.action.name == "stop" && snapshot.action.outcome == Outcome::Succeeded;
         let is_seen_down = snapshot.observed.as_ref().is_some_and(|seen| !seen.up);
-        // One that leaves is asked on whatever was seen last, however old, or on nothing: its own stop is believed, and
+        // A leaving worker decides on its last observation, however old, or on none: its own stop is believed, and
         // a look if it did nothing since. In doubt it stops.
         let is_idle = state == PuppetState::Stopped || snapshot.action.outcome == Outcome::None;
         let is_down = match snapshot.goal {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use sprag_core::time::Timestamp;
 
 use super::clockwork::Clockwork;
-use crate::collector::ThresholdsError;
-use crate::explain::Explain;
-use crate::metrics::{Gauges, Metrics};
-use crate::options::Options;
-use crate::pool::Threads;
-use crate::registry::Registry;
-use crate::snapshot::Escalation;
+use crate::report::explain::Explain;
+use crate::report::metrics::{Gauges, Metrics};
+use crate::report::trouble::Trouble;
+use crate::runtime::collector::ThresholdsError;
+use crate::runtime::pool::Threads;
+use crate::supervisor::options::Options;
 use crate::supervisor::{Declaration, Setup};
 use crate::tree::{Counts, OperateError, ShutdownOutcome, Status, Ticked, Tree};
-use crate::trouble::Trouble;
+use crate::worker::registry::Registry;
+use crate::worker::snapshot::Escalation;
 
 /// A tree, its clock, and nothing else: no thread, no task, no real time.
 pub struct World {
@@ -136,7 +136,7 @@ impl World {
         self.tree.alerts()
     }
 
-    /// What somebody on duty should hear of.
+    /// What the operator on duty should know of.
     pub fn troubles(&self) -> Vec<Trouble> {
         self.tree.troubles(self.now())
     }
@@ -146,7 +146,7 @@ impl World {
         self.tree.len()
     }
 
-    /// Whether there is nobody.
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -181,7 +181,7 @@ impl World {
         self.tree.shut_down(self.clockwork.now());
     }
 
-    /// Has whoever is left cut off.
+    /// Cuts every worker that is left.
     pub fn force_exit(&mut self) {
         self.tree.force_exit(self.clockwork.now());
     }

@@ -11,16 +11,19 @@ use sprag_core::expression::scope::{Path, Scope, walk};
 use sprag_core::expression::template::{Limits, Template};
 use sprag_core::time::Timestamp;
 
-use super::arena::Index;
+use super::act::{Act, Report};
 use super::node::{Derived, Node};
-use super::tick::Tree;
-use crate::child::Variables;
+use super::step::{caught, panicked};
+use super::visit::Visit;
+use crate::supervisor::options::Options;
 use crate::worker::Reason;
+use crate::worker::child::Variables;
+use crate::worker::erased::Opaque;
 
 /// The variables as templates see them: the worker's own internal ones first.
-struct Names<'a>(&'a Variables);
+struct TemplateScope<'a>(&'a Variables);
 
-impl Scope for Names<'_> {
+impl Scope for TemplateScope<'_> {
     fn lookup(&self, path: &Path) -> Option<Cow<'_, Value>> {
         let (name, rest) = path.segments().split_first()?;
         let Variables { shared, internal } = self.0;
@@ -29,7 +32,7 @@ impl Scope for Names<'_> {
     }
 }
 
-/// The spec with its templates rendered. A variable that is not there is an error.
+/// The spec with its templates rendered. A missing variable is an error.
 fn rendered(spec: &Value, variables: &Variables) -> Result<Value, String> {
     let template = Template::compile(spec).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -38,93 +41,90 @@ fn rendered(spec: &Value, variables: &Variables) -> Result<Value, String> {
     if template.is_constant() {
         return Ok(spec.clone());
     }
-    let rendered = template.render(&Names(variables), Limits::default());
+    let rendered = template.render(&TemplateScope(variables), Limits::default());
     rendered.map_err(|error| error.to_string())
 }
 
-impl Tree {
-    /// Derives what is desired if something changed.
-    pub(super) fn derive_due(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        // Who leaves goes with what was in force; where nothing was yet, it is what it can be asked with.
-        let is_in_force = node.leaving.is_some() && node.desired.is_some();
-        if node.derived == Derived::Done || is_in_force {
-            return;
-        }
-        let Some(inner) = node.inner.as_ref() else {
-            return;
-        };
-        let (spec, variables) = (Arc::clone(&node.spec), Arc::clone(&node.variables));
-        let derived = rendered(&spec.spec, &variables).map(|spec| {
-            super::step::caught(|| inner.derive(spec)).map(|derived| derived.map_err(|error| error.to_string()))
-        });
-        match derived {
-            Ok(Ok(Ok(desired))) => self.desire(index, desired, now),
-            Ok(Ok(Err(error))) | Err(error) => self.derive_failed(index, &error, now),
-            Ok(Err(panic)) => {
-                self.derive_failed(index, &format!("`derive` panicked: {panic}"), now);
-                self.panicked(index, "derive", &panic, now);
-            }
+/// Why nothing was derived.
+enum Failure {
+    Error(String),
+    Panic(String),
+}
+
+/// Derives what is desired if something changed.
+pub(super) fn run(visit: &mut Visit<'_>) {
+    let Some(node) = visit.node() else { return };
+    // A leaving worker keeps what was in force; where nothing was yet, it needs something to be asked with.
+    let is_in_force = node.is_leaving() && node.observed.desired.is_some();
+    if node.observed.derived == Derived::Done || is_in_force || node.inner.is_none() {
+        return;
+    }
+    match derived(node) {
+        Ok(desired) => succeeded(visit, desired),
+        Err(Failure::Error(error)) => failed(visit, error),
+        Err(Failure::Panic(panic)) => {
+            failed(visit, format!("`derive` panicked: {panic}"));
+            panicked(visit, "derive", panic);
         }
     }
+}
 
-    fn desire(&mut self, index: Index, desired: crate::erased::Opaque, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        node.derived = Derived::Done;
-        node.desired = Some(Arc::clone(&desired));
-        if let Some(inner) = node.inner.as_ref() {
-            self.hands.collect(index, node.path(), (inner.outer(), desired), now);
-        }
-        self.keeper.desired(node, now);
+fn derived(node: &Node) -> Result<Opaque, Failure> {
+    let spec = rendered(&node.placement.spec.spec, &node.placement.variables).map_err(Failure::Error)?;
+    let inner = node.inner.as_ref();
+    let inner = inner.ok_or_else(|| Failure::Error("there is no worker".to_owned()))?;
+    let derived = caught(|| inner.derive(spec)).map_err(Failure::Panic)?;
+    derived.map_err(|error| Failure::Error(error.to_string()))
+}
+
+fn succeeded(visit: &mut Visit<'_>, desired: Opaque) {
+    if let Some(node) = visit.node_mut() {
+        node.observed.derived = Derived::Done;
+        node.observed.desired = Some(desired);
     }
+    visit.acts.push(Act::Observe(visit.key));
+}
 
-    fn derive_failed(&mut self, index: Index, error: &str, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        let path = Arc::clone(node.path());
-        if node.desired.is_none() {
-            node.reason = Reason::from(format!("the spec cannot be used: {error}"));
-        }
-        let since = match &node.derived {
-            Derived::Failed { since, .. } => *since,
-            Derived::Due | Derived::Done => now,
-        };
-        let problem = Arc::from(error);
-        node.derived = Derived::Failed { error: problem, since };
-        if self.seldom.says(&path, error, now) {
-            tracing::warn!(worker = %path, %error, "the spec cannot be used; what was in force stays");
-        }
+fn failed(visit: &mut Visit<'_>, error: String) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    if node.observed.desired.is_none() {
+        node.progress.reason = Reason::from(format!("the spec cannot be used: {error}"));
     }
+    let since = match &node.observed.derived {
+        Derived::Failed { since, .. } => *since,
+        Derived::Due | Derived::Done => now,
+    };
+    node.observed.derived = Derived::Failed {
+        error: Arc::from(error.as_str()),
+        since,
+    };
+    let path = Arc::clone(node.path());
+    visit.acts.push(Act::Report(path, Report::Spec { error }));
+}
 
-    /// An error is looked at again in the next tick: a variable may have come.
-    pub(super) fn derive_again(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
-        let failed = matches!(node.derived, Derived::Failed { .. }) && node.inner.is_some();
-        failed.then(|| now.plus(self.options.tick_millis))
-    }
+/// An error is tried again in the next tick: a variable may have come.
+pub(super) fn again(node: &Node, options: &Options, now: Timestamp) -> Option<Timestamp> {
+    let has_failed = matches!(node.observed.derived, Derived::Failed { .. }) && node.inner.is_some();
+    has_failed.then(|| now.plus(options.tick_millis))
+}
 
-    /// Hands variables down. Who sees other values than before derives again.
-    pub(super) fn inherit(&mut self, index: Index) {
-        let Some(node) = self.nodes.get(index) else {
-            return;
+/// Hands variables down. A worker that sees other values than before derives again.
+pub(super) fn inherit(visit: &mut Visit<'_>) {
+    let Some(variables) = visit.node().map(|node| Arc::clone(&node.placement.variables)) else {
+        return;
+    };
+    for child in visit.children() {
+        let mut child = visit.at(child);
+        let Some(node) = child.node_mut() else {
+            continue;
         };
-        let variables = Arc::clone(&node.variables);
-        let children: Vec<Index> = node.children.values().copied().collect();
-        for child in children {
-            let Some(node) = self.nodes.get_mut(child) else {
-                continue;
-            };
-            let merged = Variables::handed_down(&variables, &node.spec.variables);
-            if node.variables != merged {
-                node.variables = merged;
-                node.derived = Derived::Due;
-                self.mark(child);
-                self.inherit(child);
-            }
+        let merged = Variables::handed_down(&variables, &node.placement.spec.variables);
+        if node.placement.variables != merged {
+            node.placement.variables = merged;
+            node.observed.derived = Derived::Due;
+            child.mark();
+            inherit(&mut child);
         }
     }
 }

@@ -1,51 +1,139 @@
-//! What survives the process: who there is, what is wanted, what was seen, counters, circuits and windows.
+//! What survives the process: identities, desired states, observations, counters, circuits and windows.
 //!
 //! The store takes everything in memory and writes at its own pace, so nothing here waits. A worker that could not be
-//! written costs no other anything, and is complained about once a minute.
+//! written costs no other anything, and is reported once a minute. Visits only read ([`Memory`]); the tick writes
+//! ([`Keeper`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sprag_core::supervision::restart::{Saved, Stage};
-use sprag_core::supervision::{Breaker, Circuit, RestartMachine};
+use sprag_core::supervision::Breaker;
+use sprag_core::supervision::restart::Saved;
 use sprag_core::time::Timestamp;
 
 use super::node::Node;
 use super::restart::{Halfway, Procedure};
-use super::rules::Watch;
-use crate::action::ActionStatus;
-use crate::collector::Recorded;
-use crate::document::Document;
-use crate::executor::{Marks, NoMarks};
-use crate::rule::Rule;
-use crate::seldom::Seldom;
+use crate::report::seldom::Seldom;
+use crate::runtime::collector::Recorded;
+use crate::runtime::executor::{Marks, NoMarks};
 use crate::store::{Expected, PutError, Sight, Store};
 use crate::worker::Goal;
+use crate::worker::action::ActionStatus;
+use crate::worker::document::Document;
+use crate::worker::snapshot::Identity;
 
-/// The name under which a worker's counters, circuits and windows are kept.
+/// The name under which a worker's counters, circuits and windows are stored.
 const SUPERVISION: &str = "supervision";
-/// An observation that says nothing new is put again after so long, in milliseconds, for its time.
+/// An observation that says nothing new is stored again after so long, in milliseconds, for its time.
 const SEEN_AGAIN_MILLIS: u64 = 10_000;
-/// Old deltas are forgotten so often, in milliseconds.
+/// How often old deltas are dropped, in milliseconds.
 const COMPACT_EVERY_MILLIS: u64 = 60_000;
 
-/// What is kept of a worker. Instants are ages, see [`Saved`].
+/// What is stored of a worker's supervision. Instants are ages, see [`Saved`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Kept {
+struct SavedSupervision {
     starts: u64,
     restarts: u64,
     operator: Option<Goal>,
-    /// A restart that is under way: nobody was told that it would happen in vain.
+    /// A restart that is under way: a new process continues it.
     #[serde(skip_serializing_if = "Option::is_none")]
     restarting: Option<Halfway>,
     panics: Vec<u64>,
     rules: BTreeMap<String, Saved>,
 }
 
-/// Writes down what must survive; without a store nothing does.
+/// The state of a worker at one instant, to be stored.
+pub(crate) struct KeptStatus {
+    path: Arc<str>,
+    supervision: SavedSupervision,
+    /// `None` for the root.
+    observation: Option<KeptObservation>,
+}
+
+/// The last observation, with the state the worker is in.
+struct KeptObservation {
+    state: &'static str,
+    at: Timestamp,
+    document: Option<Document>,
+}
+
+impl KeptStatus {
+    pub(super) fn of(node: &Node, now: Timestamp) -> Self {
+        Self {
+            path: Arc::clone(node.path()),
+            supervision: SavedSupervision::of(node, now),
+            observation: (!node.is_root()).then(|| KeptObservation::of(node, now)),
+        }
+    }
+}
+
+impl KeptObservation {
+    fn of(node: &Node, now: Timestamp) -> Self {
+        let last = node.observed.last.as_ref();
+        Self {
+            state: node.progress.shown.state,
+            at: last.map_or(now, |last| last.at),
+            document: last.map(|last| last.document.clone()),
+        }
+    }
+}
+
+impl SavedSupervision {
+    fn of(node: &Node, now: Timestamp) -> Self {
+        let rules = node.rules.watches.iter();
+        let rules = rules.map(|watch| (watch.rule.name.clone(), watch.machine.save(now)));
+        Self {
+            starts: node.progress.starts,
+            restarts: node.progress.restarts,
+            operator: node.intent.operator,
+            restarting: node.intent.procedure.as_ref().map(Procedure::halfway),
+            panics: node.progress.breaker.ages(now),
+            rules: rules.filter(|(_, saved)| *saved != Saved::default()).collect(),
+        }
+    }
+}
+
+/// Reads what earlier processes stored; nothing without a store.
+#[derive(Clone, Default)]
+pub(crate) struct Memory(Option<Arc<Store>>);
+
+impl Memory {
+    /// Whether anything is remembered.
+    pub(crate) fn remembers(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Gives a new worker back what is remembered of it.
+    pub(super) fn restore(&self, node: &mut Node, now: Timestamp) {
+        if !self.remembers() {
+            return;
+        }
+        let saved = self.supervision(&node.placement.identity);
+        node.progress.starts = saved.starts;
+        node.progress.restarts = saved.restarts;
+        node.progress.breaker = Breaker::restored(&saved.panics, now);
+        node.intent.operator = saved.operator;
+        let resumed = |halfway| Procedure::resumed(node, halfway, now);
+        node.intent.procedure = saved.restarting.map(resumed);
+    }
+
+    /// What the restart machines of a worker's rules knew, by rule.
+    pub(super) fn rules(&self, identity: &Identity) -> BTreeMap<String, Saved> {
+        self.supervision(identity).rules
+    }
+
+    fn supervision(&self, identity: &Identity) -> SavedSupervision {
+        let memory = self.0.as_ref().and_then(|store| store.memory_of(identity, SUPERVISION));
+        memory
+            .and_then(|memory| serde_json::from_value(memory).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Writes what must survive; nothing without a store.
 #[derive(Default)]
 pub(crate) struct Keeper {
     store: Option<Arc<Store>>,
@@ -69,137 +157,94 @@ impl Keeper {
         }
     }
 
-    /// Whether anything is kept.
-    pub(crate) fn remembers(&self) -> bool {
-        self.store.is_some()
+    /// What visits may read.
+    pub(crate) fn memory(&self) -> Memory {
+        Memory(self.store.clone())
     }
 
-    /// Introduces a worker, and gives it back what is remembered of it.
-    pub(crate) fn restore(&mut self, node: &mut Node, now: Timestamp) {
-        let Some(store) = self.store.clone() else {
-            return;
-        };
-        let mut put = store.put_identity(&node.identity, now);
+    /// Introduces a worker, and returns the last action that is remembered of it.
+    pub(super) fn introduce(&mut self, identity: &Identity, now: Timestamp) -> Option<ActionStatus> {
+        let store = self.store.clone()?;
+        let mut put = store.put_identity(identity, now);
         if matches!(put, Err(PutError::IdentityChanged { .. })) {
-            // Another worker bore the name; what is remembered is its.
-            store.retire(node.path(), now);
-            put = store.put_identity(&node.identity, now);
+            // Another worker had the path: what is remembered is that one's.
+            store.retire(&identity.path, now);
+            put = store.put_identity(identity, now);
         }
-        self.complain(node.path(), put.map(drop), now);
-        let kept = self.kept(node.path());
-        node.starts = kept.starts;
-        node.restarts = kept.restarts;
-        node.operator = kept.operator;
-        node.procedure = kept.restarting.map(|halfway| Procedure::resumed(node, halfway, now));
-        node.breaker = Breaker::restored(&kept.panics, now);
+        self.complain(&identity.path, put.map(drop), now);
+        store.snapshot(&identity.path).ok()?.action
     }
 
-    fn kept(&self, path: &str) -> Kept {
-        let memory = self.store.as_ref().and_then(|store| store.memory(path, SUPERVISION));
-        memory
-            .and_then(|memory| serde_json::from_value(memory).ok())
-            .unwrap_or_default()
-    }
-
-    /// The last action that is remembered.
-    pub(crate) fn action(&self, path: &str) -> Option<ActionStatus> {
-        self.store.as_ref()?.snapshot(path).ok()?.action
-    }
-
-    /// A rule, with what its machine knew.
-    pub(crate) fn watch(&self, node: &Node, rule: Rule, jitter: Option<u64>, now: Timestamp) -> Watch {
-        let mut watch = Watch::new(rule, jitter);
-        if let Some(saved) = self.kept(node.path()).rules.get(&watch.rule.name) {
-            watch.machine = RestartMachine::restored(*watch.machine.limits(), saved, now);
-            let stage = match watch.machine.circuit() {
-                Circuit::Open { stage, .. } => Some(*stage),
-                _ => None,
-            };
-            watch.is_resumed = matches!(stage, Some(Stage::Restarting { .. }));
-        }
-        watch
-    }
-
-    /// What is wanted changed.
-    pub(crate) fn desired(&mut self, node: &Node, now: Timestamp) {
-        let Some(store) = self.store.clone() else {
-            return;
-        };
-        let document = json!({ "spec": node.spec.spec, "enabled": node.spec.enabled });
+    /// What is desired changed.
+    pub(super) fn desired(&mut self, node: &Node, now: Timestamp) {
+        let Some(store) = &self.store else { return };
+        let spec = &node.placement.spec;
+        let document = json!({ "spec": spec.spec, "enabled": spec.enabled });
         let put = store.put_desired(node.path(), &document, Expected::Any, now);
         self.complain(node.path(), put.map(drop), now);
     }
 
-    /// Its state, its reason or what is counted about it changed.
-    pub(crate) fn status(&mut self, node: &Node, now: Timestamp) {
-        let Some(store) = self.store.clone() else {
-            return;
-        };
-        let kept = Kept {
-            starts: node.starts,
-            restarts: node.restarts,
-            operator: node.operator,
-            restarting: node.procedure.as_ref().map(Procedure::halfway),
-            panics: node.breaker.ages(now),
-            rules: node
-                .watches
-                .iter()
-                .map(|watch| (watch.rule.name.clone(), watch.machine.save(now)))
-                .filter(|(_, saved)| *saved != Saved::default())
-                .collect(),
-        };
-        let put = serde_json::to_value(&kept).map_err(|problem| PutError::NotJson {
-            worker: node.path().as_ref().to_owned(),
+    /// The state of a worker or what is counted about it changed.
+    pub(super) fn status(&mut self, status: KeptStatus, now: Timestamp) {
+        let Some(store) = &self.store else { return };
+        let KeptStatus {
+            path,
+            supervision,
+            observation,
+        } = status;
+        let put = serde_json::to_value(&supervision).map_err(|problem| PutError::NotJson {
+            worker: path.as_ref().to_owned(),
             problem: problem.to_string(),
         });
-        let put = put.and_then(|document| store.put_memory(node.path(), SUPERVISION, &document, now));
-        self.complain(node.path(), put.map(drop), now);
-        if !node.is_root() {
-            self.sight(node, &Recorded::default(), now);
+        let put = put.and_then(|document| store.put_memory(&path, SUPERVISION, &document, now));
+        self.complain(&path, put.map(drop), now);
+        if let Some(observation) = observation {
+            self.put_observed(&path, &observation, &Recorded::default(), now);
         }
     }
 
-    /// Something was seen: put if it says something new, or if that was long ago.
-    pub(crate) fn observed(&mut self, node: &mut Node, before: Option<&Document>, now: Timestamp) {
+    /// Stores an observation if it says something new, or if the last one was stored long ago.
+    pub(super) fn observed(&mut self, node: &mut Node, before: Option<&Document>, now: Timestamp) {
         if self.store.is_none() {
             return;
         }
-        let is_same = before.is_some_and(|before| node.seen.as_ref().is_some_and(|seen| seen.document == *before));
-        let is_recent = node.kept_at.is_some_and(|at| now.since(at) < SEEN_AGAIN_MILLIS);
+        let last = node.observed.last.as_ref();
+        let is_same = before.is_some_and(|before| last.is_some_and(|last| last.document == *before));
+        let kept_at = node.schedule.kept_at;
+        let is_recent = kept_at.is_some_and(|at| now.since(at) < SEEN_AGAIN_MILLIS);
         let recorded = node.inner.as_ref().map(|inner| inner.recorded()).unwrap_or_default();
         if !(is_same && is_recent && recorded.is_empty()) {
-            node.kept_at = Some(now);
-            self.sight(node, &recorded, now);
+            node.schedule.kept_at = Some(now);
+            let kept = KeptObservation::of(node, now);
+            self.put_observed(node.path(), &kept, &recorded, now);
         }
     }
 
-    /// What was seen last, with the state the worker is in.
-    fn sight(&mut self, node: &Node, recorded: &Recorded, now: Timestamp) {
-        let Some(store) = self.store.clone() else {
-            return;
-        };
-        let document = node.seen.as_ref().map_or(Value::Null, |seen| seen.document.read());
+    fn put_observed(&mut self, path: &Arc<str>, kept: &KeptObservation, recorded: &Recorded, now: Timestamp) {
+        let Some(store) = &self.store else { return };
+        let document = kept.document.as_ref().map_or(Value::Null, Document::read);
         let sight = Sight {
-            at: node.seen.as_ref().map_or(now, |seen| seen.at),
-            state: node.shown.state,
+            at: kept.at,
+            state: kept.state,
             document: &document,
             recorded,
         };
-        let put = store.put_observed(node.path(), sight);
-        self.complain(node.path(), put.map(drop), now);
+        let put = store.put_observed(path, sight);
+        self.complain(path, put.map(drop), now);
     }
 
     /// The worker is gone: with the supervisor, or for good.
-    pub(crate) fn gone(&mut self, node: &Node, with_supervisor: bool, now: Timestamp) {
-        self.sight(node, &Recorded::default(), now);
+    pub(super) fn gone(&mut self, node: &Node, with_supervisor: bool, now: Timestamp) {
+        let kept = KeptObservation::of(node, now);
+        self.put_observed(node.path(), &kept, &Recorded::default(), now);
         if let Some(store) = self.store.as_ref().filter(|_| !with_supervisor) {
             store.retire(node.path(), now);
         }
         self.seldom.forget(node.path());
     }
 
-    /// Forgets what is old, now and then.
-    pub(crate) fn compact(&mut self, now: Timestamp) {
+    /// Drops old deltas, now and then.
+    pub(super) fn compact(&mut self, now: Timestamp) {
         let at = *self.compacted_at.get_or_insert(now);
         if now.since(at) >= COMPACT_EVERY_MILLIS {
             self.compacted_at = Some(now);

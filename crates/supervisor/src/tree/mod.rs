@@ -1,37 +1,42 @@
-//! The tree of workers: who exists, what each is to do next, and who must be looked at.
+//! The tree of workers: which exist, what each does next, and which are visited.
 //!
-//! One owner ticks it. A tick visits only those that are marked (a new observation, a changed desire, an action's end, a
-//! due time) and never waits; a full sweep now and then guards against a lost mark. A worker that panics or fails
-//! stops nobody else. What goes on in the world goes on in the hands ([`hands`]), on their own threads.
+//! One owner ticks it. A tick visits only workers that are marked (a new observation, a changed desired state, an
+//! action's end, a due time) and never waits; a full sweep now and then guards against a lost mark. A visit changes nodes
+//! and returns acts; the tick runs them. A worker that panics or fails stops no other.
 
-mod arena;
-mod children;
+mod act;
+mod aim;
 mod derive;
-mod goal;
-mod hands;
+mod effects;
+mod judge;
 mod keep;
 mod leave;
-mod news;
 mod node;
+mod nodes;
 mod operate;
+mod queue;
+mod reconcile;
+mod recover;
 mod restart;
-mod rules;
+mod status;
 mod step;
 mod tick;
-mod troubles;
 mod visit;
+mod watch;
 
-pub(crate) use arena::Index;
-pub(crate) use hands::Hands;
+pub(crate) use effects::Effects;
 pub(crate) use keep::Keeper;
 pub(crate) use node::{Derived, Node};
+pub(crate) use nodes::WorkerKey;
 pub(crate) use operate::shown_path;
-pub(crate) use restart::Stage;
-pub(crate) use rules::Watch;
-pub(crate) use tick::{Parts, Tree};
+pub(crate) use restart::RestartStage;
+pub(crate) use tick::Tree;
+pub(crate) use visit::Config;
+pub(crate) use watch::Watch;
 
-pub use children::ChildError;
 pub use leave::{CutAt, ShutdownOutcome};
-pub use operate::{Counts, OperateError, ROOT_PATH, Status};
+pub use operate::{OperateError, ROOT_PATH};
+pub use reconcile::ChildError;
+pub use status::{Counts, Status};
 pub use step::Gate;
 pub use tick::Ticked;

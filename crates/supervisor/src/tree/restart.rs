@@ -1,20 +1,22 @@
 //! Building workers, building them anew, and the way down and up of a restart.
 //!
-//! Forcing a worker of this process can only mean to fence it off: its action and its observations belong to a life that
-//! is over, and a new worker takes its place. Whatever the old one still does, nobody listens.
+//! Forcing a worker of this process can only mean to fence it off: its action and its observations belong to an instance
+//! that is over, and a new one replaces it. The supervisor ignores what the old one still does.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sprag_core::supervision::rest::Schedule;
-use sprag_core::supervision::restart::Progress;
+use sprag_core::supervision::rest;
+use sprag_core::supervision::restart as machine;
 use sprag_core::time::Timestamp;
 
-use super::arena::Index;
+use super::act::{Act, Count};
 use super::node::{Derived, Node, UNBUILT};
 use super::step::caught;
-use super::tick::Tree;
-use crate::action::ActionStatus;
+use super::visit::Visit;
+use super::watch;
+use crate::worker::action::ActionStatus;
+use crate::worker::registry::BuildError;
 use crate::worker::{Goal, Phase, Reason};
 
 /// A child that has not stopped by then is forced, in milliseconds.
@@ -29,31 +31,37 @@ const REBUILD_MAX_MILLIS: u64 = 30_000;
 pub(crate) struct Procedure {
     pub(crate) since: Timestamp,
     pub(crate) force_at: Timestamp,
-    pub(crate) stage: Stage,
+    pub(crate) stage: RestartStage,
 }
 
-/// How far a restart is, as it is kept.
+/// How far a restart is, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Halfway {
-    /// What ran before may still run.
+    /// The old instance may still run.
     Down,
-    /// It was down: whatever runs is the new life.
+    /// It was down: what runs is the new instance.
     Up,
 }
 
-/// What a worker leaves to the one that takes its place.
+/// What an instance leaves to the one that replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum Leftover {
     /// Nothing: it was seen to be down.
     Nothing,
-    /// Whatever it did not stop in time.
+    /// What it did not stop in time.
     Something,
 }
 
-/// How far it is.
+impl Leftover {
+    const fn of(is_down: bool) -> Self {
+        if is_down { Self::Nothing } else { Self::Something }
+    }
+}
+
+/// How far a restart is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum RestartStage {
     /// On its way down.
     Stopping,
     /// On its way up, from that many transitions on.
@@ -70,29 +78,28 @@ pub(crate) struct Rebuild {
     built_at: Option<Timestamp>,
     streak: u32,
     retry_at: Option<Timestamp>,
-    pub(crate) error: Option<Arc<str>>,
 }
 
 impl Procedure {
     /// From its first step on.
     fn begun(node: &Node, now: Timestamp) -> Self {
-        let within = match node.spec.stop_grace_millis.unwrap_or(0) {
+        let within = match node.placement.spec.stop_grace_millis.unwrap_or(0) {
             grace if grace >= STOP_MAX_MILLIS => grace.saturating_add(STOP_MARGIN_MILLIS),
             _ => STOP_MAX_MILLIS,
         };
         Self {
             since: now,
             force_at: now.plus(within),
-            stage: Stage::Stopping,
+            stage: RestartStage::Stopping,
         }
     }
 
     /// One that an earlier process did not end: from where it was.
     pub(super) fn resumed(node: &Node, halfway: Halfway, now: Timestamp) -> Self {
         let stage = match halfway {
-            Halfway::Down => Stage::Stopping,
-            Halfway::Up => Stage::Starting {
-                transitions: node.transitions,
+            Halfway::Down => RestartStage::Stopping,
+            Halfway::Up => RestartStage::Starting {
+                transitions: node.progress.transitions,
             },
         };
         Self {
@@ -103,8 +110,8 @@ impl Procedure {
 
     pub(super) fn halfway(&self) -> Halfway {
         match self.stage {
-            Stage::Stopping => Halfway::Down,
-            Stage::Starting { .. } => Halfway::Up,
+            RestartStage::Stopping => Halfway::Down,
+            RestartStage::Starting { .. } => Halfway::Up,
         }
     }
 }
@@ -121,7 +128,7 @@ impl Rebuild {
     }
 
     /// There will be none.
-    pub(crate) fn withdraw(&mut self) {
+    pub(super) fn withdraw(&mut self) {
         self.asked = None;
         self.retry_at = None;
     }
@@ -131,188 +138,173 @@ impl Rebuild {
         [self.retry_at, forced, self.earliest()].into_iter().flatten().min()
     }
 
-    /// No sooner is it built again: rests grow with each time, until one life has lasted.
+    /// It is built again no sooner: rests grow with each time, until one instance has lasted.
     fn earliest(&self) -> Option<Timestamp> {
         self.asked?;
-        let rest = Schedule::default().rest(self.streak.max(1));
+        let rest = rest::Schedule::default().rest(self.streak.max(1));
         self.built_at.map(|at| at.plus(rest))
     }
 
     fn built(&mut self, now: Timestamp) {
-        let stable = Schedule::default().stable_after_millis;
+        let stable = rest::Schedule::default().stable_after_millis;
         let lasted = self.built_at.is_some_and(|at| now.since(at) >= stable);
         self.streak = if lasted { 1 } else { self.streak.saturating_add(1) };
         self.built_at = Some(now);
-        self.asked = None;
-        self.retry_at = None;
-        self.error = None;
+        self.withdraw();
     }
 
-    /// The old worker is gone all the same: what is left is to build one, when that is due.
-    fn failed(&mut self, error: Arc<str>, now: Timestamp) {
+    /// The old instance is gone all the same: what is left is to build one, when that is due.
+    fn failed(&mut self, now: Timestamp) {
         self.asked = None;
         self.streak = self.streak.saturating_add(1);
-        self.retry_at = Some(now.plus(Schedule::default().rest(self.streak)));
-        self.error = Some(error);
+        self.retry_at = Some(now.plus(rest::Schedule::default().rest(self.streak)));
     }
 }
 
-impl Tree {
-    /// Builds a worker for the first time, or anew with fresh dependencies.
-    pub(super) fn build(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        let built = caught(|| self.registry.build(&node.identity));
-        let built = built.unwrap_or_else(|panic| Err(crate::BuildError(format!("the constructor panicked: {panic}"))));
-        match built {
-            Ok(inner) => {
-                node.shown = inner.shown();
-                node.inner = Some(inner);
-                node.reason = Reason::from("built");
-                node.starts += 1;
-                node.rebuild.built(now);
+/// Builds a worker for the first time, or anew with fresh dependencies.
+pub(super) fn build(visit: &mut Visit<'_>) {
+    let (config, now) = (visit.config, visit.now);
+    let Some(node) = visit.node_mut() else { return };
+    let built = caught(|| config.registry.build(&node.placement.identity));
+    let built = built.unwrap_or_else(|panic| Err(BuildError(format!("the constructor panicked: {panic}"))));
+    let progress = &mut node.progress;
+    match built {
+        Ok(inner) => {
+            progress.shown = inner.shown();
+            progress.reason = Reason::from("built");
+            progress.starts += 1;
+            node.inner = Some(inner);
+            node.intent.rebuild.built(now);
+        }
+        Err(error) => {
+            progress.shown = UNBUILT;
+            progress.reason = Reason::from(format!("it could not be built: {error}"));
+            let path = &node.placement.identity.path;
+            tracing::warn!(worker = %path, %error, "a worker could not be built; it is tried again");
+            node.inner = None;
+            node.intent.rebuild.failed(now);
+        }
+    }
+    progress.since = now;
+    progress.completed = false;
+    progress.rests = false;
+    node.observed.derived = Derived::Due;
+    node.observed.desired = None;
+    watch::refresh(visit);
+    visit.mark_neighbours();
+}
+
+/// Fences the old instance off and builds a new one.
+fn replace(visit: &mut Visit<'_>, leftover: Leftover) {
+    let Some(node) = visit.node_mut() else { return };
+    let path = Arc::clone(node.path());
+    node.observed.last = None;
+    node.observed.failing = None;
+    node.observed.effect_after = None;
+    node.progress.action = Arc::new(ActionStatus::default());
+    node.progress.left_up |= leftover == Leftover::Something;
+    node.progress.transitions += 1;
+    if leftover == Leftover::Something {
+        visit.acts.push(Act::Count(Count::Replaced(Arc::clone(&path))));
+    }
+    visit.acts.push(Act::FenceOff(path));
+    build(visit);
+    visit.keep();
+    visit.mark();
+}
+
+/// Tries a failed constructor again when that is due.
+pub(super) fn build_due(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    let is_due = visit.node().is_some_and(|node| {
+        let retry_at = node.intent.rebuild.retry_at;
+        node.inner.is_none() && retry_at.is_some_and(|at| at <= now) && !node.is_leaving()
+    });
+    if is_due {
+        build(visit);
+    }
+}
+
+/// The worker asks to be built anew.
+pub(super) fn ask_rebuild(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    if let Some(node) = visit.node_mut() {
+        node.intent.rebuild.asked.get_or_insert(now);
+        visit.mark();
+    }
+}
+
+/// Begins a restart: down, forced if it must be, and up.
+pub(super) fn begin(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    node.intent.procedure = Some(Procedure::begun(node, now));
+    node.progress.restarts += 1;
+    visit.keep();
+    visit.mark();
+}
+
+/// Cancels a restart that is under way: one that had not stopped its worker yet does not count.
+pub(super) fn call_off(node: &mut Node) {
+    let procedure = node.intent.procedure.take();
+    if procedure.is_some_and(|procedure| procedure.stage == RestartStage::Stopping) {
+        node.progress.restarts = node.progress.restarts.saturating_sub(1);
+    }
+}
+
+/// Takes a restart or a rebuild one step further.
+pub(super) fn advance(visit: &mut Visit<'_>) {
+    let Some(node) = visit.node().filter(|node| !node.is_leaving()) else {
+        return;
+    };
+    if let Some(asked) = node.intent.rebuild.asked {
+        let (is_down, now) = (node.is_down(), visit.now);
+        let is_rested = node.intent.rebuild.earliest().is_none_or(|at| at <= now);
+        if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
+            tracing::info!(worker = %node.path(), forced = !is_down, "built anew, as it asked");
+            replace(visit, Leftover::of(is_down));
+        }
+    }
+    advance_procedure(visit);
+}
+
+fn advance_procedure(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    let (is_down, phase, transitions) = (node.is_down(), node.phase(), node.progress.transitions);
+    let Some(procedure) = node.intent.procedure.as_mut() else {
+        return;
+    };
+    match procedure.stage {
+        RestartStage::Stopping if is_down || now >= procedure.force_at => {
+            // A failed worker may not come back by itself: once it has nothing left to stop, it is replaced.
+            let is_replaced = !is_down || phase == Phase::Failed;
+            let transitions = transitions + u64::from(is_replaced);
+            procedure.stage = RestartStage::Starting { transitions };
+            if !is_down {
+                tracing::warn!(worker = %node.path(), "did not stop in time, replaced");
             }
-            Err(error) => {
-                node.shown = UNBUILT;
-                node.inner = None;
-                node.reason = Reason::from(format!("it could not be built: {error}"));
-                tracing::warn!(worker = %node.identity.path, %error, "a worker could not be built; it is tried again");
-                node.rebuild.failed(Arc::from(error.to_string()), now);
+            if is_replaced {
+                replace(visit, Leftover::of(is_down));
             }
         }
-        node.since = now;
-        node.derived = Derived::Due;
-        node.desired = None;
-        node.completed = false;
-        node.rests = false;
-        self.refresh_watches(index, now);
-        self.mark_neighbours(index);
+        RestartStage::Starting { .. } if phase.is_operational() => node.intent.procedure = None,
+        RestartStage::Stopping | RestartStage::Starting { .. } => return,
     }
-
-    /// The old worker is fenced off and a new one takes its place.
-    fn replace(&mut self, index: Index, left: Left, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        self.hands.forget(&Arc::clone(node.path()));
-        node.seen = None;
-        node.failing = None;
-        node.action = Arc::new(ActionStatus::default());
-        node.effect_after = None;
-        node.left_up |= left == Left::Something;
-        node.transitions += 1;
-        self.build(index, now);
-        if let Some(node) = self.nodes.get(index) {
-            self.keeper.status(node, now);
-        }
-        self.mark(index);
-    }
-
-    /// A constructor that failed is tried again when it is due.
-    pub(super) fn build_due(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get(index) else {
-            return;
-        };
-        let is_due = node.rebuild.retry_at.is_some_and(|at| at <= now);
-        if node.inner.is_none() && is_due && node.leaving.is_none() {
-            self.build(index, now);
-        }
-    }
-
-    /// The worker asks to be built anew.
-    pub(super) fn ask_rebuild(&mut self, index: Index, now: Timestamp) {
-        if let Some(node) = self.nodes.get_mut(index) {
-            node.rebuild.asked.get_or_insert(now);
-            self.mark(index);
-        }
-    }
-
-    /// Begins a restart: down, forced if it must be, and up.
-    pub(super) fn begin_restart(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        node.procedure = Some(Procedure::begun(node, now));
-        node.restarts += 1;
-        self.keeper.status(node, now);
-        self.mark(index);
-    }
-
-    /// A restart that is under way is called off: one that had not stopped its worker yet was none.
-    pub(super) fn call_off_restart(node: &mut Node) {
-        let procedure = node.procedure.take();
-        if procedure.is_some_and(|procedure| procedure.stage == Stage::Stopping) {
-            node.restarts = node.restarts.saturating_sub(1);
-        }
-    }
-
-    /// Takes a restart or a rebuild one step on.
-    pub(super) fn advance_restart(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get(index).filter(|node| node.leaving.is_none()) else {
-            return;
-        };
-        let is_down = node.is_down();
-        if let Some(asked) = node.rebuild.asked {
-            let is_rested = node.rebuild.earliest().is_none_or(|at| at <= now);
-            if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
-                let left = if is_down { Left::Nothing } else { Left::Something };
-                if left == Left::Something {
-                    self.metrics.forced(&node.identity.path, "replaced");
-                }
-                tracing::info!(worker = %node.identity.path, forced = !is_down, "built anew, as it asked");
-                self.replace(index, left, now);
-            }
-        }
-        self.advance_procedure(index, now);
-    }
-
-    fn advance_procedure(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        let is_down = node.is_down();
-        let lasting = node.shown.phase.is_operational();
-        let Some(procedure) = node.procedure.as_mut() else {
-            return;
-        };
-        let transitions = node.transitions;
-        let is_forced = now >= procedure.force_at;
-        match procedure.stage {
-            Stage::Stopping if is_down || is_forced => {
-                // Who failed may not come back by itself: once it has nothing left to stop, a fresh worker takes its
-                // place.
-                let is_replaced = !is_down || node.shown.phase == Phase::Failed;
-                let transitions = transitions + u64::from(is_replaced);
-                procedure.stage = Stage::Starting { transitions };
-                if !is_down {
-                    tracing::warn!(worker = %node.identity.path, "did not stop in time, replaced");
-                    self.metrics.forced(&node.identity.path, "replaced");
-                }
-                if is_replaced {
-                    let left = if is_down { Left::Nothing } else { Left::Something };
-                    self.replace(index, left, now);
-                }
-            }
-            Stage::Starting { .. } if lasting => node.procedure = None,
-            Stage::Stopping | Stage::Starting { .. } => return,
-        }
-        if let Some(node) = self.nodes.get(index) {
-            self.keeper.status(node, now);
-        }
-    }
+    visit.keep();
 }
 
 /// How far a restarted child is.
-pub(super) fn progress(node: &Node) -> Progress {
-    let phase = node.shown.phase;
-    match node.procedure.as_ref().map(|procedure| procedure.stage) {
-        Some(Stage::Stopping) => Progress::Underway,
-        Some(Stage::Starting { transitions }) if phase == Phase::Failed && node.transitions <= transitions => {
-            Progress::Underway
+pub(super) fn progress(node: &Node) -> machine::Progress {
+    let (phase, transitions) = (node.phase(), node.progress.transitions);
+    let stage = node.intent.procedure.as_ref().map(|procedure| procedure.stage);
+    match stage {
+        Some(RestartStage::Stopping) => machine::Progress::Underway,
+        Some(RestartStage::Starting { transitions: before }) if phase == Phase::Failed && transitions <= before => {
+            machine::Progress::Underway
         }
-        _ if phase.is_operational() => Progress::Running,
-        _ if phase == Phase::Failed && node.goal == Goal::Running => Progress::Failed,
-        _ => Progress::Underway,
+        _ if phase.is_operational() => machine::Progress::Running,
+        _ if phase == Phase::Failed && node.intent.goal == Goal::Running => machine::Progress::Failed,
+        _ => machine::Progress::Underway,
     }
 }

@@ -1,7 +1,7 @@
 //! The next step of one worker: the gates, the question, and what becomes of the answer.
 //!
-//! Gates in order: freshness, the action in progress, the circuit. A worker that was told to leave passes all of them.
-//! A panic of its code is its own misfortune: it is counted, and after three in five minutes the worker is left alone
+//! Gates in order: freshness, the action in progress, the circuit. A leaving worker passes all of them. A panic of a
+//! worker's code concerns that worker alone: it is counted, and after three in five minutes the worker is left alone
 //! until the window has slid.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,16 +10,15 @@ use std::sync::Arc;
 use serde::Serialize;
 use sprag_core::time::Timestamp;
 
-use super::arena::Index;
+use super::act::{Act, Count, Report};
 use super::node::Node;
-use super::tick::Tree;
-use super::visit::LEAVING_ASKED_EVERY_MILLIS;
-use crate::erased::{Order, Step};
-use crate::pool::panic_text;
+use super::visit::{LEAVING_ASKED_EVERY_MILLIS, Visit};
+use super::{leave, restart};
+use crate::runtime::executor::CancelReason;
+use crate::runtime::pool::panic_text;
+use crate::worker::action::ActionCall;
+use crate::worker::erased::Decision;
 use crate::worker::{Goal, Phase, Reason};
-
-/// A refused action is asked for again after so long, in milliseconds.
-const REFUSED_AGAIN_MILLIS: u64 = 1_000;
 
 /// What holds a worker's next step back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,17 +28,17 @@ pub enum Gate {
     Constructor,
     /// Nothing could be derived from its spec yet.
     Spec,
-    /// It was not seen recently.
+    /// Its last observation is too old.
     Freshness,
     /// Its action is in progress.
     Action,
-    /// Its action ended, and its effect was not seen yet.
+    /// Its action ended, and its effect was not observed yet.
     Effect,
     /// A circuit of its rules is open.
     Circuit,
     /// Its code panicked too often.
     Panics,
-    /// Those below it leave first.
+    /// Its children leave first.
     Children,
 }
 
@@ -64,233 +63,198 @@ pub(super) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_text(panic.as_ref()))
 }
 
-/// What somebody that leaves still waits for: the first look at it, and the look after its last action. Each is worth
-/// a moment, no more.
-fn leaving_gate(node: &Node, is_effect_unseen: bool, now: Timestamp) -> Option<Gate> {
-    let is_soon = |after: Timestamp| now.since(after) < LEAVING_ASKED_EVERY_MILLIS;
-    if node.action.in_progress() {
-        return None;
+/// Asks the worker for its next step, unless a gate holds it back.
+pub(super) fn run(visit: &mut Visit<'_>) {
+    let is_its_turn = leave::is_its_turn(visit);
+    let (now, stale_millis) = (visit.now, visit.config.options.collector.stale_millis);
+    let Some(node) = visit.node_mut().filter(|node| !node.is_root()) else {
+        return;
+    };
+    let gate = if is_its_turn {
+        gate(node, now, stale_millis)
+    } else {
+        Some(Gate::Children)
+    };
+    if node.is_leaving() && matches!(gate, Some(Gate::Constructor | Gate::Spec)) {
+        return leave::unasked(visit);
     }
-    if is_effect_unseen && node.effect_after.is_some_and(is_soon) {
+    if node.intent.gate.map(|(gate, _)| gate) != gate {
+        node.intent.gate = gate.map(|gate| (gate, now));
+    }
+    match gate {
+        None => ask(visit),
+        Some(Gate::Action) => ask_interrupt(visit),
+        Some(_) => {}
+    }
+}
+
+fn gate(node: &Node, now: Timestamp, stale_millis: u64) -> Option<Gate> {
+    let observed = &node.observed;
+    if node.inner.is_none() {
+        return Some(Gate::Constructor);
+    }
+    if observed.desired.is_none() {
+        return Some(Gate::Spec);
+    }
+    let is_before = |after: Timestamp| observed.last.as_ref().is_none_or(|last| last.at < after);
+    let is_effect_unseen = observed.effect_after.is_some_and(is_before);
+    if node.is_leaving() {
+        return leaving_gate(node, is_effect_unseen, now);
+    }
+    if !node.is_fresh(now, stale_millis) {
+        return Some(Gate::Freshness);
+    }
+    if node.progress.action.in_progress() {
+        return Some(Gate::Action);
+    }
+    if is_effect_unseen {
         return Some(Gate::Effect);
     }
-    let is_unseen = node.seen.is_none() && node.effect_after.is_none();
-    let since = node.leaving.as_ref().map(|leaving| leaving.since);
+    if node.is_held() {
+        return Some(Gate::Circuit);
+    }
+    node.progress.breaker.open_until(now).map(|_| Gate::Panics)
+}
+
+/// What a leaving worker still waits for, a moment at most: its first observation, and the one after its last action.
+fn leaving_gate(node: &Node, is_effect_unseen: bool, now: Timestamp) -> Option<Gate> {
+    let is_soon = |after: Timestamp| now.since(after) < LEAVING_ASKED_EVERY_MILLIS;
+    let effect_after = node.observed.effect_after;
+    if node.progress.action.in_progress() {
+        return None;
+    }
+    if is_effect_unseen && effect_after.is_some_and(is_soon) {
+        return Some(Gate::Effect);
+    }
+    let is_unseen = node.observed.last.is_none() && effect_after.is_none();
+    let since = node.intent.leaving.as_ref().map(|leaving| leaving.since);
     (is_unseen && since.is_some_and(is_soon)).then_some(Gate::Freshness)
 }
 
-impl Tree {
-    pub(super) fn decide(&mut self, index: Index, now: Timestamp) {
-        let is_free = self.nodes.get(index).is_some_and(|node| node.leaving.is_none()) || self.is_free(index, now);
-        let Some(node) = self.nodes.get(index).filter(|node| !node.is_root()) else {
-            return;
-        };
-        let gate = if is_free {
-            self.gate(node, now)
-        } else {
-            Some(Gate::Children)
-        };
-        if node.leaving.is_some() && matches!(gate, Some(Gate::Constructor | Gate::Spec)) {
-            return self.leave_unasked(index, now);
-        }
-        self.note_gate(index, gate, now);
-        match gate {
-            None => self.ask(index, now),
-            Some(Gate::Action) => self.ask_interrupt(index, now),
-            Some(_) => {}
-        }
+fn ask(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    node.intent.retry_at = None;
+    let Some((inner, parts)) = node.asked(now) else {
+        return;
+    };
+    match caught(|| inner.next(parts)) {
+        Ok(decision) => apply(visit, decision),
+        Err(panic) => panicked(visit, "next", panic),
     }
+}
 
-    fn gate(&self, node: &Node, now: Timestamp) -> Option<Gate> {
-        if node.inner.is_none() {
-            return Some(Gate::Constructor);
+fn apply(visit: &mut Visit<'_>, decision: Decision) {
+    match decision {
+        Decision::Stay(reason) => stay(visit, reason),
+        Decision::Moved(reason) => moved(visit, reason),
+        Decision::Act(call, reason) => act(visit, call, reason),
+        Decision::Remove(reason) => done(visit, reason),
+        Decision::Restart(reason) => {
+            give_reason(visit, reason);
+            restart::ask_rebuild(visit);
         }
-        if node.desired.is_none() {
-            return Some(Gate::Spec);
-        }
-        let is_effect_unseen = node
-            .effect_after
-            .is_some_and(|after| node.seen.as_ref().is_none_or(|seen| seen.at < after));
-        if node.leaving.is_some() {
-            return leaving_gate(node, is_effect_unseen, now);
-        }
-        if !node.is_fresh(now, self.options.collector.stale_millis) {
-            return Some(Gate::Freshness);
-        }
-        if node.action.in_progress() {
-            return Some(Gate::Action);
-        }
-        if is_effect_unseen {
-            return Some(Gate::Effect);
-        }
-        if node.is_held() {
-            return Some(Gate::Circuit);
-        }
-        node.breaker.open_until(now).map(|_| Gate::Panics)
     }
+}
 
-    fn note_gate(&mut self, index: Index, gate: Option<Gate>, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        if node.gate.map(|(gate, _)| gate) != gate {
-            node.gate = gate.map(|gate| (gate, now));
-        }
+/// A new reason for the same state: no transition.
+fn give_reason(visit: &mut Visit<'_>, reason: Reason) {
+    if let Some(node) = visit.node_mut()
+        && node.progress.reason != reason
+    {
+        node.progress.reason = reason;
+        visit.keep();
     }
+}
 
-    fn ask(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        node.retry_at = None;
-        let Some((inner, facts)) = node.asked(now) else {
-            return;
-        };
-        match caught(|| inner.next(facts)) {
-            Ok(step) => self.apply(index, step, now),
-            Err(panic) => self.panicked(index, "next", &panic, now),
-        }
+fn stay(visit: &mut Visit<'_>, reason: Reason) {
+    give_reason(visit, reason);
+    let Some(node) = visit.node_mut() else { return };
+    let (goal, progress) = (node.intent.goal, &mut node.progress);
+    if goal == Goal::Running || !progress.shown.phase.is_down() || progress.action.in_progress() {
+        return;
     }
+    if goal == Goal::Removed && node.intent.leaving.is_some() {
+        return leave::is_down(visit);
+    }
+    if !progress.rests {
+        progress.rest();
+        // A restart continues from here, and so do siblings that waited for it.
+        visit.mark();
+        visit.mark_neighbours();
+    }
+}
 
-    fn apply(&mut self, index: Index, step: Step, now: Timestamp) {
-        match step {
-            Step::Stay(reason) => self.stayed(index, reason, now),
-            Step::Moved(reason) => self.moved(index, reason, now),
-            Step::Act(order, reason) => self.act(index, order, reason, now),
-            Step::Remove(reason) => self.done(index, reason, now),
-            Step::Restart(reason) => {
-                self.reason(index, reason, now);
-                self.ask_rebuild(index, now);
-            }
-        }
+fn moved(visit: &mut Visit<'_>, reason: Reason) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    if let Some(inner) = node.inner.as_ref() {
+        node.progress.shown = inner.shown();
     }
+    let completed = node
+        .asked(now)
+        .map(|(inner, parts)| caught(|| inner.completed(parts)).unwrap_or(false));
+    let progress = &mut node.progress;
+    progress.completed = completed.unwrap_or(false);
+    progress.rests = false;
+    if progress.shown.phase == Phase::Stopped {
+        progress.rest();
+    }
+    progress.reason = reason;
+    progress.since = now;
+    progress.transitions += 1;
+    visit.acts.push(Act::Count(Count::Transition));
+    visit.keep();
+    // The new state may have a step to take at once: in the next tick.
+    visit.mark();
+    visit.mark_neighbours();
+}
 
-    /// A new reason for the same state: no transition.
-    fn reason(&mut self, index: Index, reason: Reason, now: Timestamp) {
-        if let Some(node) = self.nodes.get_mut(index)
-            && node.reason != reason
-        {
-            node.reason = reason;
-            self.keeper.status(node, now);
-        }
-    }
+fn act(visit: &mut Visit<'_>, call: ActionCall, reason: Reason) {
+    give_reason(visit, reason);
+    visit.acts.push(Act::Start(visit.key, Box::new(call)));
+}
 
-    fn stayed(&mut self, index: Index, reason: Reason, now: Timestamp) {
-        self.reason(index, reason, now);
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        if node.goal == Goal::Running || !node.shown.phase.is_down() || node.action.in_progress() {
-            return;
-        }
-        if node.leaving.is_some() && node.goal == Goal::Removed {
-            return self.gone_down(index, now);
-        }
-        if !node.rests {
-            node.rest();
-            // A restart goes on from here, and siblings that waited for it.
-            self.mark(index);
-            self.mark_neighbours(index);
-        }
+/// The worker reports that it can go. One that did so unasked is not built again until it is declared differently.
+fn done(visit: &mut Visit<'_>, reason: Reason) {
+    give_reason(visit, reason);
+    let Some(node) = visit.node() else { return };
+    if node.is_leaving() {
+        return leave::is_down(visit);
     }
+    let (name, spec) = (Arc::clone(node.name()), Arc::clone(&node.placement.spec));
+    if let Some(parent) = node.placement.parent.and_then(|parent| visit.nodes.get_mut(parent)) {
+        parent.placement.finished.insert(name, spec);
+    }
+    leave::begin(visit, "it is done");
+    if let Some(leaving) = visit.node_mut().and_then(|node| node.intent.leaving.as_mut()) {
+        leaving.is_done = true;
+    }
+}
 
-    fn moved(&mut self, index: Index, reason: Reason, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        if let Some(inner) = node.inner.as_ref() {
-            node.shown = inner.shown();
-        }
-        let completed = node
-            .asked(now)
-            .map(|(inner, facts)| caught(|| inner.completed(facts)).unwrap_or(false));
-        node.completed = completed.unwrap_or(false);
-        node.rests = false;
-        if node.shown.phase == Phase::Stopped {
-            node.rest();
-        }
-        node.reason = reason;
-        node.since = now;
-        node.transitions += 1;
-        self.metrics.moved();
-        self.keeper.status(node, now);
-        // The new state may have a step to take at once: in the next tick.
-        self.mark(index);
-        self.mark_neighbours(index);
+fn ask_interrupt(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    let Some((inner, parts)) = visit.node_mut().and_then(|node| node.asked(now)) else {
+        return;
+    };
+    let path = Arc::clone(&parts.identity.path);
+    match caught(|| inner.interrupt(parts)) {
+        Ok(true) => visit.acts.push(Act::Cancel(path, CancelReason::Interrupt)),
+        Ok(false) => {}
+        Err(panic) => panicked(visit, "interrupt", panic),
     }
+}
 
-    fn act(&mut self, index: Index, order: Order, reason: Reason, now: Timestamp) {
-        self.reason(index, reason, now);
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        let Some(outer) = node.inner.as_ref().map(|inner| inner.outer()) else {
-            return;
-        };
-        let path = Arc::clone(node.path());
-        match self.hands.start(&path, outer, order, now) {
-            Ok(status) => {
-                node.rests = false;
-                node.action = status;
-                node.effect_after = None;
-            }
-            Err(refused) => {
-                node.retry_at = Some(now.plus(REFUSED_AGAIN_MILLIS));
-                if self.seldom.says(&path, &refused, now) {
-                    tracing::debug!(worker = %path, %refused, "the action was refused");
-                }
-            }
-        }
+/// Counts a panic of the worker's code.
+pub(super) fn panicked(visit: &mut Visit<'_>, place: &'static str, panic: String) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    node.progress.reason = Reason::from(format!("`{place}` panicked: {panic}"));
+    let has_opened = node.progress.breaker.panicked(now);
+    let path = Arc::clone(node.path());
+    if has_opened {
+        tracing::error!(worker = %path, "it panicked too often and is left alone for a while");
     }
-
-    /// The worker says that it can go. One that was not told to is not built again until it is declared otherwise.
-    fn done(&mut self, index: Index, reason: Reason, now: Timestamp) {
-        self.reason(index, reason, now);
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        if node.leaving.is_some() {
-            return self.gone_down(index, now);
-        }
-        let (parent, name, spec) = (node.parent, Arc::clone(&node.identity.name), Arc::clone(&node.spec));
-        if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent)) {
-            parent.finished.insert(name, spec);
-        }
-        self.leave(index, "it is done", now);
-        if let Some(leaving) = self.nodes.get_mut(index).and_then(|node| node.leaving.as_mut()) {
-            leaving.is_done = true;
-        }
-    }
-
-    fn ask_interrupt(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        let Some((inner, facts)) = node.asked(now) else {
-            return;
-        };
-        match caught(|| inner.interrupt(facts)) {
-            Ok(true) => self.hands.interrupt(node.path(), now),
-            Ok(false) => {}
-            Err(panic) => self.panicked(index, "interrupt", &panic, now),
-        }
-    }
-
-    /// Counts a panic of the worker's code.
-    pub(super) fn panicked(&mut self, index: Index, place: &'static str, panic: &str, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        node.reason = Reason::from(format!("`{place}` panicked: {panic}"));
-        let opened = node.breaker.panicked(now);
-        let path = Arc::clone(node.path());
-        self.keeper.status(node, now);
-        self.metrics.panicked();
-        if self.seldom.says(&path, panic, now) {
-            tracing::error!(worker = %path, place, %panic, "a worker panicked");
-        }
-        if opened {
-            tracing::error!(worker = %path, "it panicked too often and is left alone for a while");
-        }
-    }
+    visit.keep();
+    visit.acts.push(Act::Report(path, Report::Panic { place, panic }));
 }

@@ -1,57 +1,40 @@
-//! One bounded step of the whole tree: take in what happened, visit who is marked, and only them.
+//! One bounded step of the whole tree: take in what happened, visit who is marked and only them, run the acts.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 
-use super::arena::{Arena, Index};
-use super::hands::Hands;
+use super::act::Act;
+use super::effects::{Effects, News};
 use super::keep::Keeper;
-use super::leave::{CutAt, ShutdownOutcome};
-use super::node::Node;
-use crate::child::ChildSpec;
-use crate::metrics::Metrics;
-use crate::options::Options;
-use crate::registry::Registry;
-use crate::seldom::Seldom;
-use crate::snapshot::Identity;
+use super::leave::{self, LastLook, Shutdown, ShutdownOutcome};
+use super::node::{LastObservation, Node};
+use super::nodes::{Nodes, WorkerKey};
+use super::queue::VisitQueue;
+use super::visit::{self, Config, Visit};
+use super::{derive, watch};
 use crate::supervisor::Declaration;
-use crate::worker::{Goal, Phase, Reason};
+use crate::worker::action::ActionCall;
+use crate::worker::child::ChildSpec;
+use crate::worker::erased::Collected;
 
-/// What a tree is made of.
-pub(crate) struct Parts {
-    pub(crate) registry: Registry,
-    pub(crate) options: Options,
-    pub(crate) hands: Hands,
-    pub(crate) keeper: Keeper,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) metrics: Arc<Metrics>,
-}
+/// A refused action is requested again after so long, in milliseconds.
+const REFUSED_AGAIN_MILLIS: u64 = 1_000;
 
 /// All workers.
 pub(crate) struct Tree {
-    pub(super) nodes: Arena<Node>,
-    pub(super) root: Index,
+    pub(super) nodes: Nodes,
     /// Only looked up, never walked.
-    pub(super) by_path: HashMap<Arc<str>, Index>,
-    pub(super) marks: VecDeque<Index>,
-    pub(super) due: BTreeSet<(Timestamp, Index)>,
-    pub(super) ticks: u64,
-    sweep_from: Timestamp,
-    swept: usize,
-    pub(super) registry: Registry,
-    pub(super) options: Options,
-    pub(super) hands: Hands,
-    pub(super) keeper: Keeper,
+    pub(super) paths: HashMap<Arc<str>, WorkerKey>,
+    queue: VisitQueue,
+    pub(super) effects: Effects,
+    keeper: Keeper,
+    shutdown: Shutdown,
+    pub(super) config: Config,
     clock: Arc<dyn Clock>,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) seldom: Seldom,
-    pub(super) cuts: Vec<CutAt>,
-    pub(super) outcome: Option<ShutdownOutcome>,
-    is_idle: bool,
 }
 
 /// What a tick did.
@@ -64,52 +47,22 @@ pub struct Ticked {
 }
 
 impl Tree {
-    pub(crate) fn new(parts: Parts, now: Timestamp) -> Self {
-        let Parts {
-            registry,
-            options,
-            hands,
-            keeper,
-            clock,
-            metrics,
-        } = parts;
-        let nothing: Arc<str> = Arc::from("");
-        let identity = Identity {
-            path: Arc::clone(&nothing),
-            name: Arc::clone(&nothing),
-            kind: nothing,
-        };
-        let spec = Arc::new(ChildSpec::new("", "", Value::Null));
-        let mut root = Node::new(identity, None, spec, now);
-        root.goal = Goal::Running;
-        root.shown.state = Phase::Running.name();
-        root.shown.phase = Phase::Running;
-        root.reason = Reason::from("it supervises the workers below it");
-        let mut nodes = Arena::default();
-        let root = nodes.insert(root);
+    pub(crate) fn new(config: Config, effects: Effects, keeper: Keeper, clock: Arc<dyn Clock>) -> Self {
+        let now = clock.now();
+        let nodes = Nodes::new(Node::root(now));
         Self {
+            queue: VisitQueue::new(&nodes, now),
             nodes,
-            root,
-            by_path: HashMap::new(),
-            marks: VecDeque::new(),
-            due: BTreeSet::new(),
-            ticks: 0,
-            sweep_from: now,
-            swept: 0,
-            registry,
-            options,
-            hands,
+            paths: HashMap::new(),
+            effects,
             keeper,
+            shutdown: Shutdown::default(),
+            config,
             clock,
-            metrics,
-            seldom: Seldom::default(),
-            cuts: Vec::new(),
-            outcome: None,
-            is_idle: false,
         }
     }
 
-    /// Declares who stands at the root, and the rules across them.
+    /// Declares the workers at the root, and the rules across them.
     pub(crate) fn declare(&mut self, declaration: Declaration) {
         let now = self.clock.now();
         let Declaration {
@@ -117,144 +70,235 @@ impl Tree {
             rules,
             variables,
         } = declaration;
-        let root = self.root;
-        let Some(node) = self.nodes.get_mut(root) else {
-            return;
-        };
-        let mut spec = ChildSpec::new("", "", Value::Null);
-        spec.rules = rules;
-        spec.variables = variables;
-        node.variables = Arc::new(spec.variables.clone());
-        node.spec = Arc::new(spec);
-        node.declared = children.into_iter().map(Arc::new).collect();
-        node.is_settled = false;
-        self.refresh_watches(root, now);
-        self.inherit(root);
-        self.mark(root);
+        self.act_at(self.nodes.root(), now, |visit| {
+            let Some(node) = visit.node_mut() else { return };
+            let mut spec = ChildSpec::new("", "", Value::Null);
+            spec.rules = rules;
+            spec.variables = variables;
+            let placement = &mut node.placement;
+            placement.variables = Arc::new(spec.variables.clone());
+            placement.spec = Arc::new(spec);
+            placement.declared = children.into_iter().map(Arc::new).collect();
+            placement.is_settled = false;
+            watch::refresh(visit);
+            derive::inherit(visit);
+            visit.mark();
+        });
     }
 
     /// One step.
     pub(crate) fn tick(&mut self, now: Timestamp) -> Ticked {
         let began = self.clock.micros();
-        self.ticks += 1;
+        self.queue.count_tick();
         self.take_news(now);
-        self.mark_due(now);
-        self.sweep(now);
+        self.queue.begin_tick(&mut self.nodes, &self.config.options, now);
         let visited = self.visit_marked(now);
-        self.finish_shutdown(now);
+        self.shutdown.finish(&self.nodes, now);
         self.keeper.compact(now);
-        self.say_idle();
-        self.metrics
-            .ticked(self.clock.micros().saturating_sub(began), self.options.tick_millis);
+        self.effects
+            .report_idle(self.nodes.len() == 0, self.shutdown.outcome.is_some());
+        let took = self.clock.micros().saturating_sub(began);
+        self.effects.metrics().ticked(took, self.config.options.tick_millis);
         Ticked {
             visited,
-            marked: self.marks.len(),
+            marked: self.queue.len(),
         }
     }
 
     pub(crate) fn tick_millis(&self) -> u64 {
-        self.options.tick_millis
+        self.config.options.tick_millis
     }
 
     /// How many workers there are.
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len() - 1
+        self.nodes.len()
     }
 
-    /// Visits every marked worker once. Who is marked again by a later visit has its turn in the next tick.
-    fn visit_marked(&mut self, now: Timestamp) -> usize {
-        let (mut visited, mut later) = (0, VecDeque::new());
-        while let Some(index) = self.marks.pop_front() {
-            let ticks = self.ticks;
-            let Some(node) = self.nodes.get_mut(index) else {
-                continue;
-            };
-            if node.visited == ticks {
-                later.push_back(index);
-                continue;
-            }
-            node.visited = ticks;
-            node.marked = false;
-            visited += 1;
-            self.visit(index, now);
-            self.reschedule(index, now);
+    /// Has every worker leave. A second call does nothing more.
+    pub(crate) fn shut_down(&mut self, now: Timestamp) {
+        if !self.nodes.is_shutting_down() {
+            self.shutdown.cuts.clear();
+            self.act_at(self.nodes.root(), now, leave::shut_down);
         }
-        self.marks = later;
+    }
+
+    /// Cuts every worker that is left in the next tick.
+    pub(crate) fn force_exit(&mut self, now: Timestamp) {
+        self.shut_down(now);
+        self.act_at(self.nodes.root(), now, leave::force);
+    }
+
+    /// How the shutdown ended, once it has.
+    pub(crate) fn outcome(&self) -> Option<&ShutdownOutcome> {
+        self.shutdown.outcome.as_ref()
+    }
+
+    /// Changes a worker between two visits, and runs the acts that follow.
+    pub(super) fn act_at<T>(&mut self, key: WorkerKey, now: Timestamp, change: impl FnOnce(&mut Visit<'_>) -> T) -> T {
+        let mut acts = Vec::new();
+        let changed = change(&mut self.visit(key, now, &mut acts));
+        self.run(&mut acts, now);
+        changed
+    }
+
+    fn visit<'a>(&'a mut self, key: WorkerKey, now: Timestamp, acts: &'a mut Vec<Act>) -> Visit<'a> {
+        Visit {
+            nodes: &mut self.nodes,
+            config: &self.config,
+            key,
+            now,
+            acts,
+        }
+    }
+
+    /// Visits every marked worker once. A worker that a later visit marks again has its turn in the next tick.
+    fn visit_marked(&mut self, now: Timestamp) -> usize {
+        let (mut visited, mut later, mut acts) = (0, VecDeque::new(), Vec::new());
+        while let Some(key) = self.queue.next(&mut self.nodes, &mut later) {
+            visited += 1;
+            visit::run(&mut self.visit(key, now, &mut acts));
+            self.run(&mut acts, now);
+            self.queue.reschedule(&mut self.nodes, &self.config.options, key, now);
+        }
+        self.queue.end_tick(later);
         visited
     }
 
-    /// Has the worker visited: in this tick if it was not yet, else in the next.
-    pub(super) fn mark(&mut self, index: Index) {
-        if let Some(node) = self.nodes.get_mut(index)
-            && !node.marked
-        {
-            node.marked = true;
-            self.marks.push_back(index);
-        }
-    }
-
-    pub(super) fn mark_path(&mut self, path: &str) -> Option<Index> {
-        let index = *self.by_path.get(path)?;
-        self.mark(index);
-        Some(index)
-    }
-
-    fn mark_due(&mut self, now: Timestamp) {
-        while let Some((at, index)) = self.due.first().copied() {
-            if at > now {
-                return;
-            }
-            self.due.pop_first();
-            if let Some(node) = self.nodes.get_mut(index) {
-                node.due = None;
-                self.mark(index);
+    /// Runs the acts of a visit, in order.
+    fn run(&mut self, acts: &mut Vec<Act>, now: Timestamp) {
+        for act in acts.drain(..) {
+            match act {
+                Act::Mark(key) => self.queue.mark(&mut self.nodes, key),
+                Act::Introduce(key) => self.introduce(key, now),
+                Act::KeepStatus(status) => self.keeper.status(*status, now),
+                Act::Observe(key) => self.observe(key, now),
+                Act::ObserveLast(path) => self.effects.observe_last(&path, now),
+                Act::StopObserving(path) => self.effects.stop_observing(&path),
+                Act::FenceOff(path) => self.effects.fence_off(&path),
+                Act::Start(key, call) => self.start_action(key, *call, now),
+                Act::Cancel(path, reason) => drop(self.effects.cancel(&path, reason, now)),
+                Act::Forget(key, node) => self.forget(key, &node, now),
+                Act::Cut(cut) => {
+                    self.effects.metrics().cut();
+                    self.shutdown.cuts.push(cut);
+                }
+                Act::Count(count) => self.effects.count(&count),
+                Act::Report(path, report) => self.effects.report(&path, &report, now),
             }
         }
     }
 
-    /// Puts the worker where the next look at it is due, whatever else marks it.
-    pub(super) fn reschedule(&mut self, index: Index, now: Timestamp) {
-        let Some(next) = self.nodes.get(index).map(|node| self.next_due(node, now)) else {
+    fn introduce(&mut self, key: WorkerKey, now: Timestamp) {
+        let Some(node) = self.nodes.get_mut(key) else {
             return;
         };
-        let Some(node) = self.nodes.get_mut(index) else {
+        let path = Arc::clone(node.path());
+        let remembered = self.keeper.introduce(&node.placement.identity, now);
+        node.progress.action = self.effects.restore_action(&path, remembered);
+        self.paths.insert(path, key);
+        self.queue.add(key);
+    }
+
+    fn observe(&mut self, key: WorkerKey, now: Timestamp) {
+        let Some(node) = self.nodes.get(key) else {
             return;
         };
-        if node.due == next {
+        if let (Some(inner), Some(desired)) = (&node.inner, &node.observed.desired) {
+            let observed = (inner.observer(), Arc::clone(desired));
+            self.effects.observe(key, node.path(), observed, now);
+        }
+        self.keeper.desired(node, now);
+    }
+
+    fn start_action(&mut self, key: WorkerKey, call: ActionCall, now: Timestamp) {
+        let started = self.effects.start(call, now);
+        let Some(node) = self.nodes.get_mut(key) else {
+            return;
+        };
+        match started {
+            Ok(status) => {
+                node.progress.rests = false;
+                node.progress.action = status;
+                node.observed.effect_after = None;
+            }
+            // Why it was refused is logged.
+            Err(_) => node.intent.retry_at = Some(now.plus(REFUSED_AGAIN_MILLIS)),
+        }
+    }
+
+    fn forget(&mut self, key: WorkerKey, node: &Node, now: Timestamp) {
+        self.queue.remove(key, node.schedule.due);
+        let path = node.path();
+        self.effects.forget(path);
+        self.keeper.gone(node, self.nodes.is_shutting_down(), now);
+        self.paths.remove(path);
+    }
+
+    /// Takes in what the executor and the collector report, and marks whom it concerns.
+    fn take_news(&mut self, now: Timestamp) {
+        for news in self.effects.scan(now) {
+            match news {
+                News::Observed { collected, at } => self.observed(collected, at, now),
+                News::ObservedLast { path, last } => self.observed_last(&path, last, now),
+                News::Stale { path } => drop(self.mark_path(&path)),
+                News::Failed { path, error } => {
+                    if let Some(node) = self.paths.get(&path).and_then(|key| self.nodes.get_mut(*key)) {
+                        node.observed.failing = Some(error);
+                        self.effects.metrics().not_seen();
+                    }
+                }
+                News::Action { path, status, ended } => {
+                    if let Some(node) = self.mark_path(&path) {
+                        node.progress.action = status;
+                        if ended {
+                            node.observed.effect_after = Some(now);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn mark_path(&mut self, path: &str) -> Option<&mut Node> {
+        let key = *self.paths.get(path)?;
+        self.queue.mark(&mut self.nodes, key);
+        self.nodes.get_mut(key)
+    }
+
+    fn observed(&mut self, collected: Collected, at: Timestamp, now: Timestamp) {
+        let Collected {
+            of,
+            observed,
+            document,
+            edition,
+        } = collected;
+        self.queue.mark(&mut self.nodes, of);
+        let Some(node) = self.nodes.get_mut(of) else {
+            return;
+        };
+        node.observed.failing = None;
+        let before = node.observed.last.replace(LastObservation {
+            value: observed,
+            document,
+            at,
+            edition,
+        });
+        self.keeper
+            .observed(node, before.as_ref().map(|last| &last.document), now);
+        if let Some(parent) = node.placement.parent.filter(|_| node.rules.watched) {
+            self.queue.mark(&mut self.nodes, parent);
+        }
+    }
+
+    fn observed_last(&mut self, path: &str, last: Option<(Timestamp, Collected)>, now: Timestamp) {
+        if self.mark_path(path).is_none() {
             return;
         }
-        if let Some(old) = std::mem::replace(&mut node.due, next) {
-            self.due.remove(&(old, index));
+        if let Some((at, collected)) = last {
+            self.observed(collected, at, now);
         }
-        if let Some(new) = next {
-            self.due.insert((new, index));
+        if let Some(leaving) = self.mark_path(path).and_then(|node| node.intent.leaving.as_mut()) {
+            leaving.last_look = LastLook::Over;
         }
-    }
-
-    /// Marks everybody within the span of a sweep, a share of them in each tick.
-    fn sweep(&mut self, now: Timestamp) {
-        let span = self.options.sweep_millis.max(1);
-        let passed = now.since(self.sweep_from).min(span);
-        let places = self.nodes.places();
-        let share = u64::try_from(places).unwrap_or(u64::MAX).saturating_mul(passed) / span;
-        let until = usize::try_from(share).unwrap_or(places);
-        while self.swept < until {
-            if let Some(index) = self.nodes.index_at(self.swept) {
-                self.mark(index);
-            }
-            self.swept += 1;
-        }
-        if passed == span {
-            self.sweep_from = now;
-            self.swept = 0;
-        }
-    }
-
-    fn say_idle(&mut self) {
-        let is_idle = self.len() == 0;
-        if is_idle && !self.is_idle && self.outcome.is_none() {
-            tracing::info!("no workers are declared");
-        }
-        self.is_idle = is_idle;
     }
 }

@@ -1,134 +1,179 @@
 //! A visit: everything that may follow for one worker from what is known now. Bounded, without I/O.
+//!
+//! A visit changes nodes and asks workers' pure functions. What must happen outside the tree becomes an [`Act`], which
+//! the tick runs after the visit.
 
 use std::sync::Arc;
 
 use sprag_core::time::Timestamp;
 
-use super::arena::Index;
+use super::act::Act;
+use super::keep::{KeptStatus, Memory};
 use super::node::Node;
-use super::tick::Tree;
-use crate::snapshot::{ChildView, Children};
+use super::nodes::{Nodes, WorkerKey};
+use super::{aim, derive, judge, leave, reconcile, restart, step};
+use crate::supervisor::options::Options;
+use crate::worker::registry::Registry;
+use crate::worker::snapshot::{ChildView, Children};
 
-/// Windows are written down so often while there is something in them, in milliseconds.
+/// How often windows are written while there is something in them, in milliseconds.
 const KEEP_EVERY_MILLIS: u64 = 15_000;
-/// How long a worker that was told to leave is left alone between two questions, in milliseconds.
+/// How often a leaving worker is asked, in milliseconds.
 pub(super) const LEAVING_ASKED_EVERY_MILLIS: u64 = 1_000;
 
-impl Tree {
-    pub(super) fn visit(&mut self, index: Index, now: Timestamp) {
-        self.refresh_view(index);
-        self.keep_due(index, now);
-        self.build_due(index, now);
-        self.derive_due(index, now);
-        self.reconcile(index, now);
-        self.advance_restart(index, now);
-        self.judge_rules(index, now);
-        self.aim_anew(index, now);
-        self.decide(index, now);
-        self.cut_overdue(index, now);
-    }
+/// What a visit reads besides the nodes; it never changes.
+pub(crate) struct Config {
+    pub(crate) options: Options,
+    pub(crate) registry: Registry,
+    /// What the store remembers from earlier processes.
+    pub(crate) memory: Memory,
+}
 
-    /// Writes windows down again while there is something in them, so that what a new process reads has grown old.
-    fn keep_due(&mut self, index: Index, now: Timestamp) {
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        if node.keep_again.is_none_or(|at| at <= now) {
-            if node.keep_again.is_some() {
-                self.keeper.status(node, now);
-            }
-            node.keep_again = node.counts_ages(now).then(|| now.plus(KEEP_EVERY_MILLIS));
-        }
-    }
+/// One worker at one instant, with the tree around it.
+pub(crate) struct Visit<'a> {
+    pub(super) nodes: &'a mut Nodes,
+    pub(super) config: &'a Config,
+    pub(super) key: WorkerKey,
+    pub(super) now: Timestamp,
+    pub(super) acts: &'a mut Vec<Act>,
+}
 
-    /// The goal, and what it waits for. A new goal is news for siblings that wait in turn.
-    fn aim_anew(&mut self, index: Index, now: Timestamp) {
-        let aim = self.aim(index, now);
-        let Some(node) = self.nodes.get_mut(index) else {
-            return;
-        };
-        node.waiting = aim.waiting;
-        if node.goal != aim.goal {
-            node.goal = aim.goal;
-            self.mark_neighbours(index);
+impl Visit<'_> {
+    /// Another worker at the same instant.
+    pub(super) fn at(&mut self, key: WorkerKey) -> Visit<'_> {
+        Visit {
+            nodes: self.nodes,
+            config: self.config,
+            key,
+            now: self.now,
+            acts: self.acts,
         }
     }
 
-    /// The children as the worker's business logic sees them.
-    fn refresh_view(&mut self, index: Index) {
-        let Some(node) = self.nodes.get(index).filter(|node| node.view_due) else {
-            return;
-        };
-        let view: Children = node
-            .children
-            .values()
-            .filter_map(|child| self.nodes.get(*child))
-            .map(|child| ChildView {
-                name: Arc::clone(&child.identity.name),
-                state: child.shown.state,
-                phase: child.shown.phase,
-            })
-            .collect();
-        if let Some(node) = self.nodes.get_mut(index) {
-            node.view = view;
-            node.view_due = false;
+    pub(super) fn node(&self) -> Option<&Node> {
+        self.nodes.get(self.key)
+    }
+
+    pub(super) fn node_mut(&mut self) -> Option<&mut Node> {
+        self.nodes.get_mut(self.key)
+    }
+
+    /// The keys of the worker's children, by name.
+    pub(super) fn children(&self) -> Vec<WorkerKey> {
+        let children = self.node().map(|node| node.placement.children.values().copied());
+        children.map(Iterator::collect).unwrap_or_default()
+    }
+
+    /// Has the worker visited: in this tick if it was not yet, else in the next.
+    pub(super) fn mark(&mut self) {
+        self.acts.push(Act::Mark(self.key));
+    }
+
+    /// Has its state and counters written, as they are now.
+    pub(super) fn keep(&mut self) {
+        if self.config.memory.remembers()
+            && let Some(node) = self.nodes.get(self.key)
+        {
+            let status = Box::new(KeptStatus::of(node, self.now));
+            self.acts.push(Act::KeepStatus(status));
         }
     }
 
-    /// Who must hear of it when a worker's state, goal or existence changed: its parent, those who depend on it, those
-    /// it depends on, and children whose goal hangs on its state.
-    pub(super) fn mark_neighbours(&mut self, index: Index) {
-        let Some(node) = self.nodes.get(index) else {
+    /// Marks the workers that a change of its state, goal or existence concerns: its parent, siblings that depend on
+    /// it, siblings it depends on, and children whose goal follows its state.
+    pub(super) fn mark_neighbours(&mut self) {
+        let Some(node) = self.nodes.get(self.key) else {
             return;
         };
-        let mut told: Vec<Index> = Vec::new();
-        if let Some(parent) = node.parent.and_then(|parent| self.nodes.get(parent)) {
-            let sibling = |name: &str| parent.children.get(name).copied();
-            let dependents = parent.dependents.get(&node.identity.name).into_iter().flatten();
-            told.extend(dependents.filter_map(|name| sibling(name)));
-            told.extend(
-                node.spec
-                    .depends_on
-                    .iter()
-                    .filter_map(|dependency| sibling(&dependency.on)),
-            );
+        let acts = &mut *self.acts;
+        if let Some(parent) = self.nodes.parent(node) {
+            let sibling = |name: &str| parent.placement.children.get(name).copied();
+            let dependents = parent.placement.dependents.get(node.name()).into_iter().flatten();
+            acts.extend(dependents.filter_map(|name| sibling(name)).map(Act::Mark));
+            let needed = node.placement.spec.depends_on.iter();
+            acts.extend(needed.filter_map(|needed| sibling(&needed.on)).map(Act::Mark));
         }
-        let mapped = node.children.values().filter(|child| {
-            self.nodes
-                .get(**child)
-                .is_some_and(|child| !child.spec.states.is_empty())
-        });
-        told.extend(mapped);
-        let parent = node.parent;
-        for neighbour in told {
-            self.mark(neighbour);
-        }
-        if let Some(parent) = parent {
+        let is_mapped = |child: &&WorkerKey| {
+            let child = self.nodes.get(**child);
+            child.is_some_and(|child| !child.placement.spec.states.is_empty())
+        };
+        let mapped = node.placement.children.values().filter(is_mapped);
+        acts.extend(mapped.copied().map(Act::Mark));
+        if let Some(parent) = node.placement.parent {
             if let Some(node) = self.nodes.get_mut(parent) {
-                node.view_due = true;
+                node.placement.view_due = true;
             }
-            self.mark(parent);
+            acts.push(Act::Mark(parent));
         }
     }
+}
 
-    /// When the worker must be looked at even if nobody marks it.
-    pub(super) fn next_due(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
-        let leaving = node.leaving.as_ref().and_then(|leaving| {
-            let again = now.plus(LEAVING_ASKED_EVERY_MILLIS);
-            let deadline = leaving.plan.deadline(leaving.height)?;
-            Some(again.min(deadline).max(now.plus(1)))
-        });
-        let rules = node.watches.iter().filter_map(|watch| watch.machine.due(now)).min();
-        let due = [
-            leaving,
-            self.derive_again(node, now),
-            node.rebuild.due(),
-            node.procedure.as_ref().map(|procedure| procedure.force_at),
-            node.breaker.open_until(now),
-            node.retry_at,
-            node.keep_again,
-            rules,
-        ];
-        due.into_iter().flatten().filter(|at| *at > now).min()
+/// Visits the worker.
+pub(super) fn run(visit: &mut Visit<'_>) {
+    refresh_view(visit);
+    keep_windows(visit);
+    restart::build_due(visit);
+    derive::run(visit);
+    reconcile::run(visit);
+    restart::advance(visit);
+    judge::run(visit);
+    aim::run(visit);
+    step::run(visit);
+    leave::cut_overdue(visit);
+}
+
+/// Writes windows again while there is something in them, so that what a new process reads has grown old.
+fn keep_windows(visit: &mut Visit<'_>) {
+    let now = visit.now;
+    let Some(node) = visit.node_mut() else { return };
+    let again = node.schedule.keep_again;
+    if again.is_some_and(|at| at > now) {
+        return;
     }
+    node.schedule.keep_again = node.counts_ages(now).then(|| now.plus(KEEP_EVERY_MILLIS));
+    if again.is_some() {
+        visit.keep();
+    }
+}
+
+/// Shows the worker's business logic its children.
+fn refresh_view(visit: &mut Visit<'_>) {
+    let Some(node) = visit.node().filter(|node| node.placement.view_due) else {
+        return;
+    };
+    let view: Children = visit
+        .nodes
+        .children(node)
+        .map(|child| ChildView {
+            name: Arc::clone(child.name()),
+            state: child.progress.shown.state,
+            phase: child.phase(),
+        })
+        .collect();
+    if let Some(node) = visit.node_mut() {
+        node.placement.view = view;
+        node.placement.view_due = false;
+    }
+}
+
+/// When the worker must be visited even if nothing marks it.
+pub(super) fn next_due(node: &Node, options: &Options, now: Timestamp) -> Option<Timestamp> {
+    let intent = &node.intent;
+    let leaving = intent.leaving.as_ref().and_then(|leaving| {
+        let again = now.plus(LEAVING_ASKED_EVERY_MILLIS);
+        let deadline = leaving.plan.deadline(leaving.height)?;
+        Some(again.min(deadline).max(now.plus(1)))
+    });
+    let rules = node.rules.watches.iter();
+    let due = [
+        leaving,
+        derive::again(node, options, now),
+        intent.rebuild.due(),
+        intent.procedure.as_ref().map(|procedure| procedure.force_at),
+        node.progress.breaker.open_until(now),
+        intent.retry_at,
+        node.schedule.keep_again,
+        rules.filter_map(|watch| watch.machine.due(now)).min(),
+    ];
+    due.into_iter().flatten().filter(|at| *at > now).min()
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use sprag_core::action::BoxFuture;
 use sprag_core::clock::Clock;
 use sprag_server::{NotReloaded, NotStartable, Reload, Reloaded, Workers};
-use sprag_supervisor::process::{self, Place, PlaceError, Services};
-use sprag_supervisor::services::{Rule, ServicesFile};
+use sprag_supervisor::process::{self, Services, StateFolder, StateFolderError};
+use sprag_supervisor::services::{ServiceRule, ServicesFile};
 use sprag_supervisor::store::{Store, StoreOptions};
 use sprag_supervisor::{Declaration, Handle, Options, Setup, ShutdownOutcome, Supervisor};
 use tokio::sync::Mutex;
@@ -177,12 +177,12 @@ impl Reloading {
 }
 
 /// Takes the folder of the state, unless it is somebody else's.
-fn place(source: &Source) -> Result<Place, Failure> {
-    let place = Place::open(&source.state);
+fn place(source: &Source) -> Result<StateFolder, Failure> {
+    let place = StateFolder::open(&source.state);
     let claimed = place.and_then(|place| place.claim(&source.path).map(|()| place));
     claimed.map_err(|error| {
         let notes = match &error {
-            PlaceError::Other { known, claim, .. } => vec![
+            StateFolderError::Other { known, claim, .. } => vec![
                 format!(
                     "give this file a state of its own: `sprag supervise --state PATH`, `sprag up --services-state PATH`, \
                      or another folder; `{}` keeps its services and what was counted about them",
@@ -260,7 +260,7 @@ fn rules(file: &ServicesFile) -> BTreeMap<(String, &str), String> {
     of_root
         .chain(owned)
         .map(|(owner, rule)| {
-            let Rule {
+            let ServiceRule {
                 name,
                 when: _,
                 written,

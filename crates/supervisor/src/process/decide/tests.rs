@@ -13,9 +13,9 @@ use super::super::record::Ended;
 use super::super::watch::Exit;
 use super::super::worker::Desired;
 use super::*;
-use crate::action::ActionStatus;
 use crate::services::read_service;
-use crate::snapshot::{Children, Escalation, Identity};
+use crate::worker::action::ActionStatus;
+use crate::worker::snapshot::{Children, Escalation, Identity};
 
 /// What a step comes to, for comparing: `to running`, `act start`, `stay`, `remove`.
 fn come_to(step: &Step) -> String {
@@ -23,7 +23,7 @@ fn come_to(step: &Step) -> String {
         Next::Stay(_) => "stay".to_owned(),
         Next::To(state, _) => format!("to {}", crate::worker::State::name(state)),
         Next::Act(ServiceAction::Stop(_, blame), _) => format!("act stop {blame:?}"),
-        Next::Act(action, _) => format!("act {}", crate::action::Action::name(action)),
+        Next::Act(action, _) => format!("act {}", crate::worker::action::Action::name(action)),
         Next::Remove(_) => "remove".to_owned(),
         Next::Restart(_) => "restart".to_owned(),
     }
@@ -41,15 +41,15 @@ fn reason(step: Step) -> String {
 
 struct Case {
     state: ServiceState,
-    snapshot: Instant,
+    snapshot: ServiceSnapshot,
 }
 
 impl Case {
-    fn new(state: ServiceState, seen: Observed) -> Self {
+    fn new(state: ServiceState, seen: ServiceObservation) -> Self {
         Self::of(&json!({"command": ["a"]}), state, seen)
     }
 
-    fn of(written: &Value, state: ServiceState, seen: Observed) -> Self {
+    fn of(written: &Value, state: ServiceState, seen: ServiceObservation) -> Self {
         let desired = Desired {
             service: read_service("web", written, Path::new("/")).unwrap(),
             folder: "/".into(),
@@ -105,31 +105,31 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1_000)
 }
 
-fn running() -> Observed {
+fn running() -> ServiceObservation {
     let mut found = Found::default();
     found.startup.verdict = Verdict::Good;
     found.ready.verdict = Verdict::Good;
     found.live.verdict = Verdict::Good;
-    Observed {
-        process: Some(Seen {
+    ServiceObservation {
+        process: Some(SeenProcess {
             pid: 42,
             since: at(0),
             adopted: false,
             digest: 7,
         }),
         found,
-        ..Observed::default()
+        ..ServiceObservation::default()
     }
 }
 
-fn with(change: impl FnOnce(&mut Observed)) -> Observed {
+fn with(change: impl FnOnce(&mut ServiceObservation)) -> ServiceObservation {
     let mut seen = running();
     change(&mut seen);
     seen
 }
 
-fn ended(exit: Exit, failures: &[i64]) -> Observed {
-    Observed {
+fn ended(exit: Exit, failures: &[i64]) -> ServiceObservation {
+    ServiceObservation {
         ended: Some(Ended {
             exit,
             at: at(99),
@@ -137,18 +137,18 @@ fn ended(exit: Exit, failures: &[i64]) -> Observed {
         }),
         failures: failures.iter().map(|seconds| at(*seconds)).collect(),
         streak: u32::try_from(failures.len()).unwrap(),
-        ..Observed::default()
+        ..ServiceObservation::default()
     }
 }
 
-fn gave_up(digest: u64) -> Observed {
-    Observed {
+fn gave_up(digest: u64) -> ServiceObservation {
+    ServiceObservation {
         gave_up: Some(GaveUp {
             cause: "it failed 5 times".to_owned(),
             at: at(90),
             digest,
         }),
-        ..Observed::default()
+        ..ServiceObservation::default()
     }
 }
 
@@ -156,8 +156,8 @@ use ServiceState::{Degraded, Failed, Running, Starting, Stopped, Stopping};
 
 #[test]
 fn a_service_comes_up_one_step_at_a_time() {
-    Case::new(Stopped, Observed::default()).gives("to starting");
-    Case::new(Starting, Observed::default()).gives("act start");
+    Case::new(Stopped, ServiceObservation::default()).gives("to starting");
+    Case::new(Starting, ServiceObservation::default()).gives("act start");
     let unknown = with(|seen| seen.found.startup.verdict = Verdict::Unknown);
     Case::new(Starting, unknown).gives("stay");
     let waiting = with(|seen| seen.found.ready.verdict = Verdict::Unknown);
@@ -209,18 +209,18 @@ fn one_that_is_given_up_waits_for_a_person_or_another_configuration() {
     Case::new(Starting, gave_up(7)).gives("to failed");
     Case::new(Failed, gave_up(7)).gives("stay");
     Case::new(Failed, gave_up(8)).gives("act forget");
-    Case::new(Failed, Observed::default()).gives("to starting");
+    Case::new(Failed, ServiceObservation::default()).gives("to starting");
     Case::new(Failed, gave_up(7)).goal(Goal::Stopped).gives("stay");
-    Case::new(Failed, Observed::default())
+    Case::new(Failed, ServiceObservation::default())
         .goal(Goal::Stopped)
         .gives("to stopped");
-    let problem = |digest| Observed {
+    let problem = |digest| ServiceObservation {
         problem: Some(Problem {
             text: "program `x` was not found".to_owned(),
             lasting: true,
             digest,
         }),
-        ..Observed::default()
+        ..ServiceObservation::default()
     };
     Case::new(Starting, problem(7)).gives("to failed");
     Case::new(Starting, problem(8)).gives("act start");
@@ -236,7 +236,7 @@ fn a_process_of_another_configuration_is_replaced() {
     };
     Case::new(Running, other()).gives("to stopping");
     Case::new(Stopping, other()).gives("act stop Nobody");
-    Case::new(Stopping, Observed::default()).gives("to stopped");
+    Case::new(Stopping, ServiceObservation::default()).gives("to stopped");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn it_goes_down_children_first() {
     waits.gives("stay");
     let last = Case::new(Stopping, running()).goal(Goal::Stopped).child(Phase::Stopped);
     last.gives("act stop Nobody");
-    Case::new(Stopping, Observed::default())
+    Case::new(Stopping, ServiceObservation::default())
         .goal(Goal::Stopped)
         .gives("to stopped");
 }
@@ -255,7 +255,7 @@ fn it_goes_down_children_first() {
 fn it_leaves_only_when_nothing_of_it_is_left() {
     Case::new(Running, running()).goal(Goal::Removed).gives("to stopping");
     Case::new(Stopped, running()).goal(Goal::Removed).gives("to stopping");
-    Case::new(Stopped, Observed::default())
+    Case::new(Stopped, ServiceObservation::default())
         .goal(Goal::Removed)
         .gives("remove");
     Case::new(Stopped, ended(Exit::Code(0), &[]))
@@ -272,7 +272,7 @@ fn it_leaves_only_when_nothing_of_it_is_left() {
 #[test]
 fn one_that_nobody_has_seen_is_ended_in_doubt() {
     let unseen = |written: &Value, state| {
-        let mut case = Case::of(written, state, Observed::default()).goal(Goal::Removed);
+        let mut case = Case::of(written, state, ServiceObservation::default()).goal(Goal::Removed);
         case.snapshot.observed = None;
         case
     };
@@ -294,7 +294,7 @@ fn one_that_nobody_has_seen_is_ended_in_doubt() {
 
 #[test]
 fn a_parent_without_a_process_is_what_its_children_are() {
-    let parent = |state| Case::of(&json!({}), state, Observed::default());
+    let parent = |state| Case::of(&json!({}), state, ServiceObservation::default());
     parent(Starting).child(Phase::Starting).gives("to starting");
     parent(Starting).child(Phase::Running).gives("to running");
     parent(Running).child(Phase::Degraded).gives("to running");
@@ -308,7 +308,7 @@ fn a_parent_without_a_process_is_what_its_children_are() {
 
 #[test]
 fn a_child_that_was_given_up_fails_its_parent_until_that_ends() {
-    let mut case = Case::of(&json!({}), Running, Observed::default()).child(Phase::Running);
+    let mut case = Case::of(&json!({}), Running, ServiceObservation::default()).child(Phase::Running);
     case.snapshot.escalations = Arc::from([Escalation {
         child: "inner".to_owned(),
         cause: "child infrastructure repeatedly failing: no output".to_owned(),
@@ -324,7 +324,7 @@ fn a_child_that_was_given_up_fails_its_parent_until_that_ends() {
 
 #[test]
 fn a_process_is_not_ended_for_one_that_cannot_be_started() {
-    let kept = |change: fn(&mut Observed)| {
+    let kept = |change: fn(&mut ServiceObservation)| {
         with(|seen| {
             seen.checked = 7;
             seen.obstacle = Some("program `x` was not found".to_owned());

@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use crate::process::launch::{find_program, own_variables};
 use crate::process::{MARK, log};
-use crate::services::{ProbeKind, Source};
+use crate::services::{ObserveSource, ProbeKind};
 
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -44,7 +44,7 @@ pub(crate) struct Subject {
 /// Asks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asker {
-    /// Made for the first question by HTTP: whoever asks none needs no certificates in memory.
+    /// Made for the first question by HTTP: without one, no certificates are held in memory.
     http: Arc<OnceCell<reqwest::Client>>,
 }
 
@@ -76,14 +76,14 @@ impl Asker {
     /// Asks for the document about a service.
     pub(crate) async fn observe(
         &self,
-        source: &Source,
+        source: &ObserveSource,
         subject: &Subject,
         time: Duration,
     ) -> Result<Map<String, Value>, String> {
         let answer = async {
             match source {
-                Source::Http(url) => self.get(url).await,
-                Source::Exec(command) => run(command, subject).await,
+                ObserveSource::Http(url) => self.get(url).await,
+                ObserveSource::Exec(command) => run(command, subject).await,
             }
         };
         let bytes = within(time, answer).await?;
@@ -194,7 +194,7 @@ pub(crate) fn probe_mark(mark: &str) -> String {
     format!("{mark}#probe")
 }
 
-/// The group of a program that asks, killed when nobody waits for it any more.
+/// The group of a program that asks, killed when its answer is no longer awaited.
 struct Group(Option<u32>);
 
 impl Drop for Group {

@@ -1,7 +1,7 @@
 //! Probes: asking a service how it is, again and again, and counting what it answers.
 //!
-//! Each question has its own time and its own task, and ends with the process it asks. What they found lies in one
-//! place that is read without waiting.
+//! Each probe has its own timeout and its own task, and ends with the process it asks. Its results are read without
+//! waiting.
 
 mod ask;
 mod tally;

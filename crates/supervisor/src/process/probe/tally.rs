@@ -1,4 +1,4 @@
-//! What many answers in a row say.
+//! Counts answers in a row until they make a verdict.
 
 use serde::{Deserialize, Serialize};
 

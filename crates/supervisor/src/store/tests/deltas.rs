@@ -70,16 +70,16 @@ fn a_place_that_is_gone_or_never_was_is_answered_with_everything() {
     change(&store, 5);
     assert!(matches!(store.changes(Some(start), 10), Page::Deltas { deltas, .. } if deltas.len() == 5));
     change(&store, 6);
-    let life = start.life;
+    let run = start.run;
     let newest = store.sync_id();
-    for (life, id) in [(life, start.id), (life + 1, newest), (life, newest + 1), (0, 0)] {
-        let Page::Everything { workers, cursor } = store.changes(Some(Cursor { life, id }), 10) else {
-            panic!("{life} {id}");
+    for (run, id) in [(run, start.id), (run + 1, newest), (run, newest + 1), (0, 0)] {
+        let Page::Everything { workers, cursor } = store.changes(Some(Cursor { run, id }), 10) else {
+            panic!("{run} {id}");
         };
         assert_eq!((workers.len(), cursor.id), (1, newest));
         assert_eq!(workers[0].observed.as_ref().unwrap().document["number"], 5);
     }
-    let oldest = Cursor { life, id: newest - 5 };
+    let oldest = Cursor { run, id: newest - 5 };
     assert!(matches!(store.changes(Some(oldest), 10), Page::Deltas { deltas, .. } if deltas.len() == 5));
 }
 
@@ -100,7 +100,7 @@ fn with_all_deltas_compacted_only_the_newest_place_goes_on() {
 
 #[test]
 fn a_cursor_is_a_text_and_back() {
-    let cursor = Cursor { life: 3, id: 0xabc };
+    let cursor = Cursor { run: 3, id: 0xabc };
     assert_eq!(cursor.to_string(), "3.abc");
     assert_eq!("3.abc".parse(), Ok(cursor));
     for wrong in ["", "3", "3.", ".3", "x.1", "3.abc.1", "3 .1"] {

@@ -5,10 +5,10 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::world::*;
-use crate::action::{ActionStatus, Outcome};
-use crate::collector::Recorder;
-use crate::executor::Marks;
+use crate::runtime::collector::Recorder;
+use crate::runtime::executor::Marks;
 use crate::store::{Expected, Opened, Page, Sight, Store, StoreError, StoreOptions};
+use crate::worker::action::{ActionStatus, Outcome};
 
 /// Blocks until it is on disk.
 fn on_disk(durable: crate::store::Durable) {
@@ -18,7 +18,7 @@ fn on_disk(durable: crate::store::Durable) {
 
 #[test]
 fn everything_but_the_deltas_is_there_after_a_restart() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     introduce(&store, PUMP);
     store
@@ -84,7 +84,7 @@ fn everything_but_the_deltas_is_there_after_a_restart() {
 // 77.
 #[test]
 fn what_did_not_change_is_not_written() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     introduce(&store, PUMP);
     on_disk(want(&store, &json!({"speed": 1})).durable);
@@ -119,7 +119,7 @@ fn what_did_not_change_is_not_written() {
 // 82.
 #[test]
 fn a_worker_that_went_is_gone_from_the_file_and_may_come_back() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     introduce(&store, PUMP);
     want(&store, &json!({"speed": 1}));
@@ -145,7 +145,7 @@ fn a_worker_that_went_is_gone_from_the_file_and_may_come_back() {
 // 82.
 #[test]
 fn documents_that_cannot_be_read_are_left_out_and_named() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     introduce(&store, PUMP);
     introduce(&store, "plant/fan");
@@ -174,7 +174,7 @@ fn documents_that_cannot_be_read_are_left_out_and_named() {
 
 #[test]
 fn a_second_process_and_a_foreign_file_are_refused() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     let refused = Store::open(&folder.path(), StoreOptions::default()).err().unwrap();
     assert!(refused.to_string().contains("another process has"), "{refused}");
@@ -190,7 +190,7 @@ fn a_second_process_and_a_foreign_file_are_refused() {
 
 #[test]
 fn many_workers_are_written_together() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     let mut last = crate::store::Durable::at_once();
     for number in 0..5_000 {

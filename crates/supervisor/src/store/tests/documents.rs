@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use super::world::*;
-use crate::action::{ActionStatus, Outcome};
-use crate::collector::Recorder;
-use crate::executor::Marks;
+use crate::runtime::collector::Recorder;
+use crate::runtime::executor::Marks;
 use crate::store::{Expected, PutError, Sight, Store, StoreOptions};
+use crate::worker::action::{ActionStatus, Outcome};
 
 // 77.
 #[test]

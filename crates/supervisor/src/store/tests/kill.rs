@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::world::*;
-use crate::action::{ActionStatus, Outcome};
-use crate::executor::Marks;
+use crate::runtime::executor::Marks;
 use crate::store::{Store, StoreOptions};
+use crate::worker::action::{ActionStatus, Outcome};
 
 /// Names the file to the child; absent in the parent.
 const FILE: &str = "SPRAG_SERVICES_TEST_FILE";
@@ -41,7 +41,7 @@ fn restart_counters_and_the_mark_of_an_action_survive_kill_9() {
     if let Some(path) = std::env::var_os(FILE) {
         return child(&path);
     }
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     for round in 1..=3_u64 {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", TEST, "--nocapture"])

@@ -8,15 +8,15 @@ use serde_json::json;
 use sprag_core::time::Timestamp;
 use tokio::sync::watch;
 
-use super::super::durable::Progress;
+use super::super::durable::WriteProgress;
 use super::world::*;
-use crate::action::{ActionOptions, ActionStatus, Outcome};
-use crate::executor::{CancelReason, Executor, ExecutorOptions, Marks, Request};
-use crate::pool::{Pool, Threads};
+use crate::runtime::executor::{CancelReason, Executor, ExecutorOptions, Marks};
+use crate::runtime::pool::{Pool, Threads};
 use crate::store::{Durable, NotDurable};
+use crate::worker::action::{ActionCall, ActionOptions, ActionStatus, Outcome};
 
 /// A disk that takes its time.
-struct Slow(watch::Sender<Progress>);
+struct Slow(watch::Sender<WriteProgress>);
 
 impl Marks for Slow {
     fn mark(&self, _worker: &Arc<str>, status: &ActionStatus, _now: Timestamp) -> Durable {
@@ -25,22 +25,23 @@ impl Marks for Slow {
     }
 }
 
-struct World {
+struct MarkWorld {
     threads: Arc<Threads>,
     executor: Executor,
     disk: Arc<Slow>,
     effects: Arc<AtomicU64>,
 }
 
-impl World {
+impl MarkWorld {
     fn new() -> Self {
         let threads = Arc::new(Threads::none());
-        let disk = Arc::new(Slow(watch::Sender::new(Progress::default())));
+        let disk = Arc::new(Slow(watch::Sender::new(WriteProgress::default())));
         let pool = Pool::new(Arc::clone(&threads), 4);
         let executor = Executor::new(ExecutorOptions::default(), pool, Arc::clone(&disk) as _);
         let effects = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&effects);
-        let request = Request {
+        let call = ActionCall {
+            worker: PUMP.into(),
             name: "open".into(),
             options: ActionOptions::default(),
             perform: Arc::new(move |_| {
@@ -48,7 +49,7 @@ impl World {
                 Box::pin(async { Ok(()) })
             }),
         };
-        executor.start(&PUMP.into(), request, at(0)).unwrap();
+        executor.start(call, at(0)).unwrap();
         Self {
             threads,
             executor,
@@ -68,12 +69,12 @@ impl World {
 // D15.
 #[test]
 fn nothing_happens_before_the_mark_is_on_disk_and_waiting_for_it_is_not_being_stuck() {
-    let world = World::new();
+    let world = MarkWorld::new();
     assert_eq!(world.tick(0), 0);
     assert_eq!(world.tick(10_000_000), 0);
     assert!(world.executor.status(PUMP).in_progress());
     assert_eq!(world.executor.status(PUMP).started, None);
-    world.disk.0.send_replace(Progress {
+    world.disk.0.send_replace(WriteProgress {
         durable: 1,
         is_failing: false,
     });
@@ -83,10 +84,10 @@ fn nothing_happens_before_the_mark_is_on_disk_and_waiting_for_it_is_not_being_st
 
 #[test]
 fn what_is_cancelled_while_its_mark_is_on_its_way_never_happens() {
-    let world = World::new();
+    let world = MarkWorld::new();
     world.tick(0);
     world.executor.cancel(PUMP, CancelReason::Operator, at(100));
-    world.disk.0.send_replace(Progress {
+    world.disk.0.send_replace(WriteProgress {
         durable: 1,
         is_failing: false,
     });
@@ -96,9 +97,9 @@ fn what_is_cancelled_while_its_mark_is_on_its_way_never_happens() {
 
 #[test]
 fn a_disk_that_fails_does_not_keep_a_repair_from_being_made() {
-    let world = World::new();
+    let world = MarkWorld::new();
     assert_eq!(world.tick(0), 0);
-    world.disk.0.send_replace(Progress {
+    world.disk.0.send_replace(WriteProgress {
         durable: 0,
         is_failing: true,
     });
@@ -107,7 +108,7 @@ fn a_disk_that_fails_does_not_keep_a_repair_from_being_made() {
 
 #[test]
 fn what_the_disk_refused_is_kept_and_written_when_it_takes_it() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     introduce(&store, PUMP);
@@ -133,7 +134,7 @@ fn what_the_disk_refused_is_kept_and_written_when_it_takes_it() {
 
 #[test]
 fn a_store_that_closes_while_its_disk_refuses_says_so() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let store = folder.open();
     let connection = Connection::open(folder.path()).unwrap();
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON document BEGIN SELECT RAISE(ABORT, 'no'); END";

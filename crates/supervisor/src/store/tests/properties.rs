@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::world::{at, identity};
-use crate::collector::Recorded;
+use crate::runtime::collector::Recorded;
 use crate::store::{DeltaKind, Expected, Page, Part, Sight, Store, StoreOptions, apply, difference};
 
 fn document() -> impl Strategy<Value = Value> {
@@ -52,15 +52,15 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 }
 
 /// What a reader knows: documents by worker and part.
-type Known = BTreeMap<(String, &'static str), Value>;
+type KnownDocuments = BTreeMap<(String, &'static str), Value>;
 
 #[derive(Default)]
-struct Reader {
+struct DeltaReader {
     cursor: Option<crate::store::Cursor>,
-    known: Known,
+    known: KnownDocuments,
 }
 
-impl Reader {
+impl DeltaReader {
     /// One page. Whether there is nothing more.
     fn read(&mut self, store: &Store, limit: usize) -> bool {
         match store.changes(self.cursor, limit) {
@@ -91,11 +91,11 @@ impl Reader {
 }
 
 /// What the store says in one answer.
-fn truth(store: &Store) -> Known {
+fn truth(store: &Store) -> KnownDocuments {
     let Page::Everything { workers, .. } = store.changes(None, 1) else {
         panic!("a beginner is told everything");
     };
-    let mut known = Known::new();
+    let mut known = KnownDocuments::new();
     for worker in workers {
         let path = worker.worker.as_ref().to_owned();
         known.insert((path.clone(), Part::Identity.name()), worker.identity);
@@ -157,7 +157,7 @@ proptest! {
     fn a_reader_of_pages_never_misses_a_change(moves in moves(), deltas_max in 1_usize..40) {
         let options = StoreOptions { deltas_max, age_max_millis: 10, ..StoreOptions::default() };
         let store = Store::in_memory(options, 1);
-        let mut reader = Reader::default();
+        let mut reader = DeltaReader::default();
         for (now, step) in (0_i64..).zip(moves) {
             if let Move::Read(limit) = step {
                 reader.read(&store, limit);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sprag_core::time::Timestamp;
 
-use crate::collector::Recorded;
-use crate::snapshot::Identity;
+use crate::runtime::collector::Recorded;
 use crate::store::{Cursor, Delta, Expected, Opened, Page, Put, Sight, Store, StoreOptions};
+use crate::worker::snapshot::Identity;
 
 pub(super) const PUMP: &str = "plant/pump";
 
@@ -77,9 +77,9 @@ pub(super) fn end(store: &Store) -> Cursor {
 }
 
 /// A folder for a store's file.
-pub(super) struct Folder(tempfile::TempDir);
+pub(super) struct StoreFolder(tempfile::TempDir);
 
-impl Folder {
+impl StoreFolder {
     pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

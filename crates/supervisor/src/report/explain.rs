@@ -1,0 +1,318 @@
+//! Why a worker is where it is: what holds it, since when, what happens next and when, and what a person can do.
+
+use serde::Serialize;
+use sprag_core::supervision::restart::{GOOD_CHECKS, RESTART_MAX_MILLIS, Stage as CircuitStage, UNDECIDED_MAX_MILLIS};
+use sprag_core::supervision::{Circuit, RestartMachine};
+use sprag_core::time::Timestamp;
+
+use crate::rule::Check;
+use crate::tree::{ChildError, Counts, Derived, Gate, Node, RestartStage, Status, Watch, shown_path};
+use crate::worker::action::ActionStatus;
+use crate::worker::snapshot::Escalation;
+
+/// Everything about one worker that a person may want to know.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explain {
+    /// The worker as in a list.
+    #[serde(flatten)]
+    pub status: Status,
+    /// What holds it back; empty when nothing does.
+    pub holds: Vec<Hold>,
+    /// The rules across its children.
+    pub rules: Vec<RuleStatus>,
+    /// Children on which the supervisor gave up.
+    pub escalations: Vec<Escalation>,
+    /// Declarations of children that cannot be.
+    pub child_errors: Vec<String>,
+    /// Its children.
+    pub children: Counts,
+    /// Its last action.
+    pub action: ActionStatus,
+}
+
+/// One thing that holds a worker back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hold {
+    /// What it is.
+    pub what: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// What happens next.
+    pub next: String,
+    /// When, where that is known.
+    pub at: Option<Timestamp>,
+    /// When it is given up, where it ever is.
+    pub gives_up: Option<Timestamp>,
+    /// What a person can do.
+    pub remedy: &'static str,
+}
+
+/// How a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleStatus {
+    /// Its name.
+    pub name: String,
+    /// The path of the worker whose children it is about; `/` for the supervisor itself.
+    pub supervisor: String,
+    /// The child it would restart.
+    pub restart: String,
+    /// Whom a restart concerns.
+    pub affects: Vec<String>,
+    /// How its circuit stands.
+    pub circuit: &'static str,
+    /// Detections that count.
+    pub detections: usize,
+    /// This many within the window escalate.
+    pub detections_max: usize,
+    /// The window, in milliseconds.
+    pub window_millis: u64,
+    /// What was found last.
+    pub last_check: Option<&'static str>,
+    /// When.
+    pub checked_at: Option<Timestamp>,
+    /// Why: what was found, or why nothing can be.
+    pub reason: Option<String>,
+    /// What is wrong, in words, while the last check was bad or the rule gave up.
+    pub cause: Option<String>,
+    /// Why the rule gave up, if it did.
+    pub gave_up: Option<String>,
+    /// When it did.
+    pub gave_up_at: Option<Timestamp>,
+    /// What happens next.
+    pub next: String,
+    /// When, where that is known.
+    pub next_at: Option<Timestamp>,
+}
+
+impl Explain {
+    pub(crate) fn of(node: &Node, status: Status, children: Counts, now: Timestamp) -> Self {
+        Self {
+            holds: holds(node, now),
+            rules: node
+                .rules
+                .watches
+                .iter()
+                .map(|watch| RuleStatus::of(node, watch, now))
+                .collect(),
+            escalations: node.rules.escalations.to_vec(),
+            child_errors: node.placement.child_errors.iter().map(ChildError::to_string).collect(),
+            children,
+            action: node.progress.action.as_ref().clone(),
+            status,
+        }
+    }
+}
+
+fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    if let Some((gate, since)) = node.intent.gate {
+        holds.extend(gate_hold(gate, since, node, now));
+    }
+    if let Some(waiting) = &node.intent.waiting {
+        holds.push(Hold {
+            what: format!("it waits for {waiting}"),
+            since: node.progress.since,
+            next: "it goes on when that has happened".to_owned(),
+            at: None,
+            gives_up: node.intent.leaving.as_ref().map(|leaving| leaving.order_until),
+            remedy: "look at the worker it waits for",
+        });
+    }
+    if let Some(procedure) = &node.intent.procedure {
+        let stops = procedure.stage == RestartStage::Stopping;
+        holds.push(Hold {
+            what: "it is being restarted".to_owned(),
+            since: procedure.since,
+            next: if stops {
+                "it is forced if it has not stopped"
+            } else {
+                "it starts"
+            }
+            .to_owned(),
+            at: stops.then_some(procedure.force_at),
+            gives_up: None,
+            remedy: "wait, or stop it",
+        });
+    }
+    holds.extend(spec_hold(node));
+    if let Some((since, forced_at)) = node.intent.rebuild.draining() {
+        holds.push(Hold {
+            what: "it goes down to be built anew, as it asked".to_owned(),
+            since,
+            next: "it is replaced if it has not stopped".to_owned(),
+            at: Some(forced_at),
+            gives_up: None,
+            remedy: "wait, or stop it",
+        });
+    }
+    if let Some(leaving) = &node.intent.leaving {
+        holds.push(Hold {
+            what: "it is leaving".to_owned(),
+            since: leaving.since,
+            next: "it is cut off if it has not left".to_owned(),
+            at: leaving.plan.deadline(leaving.height),
+            gives_up: leaving.plan.deadline(leaving.height),
+            remedy: "wait, or stop the supervisor a second time",
+        });
+    }
+    holds
+}
+
+/// A spec that cannot be used while an older one is in force holds nothing up, and is easily missed.
+fn spec_hold(node: &Node) -> Option<Hold> {
+    let Derived::Failed { error, since } = &node.observed.derived else {
+        return None;
+    };
+    node.observed.desired.as_ref()?;
+    Some(Hold {
+        what: format!("its new spec cannot be used, so the one before stays in force: {error}"),
+        since: *since,
+        next: "the spec is looked at again with each tick".to_owned(),
+        at: None,
+        gives_up: None,
+        remedy: "fix its spec or variables",
+    })
+}
+
+fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<Hold> {
+    let hold = |next: String, at: Option<Timestamp>, remedy: &'static str| Hold {
+        what: format!("it waits for {}", gate.waits_for()),
+        since,
+        next,
+        at,
+        gives_up: None,
+        remedy,
+    };
+    let one = match gate {
+        Gate::Constructor => hold(
+            "it is built again".to_owned(),
+            node.intent.rebuild.due(),
+            "fix what its constructor reports",
+        ),
+        Gate::Spec => hold(
+            "the spec is looked at again with each tick".to_owned(),
+            None,
+            "fix its spec or variables",
+        ),
+        Gate::Freshness => hold(
+            "it is looked at again; nothing is decided on what is old".to_owned(),
+            None,
+            "look at what its collector says",
+        ),
+        Gate::Action => hold(
+            format!("`{}` ends, or is cancelled at its timeout", node.progress.action.name),
+            None,
+            "wait, or cancel the action (`sprag service cancel PATH`)",
+        ),
+        Gate::Effect => hold("the look that follows the action".to_owned(), None, "wait"),
+        Gate::Panics => hold(
+            "it is asked again".to_owned(),
+            node.progress.breaker.open_until(now),
+            "fix its code; a manual start clears the count",
+        ),
+        Gate::Children => hold("its children leave first".to_owned(), None, "wait"),
+        Gate::Circuit => return node.rules.watches.iter().filter_map(circuit_hold).collect(),
+    };
+    vec![one]
+}
+
+/// The hold of a circuit that is not closed.
+fn circuit_hold(watch: &Watch) -> Option<Hold> {
+    let child = &watch.rule.restart;
+    let (since, next, at, gives_up) = match watch.machine.circuit() {
+        Circuit::Open {
+            since,
+            stage: CircuitStage::Restarting { since: began, .. },
+        } => {
+            let gives_up = began.plus(RESTART_MAX_MILLIS);
+            (*since, format!("`{child}` comes back"), None, Some(gives_up))
+        }
+        Circuit::Open {
+            since,
+            stage: CircuitStage::Resting { until, .. },
+        } => (*since, "the rule is checked again".to_owned(), Some(*until), None),
+        Circuit::HalfOpen { since, judged, .. } => {
+            let gives_up = judged.plus(UNDECIDED_MAX_MILLIS);
+            (
+                *since,
+                "the next good check closes the circuit".to_owned(),
+                None,
+                Some(gives_up),
+            )
+        }
+        Circuit::Closed | Circuit::Escalated { .. } => return None,
+    };
+    Some(Hold {
+        what: format!("rule `{}` restarts `{child}`", watch.rule.name),
+        since,
+        next,
+        at,
+        gives_up,
+        remedy: "wait, restart the child, or change its spec",
+    })
+}
+
+impl RuleStatus {
+    pub(crate) fn of(owner: &Node, watch: &Watch, now: Timestamp) -> Self {
+        let machine: &RestartMachine = &watch.machine;
+        let (last_check, found) = match &watch.last {
+            Some((Check::Good, _)) => (Some("good"), None),
+            Some((Check::Bad(why), _)) => (Some("bad"), Some(why.clone())),
+            Some((Check::Undecided(why), _)) => (Some("undecided"), Some(why.clone())),
+            None => (None, None),
+        };
+        let (gave_up, gave_up_at) = match machine.circuit() {
+            Circuit::Escalated { cause, since } => (Some(cause.clone()), Some(*since)),
+            _ => (None, None),
+        };
+        let bad = found.clone().filter(|_| last_check == Some("bad"));
+        Self {
+            name: watch.rule.name.clone(),
+            supervisor: shown_path(owner.path()).to_owned(),
+            restart: watch.rule.restart.clone(),
+            affects: watch.affected.iter().cloned().collect(),
+            circuit: watch.stands(),
+            detections: machine.detections(now),
+            detections_max: machine.limits().detections_max,
+            window_millis: machine.limits().window_millis,
+            last_check,
+            checked_at: watch.last.as_ref().map(|(_, at)| *at),
+            reason: gave_up.clone().or_else(|| watch.idle.clone()).or(found),
+            cause: bad.or_else(|| gave_up.clone()),
+            next: next(watch),
+            next_at: machine.due(now),
+            gave_up,
+            gave_up_at,
+        }
+    }
+}
+
+/// What a rule does next.
+fn next(watch: &Watch) -> String {
+    let child = &watch.rule.restart;
+    match watch.machine.circuit() {
+        Circuit::Closed if watch.machine.grace_since().is_some() => {
+            format!("`{child}` is restarted unless the cause is gone by then")
+        }
+        Circuit::Closed if watch.idle.is_some() => "it is judged again once it can be".to_owned(),
+        Circuit::Closed => "it is judged with each new observation".to_owned(),
+        Circuit::Open {
+            stage: CircuitStage::Restarting { .. },
+            ..
+        } => format!("`{child}` stops and starts, then the rule rests"),
+        Circuit::Open { .. } => "the rule is judged again".to_owned(),
+        Circuit::HalfOpen { good, .. } => {
+            let checks = match GOOD_CHECKS.saturating_sub(*good) {
+                1 => "one more good check closes".to_owned(),
+                more => format!("{more} good checks close"),
+            };
+            format!("{checks} the circuit; a bad one restarts `{child}` again")
+        }
+        Circuit::Escalated { .. } => {
+            format!("nothing, until `{child}` or its supervisor is started by hand or its configuration changes")
+        }
+    }
+}
