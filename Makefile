@@ -9,7 +9,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node postgres faketime run install test prove bench lint fmt clippy binary
+.PHONY: help setup tools python node postgres faketime run install test prove bench lint fmt clippy binary openapi
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -110,6 +110,10 @@ test: setup tools fmt clippy binary
 	if ls $(POSTGRES) >/dev/null 2>&1; then \
 	  SPRAG_TEST_STORE=postgres cargo test --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
+
+# Writes the API's document where clients and generators find it. `make test` fails while it is not current.
+openapi:
+	SPRAG_PUBLISH_OPENAPI=1 cargo test -p sprag-server --lib the_published_document_is_current
 
 prove: setup
 	bash tests/prove.sh

@@ -1,5 +1,7 @@
 //! The document against the table it is made of.
 
+mod agreed;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -106,4 +108,20 @@ fn every_shape_is_a_schema_of_json_schema_2020_12() {
     for (name, schema) in document()["components"]["schemas"].as_object().unwrap() {
         assert!(jsonschema::draft202012::meta::is_valid(schema), "{name}");
     }
+}
+
+/// The document as clients and generators find it in the repository.
+const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/openapi.json");
+
+#[test]
+fn the_published_document_is_current() {
+    let text = format!("{:#}\n", document());
+    if std::env::var_os("SPRAG_PUBLISH_OPENAPI").is_some() {
+        std::fs::write(PUBLISHED, &text).unwrap();
+    }
+    let published = std::fs::read_to_string(PUBLISHED).unwrap_or_default();
+    assert!(
+        published == text,
+        "clients/openapi.json is not the document of this server: run `make openapi` and commit it"
+    );
 }
