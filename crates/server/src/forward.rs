@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use sprag_core::ids::{ExecutionId, NodeId, Slot};
+use sprag_core::ids::{NodeId, Slot};
 use sprag_engine::command::{Code, Refusal};
 use sprag_engine::member::{Place, Whereabouts};
 use sprag_store::ShardId;
@@ -28,6 +28,7 @@ use sprag_store::ShardId;
 use crate::app::App;
 use crate::body::collect;
 use crate::once;
+use crate::owner::{self, Wanted};
 use crate::peers;
 use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
@@ -157,17 +158,19 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
         }
         return answer;
     }
-    if let Some(slot) = watched(&request)
-        && let Place::There { shard, .. } = whereabouts.place(slot)
-    {
-        let (parts, _) = request.into_parts();
-        return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
-    }
-    let (parts, body) = request.into_parts();
-    if let Some(slot) = explained(&parts)
-        && let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await
-    {
-        return answer;
+    let (mut parts, body) = request.into_parts();
+    match owner::wanted(&mut parts).await {
+        Some(Wanted::Watched(slot)) => {
+            if let Place::There { shard, .. } = whereabouts.place(slot) {
+                return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
+            }
+        }
+        Some(Wanted::Explained(slot)) => {
+            if let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await {
+                return answer;
+            }
+        }
+        None => {}
     }
     let bytes = match collect(body, &parts.headers, app.settings.body_bytes).await {
         Ok(bytes) => Bytes::from(bytes),
@@ -260,24 +263,4 @@ async fn by_owner(app: &App, whereabouts: &Whereabouts, parts: &Parts, slot: Slo
     let asked = app.forwarder.send(&advertise, &token, (parts, Bytes::new()));
     let answer = tokio::time::timeout(EXPLAIN_MAX, asked).await.ok()?.ok()?;
     answer.status().is_success().then_some(answer)
-}
-
-/// The slot of an execution that a request wants explained.
-fn explained(parts: &Parts) -> Option<Slot> {
-    let path = parts.uri.path().strip_prefix("/v1/executions/")?;
-    let id: ExecutionId = path.strip_suffix("/explain")?.parse().ok()?;
-    (parts.method == Method::GET).then(|| id.slot())
-}
-
-/// The slot of what a request watches, which only its owner hears of.
-fn watched(request: &Request) -> Option<Slot> {
-    if request.method() != Method::GET {
-        return None;
-    }
-    let rest = request.uri().path().strip_prefix("/v1/executions/")?;
-    let (id, verb) = rest.split_once('/').map_or((rest, None), |(id, verb)| (id, Some(verb)));
-    let mut parameters = request.uri().query().unwrap_or_default().split('&');
-    let waits = verb.is_none() && parameters.any(|parameter| parameter.starts_with("wait="));
-    let id: ExecutionId = id.parse().ok()?;
-    (waits || verb == Some("stream")).then(|| id.slot())
 }

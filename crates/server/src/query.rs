@@ -23,6 +23,7 @@ use crate::cursor;
 use crate::flight::Room;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
 use crate::shown::shown;
+use crate::views::IntoWire;
 
 /// Rows of a page that does not say how many.
 const LIMIT_DEFAULT: usize = 100;
@@ -308,7 +309,13 @@ impl Rows {
         Some(())
     }
 
-    /// The same for one list after another.
+    /// The same for one row after another, as the API shows it.
+    pub(crate) fn views<V: IntoWire>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
+        let rows = self.clone();
+        move |view| rows.write(&view.into_wire())
+    }
+
+    /// The same for rows that are stored as the API shows them.
     pub(crate) fn writer<V: Serialize>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
         let rows = self.clone();
         move |view| rows.write(&view)

@@ -1,12 +1,10 @@
 //! Actions: list, show with what holds them, retry now, cancel.
 
 use axum::extract::State;
-use serde::Serialize;
 use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::health::Window;
-use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
 
 use super::explain::explained;
 use crate::app::App;
@@ -15,6 +13,7 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, ok};
+use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -61,7 +60,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.writer())
+        .find_actions(condition, after, page.limit(), rows.views())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -69,28 +68,12 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/actions/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.action(id).await?;
-    Ok(ok(&explained(&app.engine, view).await))
-}
-
-/// The queue: a whole list of lines, with the sums of their types.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Queue {
-    data: Vec<LineStatus>,
-    next_cursor: Option<String>,
-    types: Vec<TypeStatus>,
-    held: Depth,
+    Ok(ok(&explained(&app.engine, view).await.into_wire()))
 }
 
 /// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
 pub(crate) async fn queue(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    let QueueStatus { lines, types, held } = app.engine.queue().await?;
-    Ok(ok(&Queue {
-        data: lines,
-        next_cursor: None,
-        types,
-        held,
-    }))
+    Ok(ok(&app.engine.queue().await?.into_wire()))
 }
 
 pub(crate) struct HealthParams {
@@ -122,7 +105,7 @@ pub(crate) async fn retry_now(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.retry_now(id).await, |view| ok(&view)))
+    Ok(answered(once.retry_now(id).await, |view| ok(&view.into_wire())))
 }
 
 /// `POST /v1/actions/{id}/cancel`
@@ -132,5 +115,5 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel_action(id).await, |view| ok(&view)))
+    Ok(answered(once.cancel_action(id).await, |view| ok(&view.into_wire())))
 }

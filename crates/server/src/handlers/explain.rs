@@ -1,54 +1,29 @@
 //! Why an execution does not move, with what only the dispatcher knows about its actions.
 
-use serde::Serialize;
-use sprag_core::action::{ActionError, Status};
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::action::Status;
+use sprag_core::ids::ExecutionId;
 use sprag_engine::command::Refusal;
-use sprag_engine::view::{ActionView, ExecutionView, Waiting};
+use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_engine::{Diagnosis, Handle};
 use sprag_store::traits::ActionQuery;
+use sprag_wire as wire;
+
+use crate::views::IntoWire as _;
 
 /// Open actions that are explained, per status.
 const EXPLAINED_MAX: usize = 20;
 
-/// An execution with what holds it, each of its open actions and its dead letters.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Explanation {
-    id: ExecutionId,
-    status: &'static str,
-    waiting: Waiting,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
-    actions: Vec<ExplainedAction>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ExplainedAction {
-    id: ActionId,
-    action_id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    status: Status,
-    waiting: Waiting,
-    /// Why its last attempt failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_error: Option<ActionError>,
-    /// What would settle a dead letter.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    diagnosis: Option<Diagnosis>,
-}
-
 /// Explains an execution, its open actions and its dead letters.
-pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanation, Refusal> {
+pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Explanation, Refusal> {
     let ExecutionView {
         status,
-        mut waiting,
+        waiting,
         failure,
         ..
     } = engine.execution(id).await?;
-    let mut actions = Vec::new();
+    let is_for_permit = waiting.is_for_permit();
+    let mut waiting = waiting.into_wire();
+    let mut actions: Vec<wire::ExplainedAction> = Vec::new();
     let told = |status: &Status| status.is_open() || *status == Status::Dead;
     for open in Status::ALL.into_iter().filter(told) {
         let query = ActionQuery {
@@ -62,18 +37,20 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
                 Status::Dead => Some(engine.diagnosis(view.id).await?),
                 _ => None,
             };
-            actions.push(ExplainedAction::of(explained(engine, view).await, diagnosis));
+            actions.push(diagnosed(explained(engine, view).await, diagnosis));
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
-    if waiting.is_for_permit()
-        && let Some(queued) = actions.iter().find(|action| action.status == Status::Queued)
+    if is_for_permit
+        && let Some(queued) = actions
+            .iter()
+            .find(|action| action.status == wire::ActionStatus::Queued)
     {
         waiting = queued.waiting.clone();
     }
-    Ok(Explanation {
+    Ok(wire::Explanation {
         id,
-        status,
+        status: wire::ExecutionStatus::of(status),
         waiting,
         failure,
         actions,
@@ -105,25 +82,35 @@ pub(super) async fn explained(engine: &Handle, view: ActionView) -> ActionView {
     engine.explain_action(view.id).await.unwrap_or(view)
 }
 
-impl ExplainedAction {
-    fn of(view: ActionView, diagnosis: Option<Diagnosis>) -> Self {
-        let ActionView {
-            id,
-            action_id,
-            kind,
-            status,
-            waiting,
-            last_error,
-            ..
-        } = view;
-        Self {
-            id,
-            action_id,
-            kind,
-            status,
-            waiting,
-            last_error,
-            diagnosis,
-        }
+/// An action with what would settle it, where it is a dead letter.
+fn diagnosed(view: ActionView, diagnosis: Option<Diagnosis>) -> wire::ExplainedAction {
+    let ActionView {
+        id,
+        action_id,
+        kind,
+        status,
+        waiting,
+        last_error,
+        ..
+    } = view;
+    let (mut recoverable, mut manual_review_required, mut suggested_fix) = (None, None, None);
+    let mut patch = Vec::new();
+    if let Some(diagnosis) = diagnosis {
+        recoverable = Some(diagnosis.recoverable);
+        manual_review_required = Some(diagnosis.manual_review_required);
+        suggested_fix = Some(diagnosis.suggested_fix);
+        patch = diagnosis.fix_patch;
+    }
+    wire::ExplainedAction {
+        id,
+        action_id,
+        kind,
+        status: status.into(),
+        waiting: waiting.into_wire(),
+        last_error,
+        recoverable,
+        manual_review_required,
+        suggested_fix,
+        fix_patch: patch,
     }
 }

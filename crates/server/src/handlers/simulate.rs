@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sprag_core::json;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_engine::Handle;
+use sprag_wire as wire;
 
 use super::source::Source;
 use crate::app::App;
@@ -31,6 +32,8 @@ pub(crate) struct Simulate {
 }
 
 impl FromFields for Simulate {
+    type Shape = wire::SimulateRequest;
+
     const KNOWN: &'static [&'static str] = &["definition", "machine", "version", "variables", "key", "events"];
     const EMPTY: Empty = Empty::Refused;
 
