@@ -4,6 +4,7 @@
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
 #   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
 #   make lint    format, clippy, and cargo-deny where it is installed
+#   make openapi write the API's document to clients/openapi.json
 #   make install build the release binary and put it into cargo's folder of programs
 
 SHELL := /bin/bash
@@ -111,9 +112,11 @@ test: setup tools fmt clippy binary
 	  SPRAG_TEST_STORE=postgres cargo test --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
 
-# Writes the API's document where clients and generators find it. `make test` fails while it is not current.
+# Writes the API's document where clients and generators find it, and the clients' types. `make test` fails while they are
+# not current.
 openapi:
 	SPRAG_PUBLISH_OPENAPI=1 cargo test -p sprag-server --lib the_published_document_is_current
+	python3 clients/generate.py
 
 prove: setup
 	bash tests/prove.sh
