@@ -4,12 +4,13 @@
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
 #   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
 #   make lint    format, clippy, and cargo-deny where it is installed
+#   make openapi write the API's document to clients/openapi.json
 #   make install build the release binary and put it into cargo's folder of programs
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node postgres faketime shells run install test prove bench lint fmt clippy binary
+.PHONY: help setup tools python node postgres faketime shells run install test prove bench lint fmt clippy binary openapi
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -113,6 +114,12 @@ test: setup tools fmt clippy binary
 	if ls $(POSTGRES) >/dev/null 2>&1; then \
 	  SPRAG_TEST_STORE=postgres cargo test --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi
 	$(DOCTEST)
+
+# Writes the API's document where clients and generators find it, and the clients' types. `make test` fails while they are
+# not current.
+openapi:
+	SPRAG_PUBLISH_OPENAPI=1 cargo test -p sprag-server --lib the_published_document_is_current
+	python3 clients/generate.py
 
 prove: setup
 	bash tests/prove.sh

@@ -1,5 +1,8 @@
 //! The clients for other languages start executions, send, wait and read, against the real binary.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
 use sprag_tests::Product;
 use sprag_tests::program::Language;
@@ -44,4 +47,14 @@ fn the_python_client_starts_sends_waits_and_reads() {
 #[test]
 fn the_node_client_starts_sends_waits_and_reads() {
     calls(Language::TypeScript);
+}
+
+#[test]
+fn the_types_of_the_clients_are_those_of_the_published_document() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients/generate.py");
+    let Ok(output) = Command::new("python3").arg(script).arg("--check").output() else {
+        eprintln!("skipped: python3 is not installed");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -12,16 +12,23 @@ const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Which of our crates each crate may use. The arrows point one way.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("sprag-core", &[]),
     ("sprag-store", &["sprag-core"]),
-    ("sprag-engine", &["sprag-core", "sprag-store"]),
+    ("sprag-wire", &["sprag-core"]),
+    ("sprag-engine", &["sprag-core", "sprag-store", "sprag-wire"]),
     ("sprag-process", &[]),
     ("sprag-runners", &["sprag-core", "sprag-process"]),
     ("sprag-supervisor", &["sprag-core", "sprag-process", "sprag-store"]),
     (
         "sprag-server",
-        &["sprag-core", "sprag-store", "sprag-engine", "sprag-supervisor"],
+        &[
+            "sprag-core",
+            "sprag-store",
+            "sprag-engine",
+            "sprag-supervisor",
+            "sprag-wire",
+        ],
     ),
     (
         "sprag",
@@ -32,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "sprag-runners",
             "sprag-server",
             "sprag-supervisor",
+            "sprag-wire",
         ],
     ),
     ("sprag-sim", &["sprag-core", "sprag-store", "sprag-engine"]),

@@ -1,5 +1,6 @@
 /** One attempt, as its handler sees it. */
 
+import type { LeasedAttempt } from "./api.js";
 import { Problem, Unreachable, type Http } from "./http.js";
 import type { Json } from "./json.js";
 
@@ -9,17 +10,7 @@ const AGAIN_MILLIS = 500;
 const ANSWER_MILLIS = 10_000;
 
 /** An attempt as the server gives it. */
-export interface Given {
-  id: string;
-  number: number;
-  actionId: string;
-  type: string;
-  config: Json;
-  idempotencyKey: string;
-  deadline: string;
-  leaseUntil: string;
-  checkpoint?: Json;
-}
+export type Given = LeasedAttempt;
 
 /** The attempt is nobody's any more: stop, have no further effect. Nothing is reported. */
 export class Superseded extends Error {}

@@ -4,9 +4,11 @@
 //! the bytes do and rows arrive in the order of time. The slot says which shard owns the thing, without a look-up.
 //! Ids are never drawn here: a [`Mint`] derives them from entropy that came in with the input.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
@@ -149,6 +151,17 @@ macro_rules! id {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
                 text.parse().map_err(de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let pattern = concat!("^", $prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$");
+                json_schema!({ "type": "string", "pattern": pattern })
             }
         }
     };

@@ -2,6 +2,7 @@
 //!
 //! A patch is applied whole or not at all. Every patch gives a document or an error that names the operation.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,8 +10,9 @@ use serde_json::Value;
 pub const OPERATIONS_MAX: usize = 100;
 
 /// One change of a document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+#[schemars(rename = "PatchOperation")]
 pub enum Operation {
     /// Puts a value there: a member new or over the old one, or an item before the one that is there (`-`: at the end).
     Add {

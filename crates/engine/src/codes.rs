@@ -1,9 +1,9 @@
 //! The codes of refusals, and how such codes are declared: here for the engine, and by whoever refuses beside it.
 
-/// Declares an enumeration of codes, each with its name on the wire and the HTTP status it is answered with.
+/// Declares an enumeration of codes, each with its name on the wire.
 #[macro_export]
 macro_rules! codes {
-    ($(#[$about:meta])* $codes:ident: $($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
+    ($(#[$about:meta])* $codes:ident: $($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum $codes { $($(#[$doc])* $name,)* }
@@ -16,100 +16,113 @@ macro_rules! codes {
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
-
-            /// The HTTP status.
-            pub fn status(self) -> u16 {
-                match self { $(Self::$name => $status,)* }
-            }
         }
     };
 }
 
 codes! {
-    /// The stable names of refusals, with the HTTP status each is answered with.
+    /// The stable names of refusals.
     Code:
     /// No machine of that name.
-    MachineUnknown = "machine-unknown", 404;
+    MachineUnknown = "machine-unknown";
     /// The machine has no such version.
-    VersionUnknown = "version-unknown", 404;
+    VersionUnknown = "version-unknown";
     /// No execution with that id or key.
-    ExecutionUnknown = "execution-unknown", 404;
+    ExecutionUnknown = "execution-unknown";
     /// No action with that id.
-    ActionUnknown = "action-unknown", 404;
+    ActionUnknown = "action-unknown";
     /// No job with that id.
-    JobUnknown = "job-unknown", 404;
+    JobUnknown = "job-unknown";
     /// Too many jobs are open.
-    JobsFull = "jobs-full", 429;
+    JobsFull = "jobs-full";
     /// The filter does not follow the grammar, or names what is not there.
-    FilterInvalid = "filter-invalid", 400;
+    FilterInvalid = "filter-invalid";
     /// No attempt can have that id.
-    AttemptUnknown = "attempt-unknown", 404;
+    AttemptUnknown = "attempt-unknown";
     /// What a dead letter was to be changed into cannot be used.
-    EditInvalid = "edit-invalid", 422;
+    EditInvalid = "edit-invalid";
     /// Another attempt is the action's current one.
-    AttemptSuperseded = "attempt-superseded", 409;
+    AttemptSuperseded = "attempt-superseded";
     /// The definition has errors.
-    DefinitionInvalid = "definition-invalid", 422;
+    DefinitionInvalid = "definition-invalid";
     /// The start variables do not meet the machine's `input`.
-    InputInvalid = "input-invalid", 422;
+    InputInvalid = "input-invalid";
     /// The machine's newest version has no such hook.
-    HookUnknown = "hook-unknown", 404;
+    HookUnknown = "hook-unknown";
     /// A secret that is needed to answer cannot be had.
-    SecretUnavailable = "secret-unavailable", 503;
+    SecretUnavailable = "secret-unavailable";
     /// An open execution of the machine holds the key.
-    KeyInUse = "key-in-use", 409;
+    KeyInUse = "key-in-use";
     /// The idempotency key was used for something else.
-    IdempotencyKeyReused = "idempotency-key-reused", 422;
+    IdempotencyKeyReused = "idempotency-key-reused";
     /// The execution is closed.
-    ExecutionClosed = "execution-closed", 409;
+    ExecutionClosed = "execution-closed";
     /// The execution is not in a status that allows it.
-    StatusConflict = "status-conflict", 409;
+    StatusConflict = "status-conflict";
     /// The type is one only the engine sends.
-    ReservedType = "reserved-type", 422;
+    ReservedType = "reserved-type";
     /// The decision on a start or a message failed; nothing changed.
-    DecisionFailed = "decision-failed", 422;
+    DecisionFailed = "decision-failed";
     /// The inbox of the execution is full.
-    InboxFull = "inbox-full", 429;
+    InboxFull = "inbox-full";
     /// An active state has no counterpart in the other version.
-    MigrationImpossible = "migration-impossible", 409;
+    MigrationImpossible = "migration-impossible";
     /// A message or its payload is too large.
-    MessageTooLarge = "message-too-large", 413;
+    MessageTooLarge = "message-too-large";
     /// Variables and results are too large.
-    VariablesTooLarge = "variables-too-large", 422;
+    VariablesTooLarge = "variables-too-large";
     /// A key, id or tag holds something it must not.
-    NameInvalid = "name-invalid", 422;
+    NameInvalid = "name-invalid";
     /// Too much is under way; try again.
-    Overloaded = "overloaded", 503;
+    Overloaded = "overloaded";
     /// The engine is going down.
-    ShuttingDown = "shutting-down", 503;
+    ShuttingDown = "shutting-down";
     /// Another node decides on it now, or none for a moment.
-    ShardMoved = "shard-moved", 503;
+    ShardMoved = "shard-moved";
     /// The disk is full.
-    StoreFull = "store-full", 503;
+    StoreFull = "store-full";
     /// The store is read-only.
-    StoreReadOnly = "store-read-only", 503;
+    StoreReadOnly = "store-read-only";
     /// The store is out of reach.
-    StoreAway = "store-away", 503;
+    StoreAway = "store-away";
     /// The store refused a record: a bug.
-    StoreRefused = "store-refused", 500;
+    StoreRefused = "store-refused";
     /// The store failed.
-    StoreFailed = "store-failed", 500;
+    StoreFailed = "store-failed";
     /// A stored record is damaged.
-    RecordDamaged = "record-damaged", 500;
+    RecordDamaged = "record-damaged";
     /// No switch with that id is on.
-    SwitchUnknown = "switch-unknown", 404;
+    SwitchUnknown = "switch-unknown";
     /// The scope of a switch names no known action type or action.
-    ScopeUnknown = "scope-unknown", 422;
+    ScopeUnknown = "scope-unknown";
     /// As many switches are on as there may be.
-    SwitchesFull = "switches-full", 409;
+    SwitchesFull = "switches-full";
     /// The key has no override.
-    LimitUnknown = "limit-unknown", 404;
+    LimitUnknown = "limit-unknown";
     /// As many limits are overridden as there may be.
-    LimitsFull = "limits-full", 409;
+    LimitsFull = "limits-full";
     /// What is there is not what `If-Match` says.
-    PreconditionFailed = "precondition-failed", 412;
+    PreconditionFailed = "precondition-failed";
     /// A backup is being taken already.
-    BackupUnderWay = "backup-under-way", 409;
+    BackupUnderWay = "backup-under-way";
     /// The store is no file, so its backups are taken by other tools.
-    BackupUnsupported = "backup-unsupported", 409;
+    BackupUnsupported = "backup-unsupported";
+}
+
+impl Code {
+    /// Whether the present state of things is why: once that changes, the same request may be accepted.
+    pub(crate) fn is_conflict(self) -> bool {
+        matches!(
+            self,
+            Self::AttemptSuperseded
+                | Self::KeyInUse
+                | Self::ExecutionClosed
+                | Self::StatusConflict
+                | Self::MigrationImpossible
+                | Self::SwitchesFull
+                | Self::LimitsFull
+                | Self::BackupUnderWay
+                | Self::BackupUnsupported
+        )
+    }
 }

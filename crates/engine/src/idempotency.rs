@@ -302,7 +302,7 @@ pub(crate) fn is_kept(reply: &Reply, repeats: Repeats) -> bool {
         Err(_) if repeats == Repeats::Anywhere => false,
         // That an attempt is nobody's stays so by itself: nothing need be kept of whoever asks.
         Err(refusal) if refusal.code == Code::AttemptSuperseded => false,
-        Err(refusal) => refusal.code == Code::DecisionFailed || refusal.code.status() == 409,
+        Err(refusal) => refusal.code == Code::DecisionFailed || refusal.code.is_conflict(),
     }
 }
 

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use sprag_core::machine::{Execution, Kind, Machine, StateIndex, StateSet, Visit};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Timer, TimerKey};
 
 use crate::aggregate::Aggregate;
+
+pub use sprag_wire::{Divergence, MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
 
 /// The timers of an execution, by visit and index.
 type Timers = BTreeMap<(u64, u16), Timer>;
@@ -25,85 +26,6 @@ pub(crate) struct Plan {
     states: Vec<(StateIndex, Option<StateIndex>)>,
     /// Why it cannot be, as pointers into the request with what is wrong there.
     pub(crate) problems: Vec<(String, String)>,
-}
-
-/// What a move would do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MigrationCheck {
-    /// Whether it could be done now.
-    pub possible: bool,
-    /// The present version.
-    pub from: u32,
-    /// The other one.
-    pub to: u32,
-    /// Every active state, with what it would become.
-    pub states: Vec<StateMove>,
-    /// Every timer there is or would be.
-    pub timers: Vec<TimerMove>,
-    /// Why it cannot be done.
-    pub problems: Vec<MigrationProblem>,
-    /// How many of its macrosteps were taken again with the other version; none where the move cannot be done.
-    pub replayed: u64,
-    /// Where the other version would first have led elsewhere; none where it would not.
-    pub divergence: Option<Divergence>,
-}
-
-/// Where another version would have decided otherwise.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Divergence {
-    /// The history entry.
-    pub sequence: u64,
-    /// What would have been different.
-    pub detail: String,
-}
-
-/// What an active state would become.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StateMove {
-    /// Its path in the present version; none for a state that would be entered around others.
-    pub from: Option<String>,
-    /// Its path in the other one; none where there is no counterpart.
-    pub to: Option<String>,
-}
-
-/// What a timer would become.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TimerMove {
-    /// What would happen to it.
-    pub change: TimerChange,
-    /// The state it belongs to.
-    pub state: String,
-    /// For an `after`: its duration in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<u64>,
-    /// For a schedule: the action it triggers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<String>,
-    /// When it is or would be due.
-    pub due_at: Timestamp,
-}
-
-/// What would happen to a timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum TimerChange {
-    /// It goes on.
-    Kept,
-    /// It would never fire.
-    Dropped,
-    /// It would begin.
-    Added,
-}
-
-/// Why a move cannot be done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MigrationProblem {
-    /// Where in the request a mend would stand, as a JSON pointer.
-    pub pointer: String,
-    /// What is wrong.
-    pub detail: String,
 }
 
 /// What a timer is, whatever its place: how versions are compared.

@@ -1,22 +1,13 @@
 //! What an operator should know about a server that works all the same.
 
-use serde::Serialize;
-
 use crate::command::{self, Refusal};
 use crate::control::{self, Answer, ClockView};
 use crate::handle::{Handle, unexpected};
 
+pub use sprag_wire::Note;
+
 /// A log that a reader holds is worth a note from this size on.
 const HELD_BYTES_MIN: u64 = 64 * 1024 * 1024;
-
-/// One thing to know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Note {
-    /// A stable name for it.
-    pub code: &'static str,
-    /// What it is, and what to do.
-    pub text: String,
-}
 
 impl Handle {
     /// What an operator should know.
@@ -47,7 +38,7 @@ fn clock_notes(clock: ClockView) -> Vec<Note> {
         jumped,
     } = clock;
     let behind = behind_store.map(|millis| Note {
-        code: "clock-behind",
+        code: "clock-behind".into(),
         text: format!(
             "the clock is {} behind the newest record in the store: an earlier process had a clock that was ahead, or this one is \
              behind; if this clock is right, run `sprag system --accept-clock`",
@@ -55,14 +46,14 @@ fn clock_notes(clock: ClockView) -> Vec<Note> {
         ),
     });
     let ahead = ahead_of_wall.map(|millis| Note {
-        code: "clock-ahead",
+        code: "clock-ahead".into(),
         text: format!(
             "the system clock went back by {} while the server was running, and engine time did not; restart the server to follow it",
             span(millis)
         ),
     });
     let jumped = jumped.map(|millis| Note {
-        code: "retention-waits",
+        code: "retention-waits".into(),
         text: format!(
             "the clock is {} ahead of the last known time, so retention deletes nothing; if this clock is right, run \
              `sprag system --accept-clock`",
@@ -74,7 +65,7 @@ fn clock_notes(clock: ClockView) -> Vec<Note> {
 
 fn held(bytes: u64) -> Option<Note> {
     (bytes >= HELD_BYTES_MIN).then(|| Note {
-        code: "log-held",
+        code: "log-held".into(),
         text: format!(
             "a reader keeps {} MiB of the write-ahead log from being copied into the database, and the log grows; close other \
              programs that have the database open",

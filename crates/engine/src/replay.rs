@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{Effect, Execution, Facts, Input, Limits, Machine, step};
@@ -15,24 +14,13 @@ use crate::aggregate::Aggregate;
 use crate::convert::{self, Entry, Snapshot};
 use crate::options::SNAPSHOT_EVERY;
 
+pub use sprag_wire::Replayed;
+
 /// Entries read at once.
 const PAGE: usize = 500;
 
 /// Where compiled machine versions come from.
 pub(crate) type Versions<'a> = dyn Fn(&str, u32) -> Result<Arc<Machine>, Error> + 'a;
-
-/// What a replay found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Replayed {
-    /// Macrosteps taken again.
-    pub steps: u64,
-    /// Whether the end is what is stored.
-    pub agrees: bool,
-    /// Where it first differed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub difference: Option<String>,
-}
 
 /// Takes every macrostep of an execution again, with machine versions read from the store.
 pub fn replay_stored(reader: &dyn Reader, id: ExecutionId) -> Result<Option<Replayed>, Error> {

@@ -9,9 +9,11 @@ mod tests;
 
 use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
+use schemars::JsonSchema;
 use serde_json::{Map, Value};
 use sprag_core::json::{self, parse_bounded};
 use sprag_core::source::{Format, Limits};
+use sprag_wire as wire;
 
 pub(crate) use self::collect::collect;
 pub(crate) use self::fields::Fields;
@@ -26,6 +28,9 @@ pub(crate) async fn whole(body: axum::body::Body) -> Bytes {
 
 /// What a route reads from a JSON body.
 pub(crate) trait FromFields: Sized {
+    /// How the document describes them.
+    type Shape: JsonSchema;
+
     /// The fields there may be.
     const KNOWN: &'static [&'static str];
     /// What a request without a body means.
@@ -130,6 +135,8 @@ impl FromRequest<App> for Definition {
 pub(crate) struct NoFields;
 
 impl FromFields for NoFields {
+    type Shape = wire::Nothing;
+
     const KNOWN: &'static [&'static str] = &[];
     const EMPTY: Empty = Empty::Object;
 

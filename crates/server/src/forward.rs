@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use sprag_core::ids::{ExecutionId, NodeId, Slot};
+use sprag_core::ids::{NodeId, Slot};
 use sprag_engine::command::{Code, Refusal};
 use sprag_engine::member::{Place, Whereabouts};
 use sprag_store::ShardId;
@@ -28,10 +28,10 @@ use sprag_store::ShardId;
 use crate::app::App;
 use crate::body::whole;
 use crate::once;
+use crate::owner::{self, Wanted};
 use crate::peers;
 use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
-use crate::query::is_given;
 
 /// What nodes show each other.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");
@@ -158,17 +158,19 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
         }
         return answer;
     }
-    if let Some(slot) = watched(&request)
-        && let Place::There { shard, .. } = whereabouts.place(slot)
-    {
-        let (parts, _) = request.into_parts();
-        return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
-    }
-    let (parts, body) = request.into_parts();
-    if let Some(slot) = explained(&parts)
-        && let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await
-    {
-        return answer;
+    let (mut parts, body) = request.into_parts();
+    match owner::wanted(&mut parts).await {
+        Some(Wanted::Watched(slot)) => {
+            if let Place::There { shard, .. } = whereabouts.place(slot) {
+                return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
+            }
+        }
+        Some(Wanted::Explained(slot)) => {
+            if let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await {
+                return answer;
+            }
+        }
+        None => {}
     }
     let bytes = whole(body).await;
     try_here(&app, &whereabouts, (parts, bytes), next).await
@@ -258,23 +260,4 @@ async fn by_owner(app: &App, whereabouts: &Whereabouts, parts: &Parts, slot: Slo
     let asked = app.forwarder.send(&advertise, &token, (parts, Bytes::new()));
     let answer = tokio::time::timeout(EXPLAIN_MAX, asked).await.ok()?.ok()?;
     answer.status().is_success().then_some(answer)
-}
-
-/// The slot of an execution that a request wants explained.
-fn explained(parts: &Parts) -> Option<Slot> {
-    let path = parts.uri.path().strip_prefix("/v1/executions/")?;
-    let id: ExecutionId = path.strip_suffix("/explain")?.parse().ok()?;
-    (parts.method == Method::GET).then(|| id.slot())
-}
-
-/// The slot of what a request watches, which only its owner hears of.
-fn watched(request: &Request) -> Option<Slot> {
-    if request.method() != Method::GET {
-        return None;
-    }
-    let rest = request.uri().path().strip_prefix("/v1/executions/")?;
-    let (id, verb) = rest.split_once('/').map_or((rest, None), |(id, verb)| (id, Some(verb)));
-    let waits = verb.is_none() && is_given(request.uri().query(), "wait");
-    let id: ExecutionId = id.parse().ok()?;
-    (waits || verb == Some("stream")).then(|| id.slot())
 }

@@ -21,6 +21,7 @@ mod observe;
 mod once;
 mod openapi;
 mod options;
+mod owner;
 mod page;
 mod path;
 mod peers;
@@ -33,6 +34,7 @@ mod seats;
 mod server;
 mod shown;
 mod streams;
+mod views;
 mod workers;
 
 #[cfg(test)]

@@ -5,19 +5,21 @@
 
 mod codes;
 mod pages;
+mod status;
 
 #[cfg(test)]
 mod tests;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use sprag_core::machine::{Finding, Severity};
 use sprag_engine::command::{self, Refusal};
 use sprag_store::ShardId;
+pub(crate) use sprag_wire::FieldError;
 
 pub use codes::Code;
 pub(crate) use pages::page;
+pub(crate) use status::HttpStatus;
 
 /// Errors and findings that one problem lists at most.
 pub(crate) const LISTED_MAX: usize = 500;
@@ -41,30 +43,6 @@ pub(crate) struct Problem {
 /// that is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elsewhere(pub(crate) Option<ShardId>);
-
-/// What is wrong at one place of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FieldError {
-    /// A JSON pointer into the body, or `?name` for a query parameter.
-    pub(crate) pointer: String,
-    /// What is wrong there, with the value.
-    pub(crate) detail: String,
-}
-
-/// A problem on the wire.
-#[derive(Serialize)]
-struct Wire {
-    #[serde(rename = "type")]
-    kind: String,
-    title: String,
-    status: u16,
-    detail: String,
-    code: &'static str,
-    retryable: bool,
-    errors: Vec<FieldError>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<Finding>,
-}
 
 impl Problem {
     /// A refusal of the server's own.
@@ -148,15 +126,15 @@ impl IntoResponse for Problem {
             findings,
             elsewhere,
         } = self;
-        let wire = Wire {
+        let wire = sprag_wire::Problem {
             kind: format!("/errors/{code}"),
             title: title(code),
             status,
             detail,
-            code,
+            code: code.to_owned(),
             retryable,
             errors,
-            findings,
+            findings: findings.into_iter().map(Into::into).collect(),
         };
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(wire)).into_response();

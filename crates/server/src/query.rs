@@ -23,8 +23,9 @@ use sprag_store::PAGE_BYTES_MAX;
 use crate::cursor;
 use crate::flight::Room;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
-use crate::reply::List;
 use crate::shown::shown;
+use crate::views::IntoWire;
+use sprag_wire as wire;
 
 /// Rows of a page that does not say how many.
 const LIMIT_DEFAULT: usize = 100;
@@ -294,7 +295,7 @@ impl Page {
 
     /// The part of a list that is read whole: from the cursor on, as much as a page holds, and always one row. The cursor
     /// is a position: a row that comes or goes between two pages shifts the rows after it.
-    pub(crate) fn part<T: Serialize>(&self, all: Vec<T>) -> Result<List<T>, Problem> {
+    pub(crate) fn part<T: Serialize>(&self, all: Vec<T>) -> Result<wire::Page<T>, Problem> {
         let (after, count) = (self.after::<usize>()?.unwrap_or(0), all.len());
         let mut bytes = AFTER_ROWS_MAX;
         let mut fits = |row: &T| {
@@ -309,7 +310,7 @@ impl Page {
         }
         let next = after.saturating_add(data.len());
         let next = (next < count).then(|| cursor::encode(&self.scope, &next.to_string()));
-        Ok(List {
+        Ok(wire::Page {
             data,
             next_cursor: next,
         })
@@ -357,7 +358,13 @@ impl Rows {
         Some(())
     }
 
-    /// The same for one list after another.
+    /// The same for one row after another, as the API shows it.
+    pub(crate) fn views<V: IntoWire>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
+        let rows = self.clone();
+        move |view| rows.write(&view.into_wire())
+    }
+
+    /// The same for rows that are stored as the API shows them.
     pub(crate) fn writer<V: Serialize>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
         let rows = self.clone();
         move |view| rows.write(&view)
@@ -402,7 +409,7 @@ mod tests {
         let (mut seen, mut after) = (Vec::new(), None::<String>);
         let mut pages = Vec::new();
         loop {
-            let List { data, next_cursor } = page(after.as_deref()).part(all.clone()).unwrap();
+            let wire::Page { data, next_cursor } = page(after.as_deref()).part(all.clone()).unwrap();
             pages.push(data.len());
             seen.extend(data);
             match next_cursor {

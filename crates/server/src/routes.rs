@@ -13,6 +13,7 @@ use crate::handlers::{
 };
 use crate::observe::observe;
 use crate::openapi::{Methods, get, operations as doc, post, put};
+use crate::owner::{self, OwnerFirst};
 use crate::problem::{Code, Problem};
 use crate::shown::shown;
 use crate::workers::handlers as workers;
@@ -108,7 +109,10 @@ fn about_executions() -> Vec<Route> {
             "/v1/executions",
             get(executions::list, doc::executions::list()).post(executions::start, doc::executions::start()),
         ),
-        ("/v1/executions/{id}", get(executions::show, doc::executions::show())),
+        (
+            "/v1/executions/{id}",
+            get(executions::show, doc::executions::show()).owner_first(OwnerFirst::Watched(owner::awaited_execution)),
+        ),
         (
             "/v1/executions/{id}/messages",
             post(messages::send, doc::executions::send()),
@@ -119,11 +123,11 @@ fn about_executions() -> Vec<Route> {
         ),
         (
             "/v1/executions/{id}/stream",
-            get(streams::follow, doc::executions::follow()),
+            get(streams::follow, doc::executions::follow()).owner_first(OwnerFirst::Watched(owner::execution)),
         ),
         (
             "/v1/executions/{id}/explain",
-            get(executions::explain, doc::executions::explain()),
+            get(executions::explain, doc::executions::explain()).owner_first(OwnerFirst::Explained(owner::execution)),
         ),
         (
             "/v1/executions/{id}/replay",

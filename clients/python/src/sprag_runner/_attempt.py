@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._http import Http, Problem, Unreachable
+
+if TYPE_CHECKING:
+    from ._api import LeasedAttempt
 
 # A cancellation leaves ten seconds to end: whoever beats this often hears of it in time.
 _BEAT_SECONDS_MAX = 5.0
@@ -21,7 +24,7 @@ class Superseded(Exception):
 class Attempt:
     """An attempt that this program holds."""
 
-    def __init__(self, http: Http, given: dict[str, Any], lease_seconds: float) -> None:
+    def __init__(self, http: Http, given: LeasedAttempt, lease_seconds: float) -> None:
         self._http = http
         self._every = min(_BEAT_SECONDS_MAX, lease_seconds / 3)
         self._cancelled = threading.Event()

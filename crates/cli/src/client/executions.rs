@@ -1,9 +1,10 @@
 //! Executions and actions that are named by machine and key in the place of an id.
 
-use serde_json::Value;
+use sprag_wire::{Execution, Page};
 
 use super::Client;
 use crate::failure::Failure;
+use crate::output::read;
 
 /// Executions with one key that are looked at, the newest.
 const LOOKED_AT: u32 = 100;
@@ -20,10 +21,10 @@ impl Client {
             .query("limit", Some(LOOKED_AT))
             .send()
             .await?;
-        let rows = found["data"].as_array().map_or(&[][..], Vec::as_slice);
-        let open = rows.iter().find(|row| is_open(row)).or_else(|| rows.first());
-        if let Some(id) = open.and_then(|row| row["id"].as_str()) {
-            return Ok(id.to_owned());
+        let found: Page<Execution> = read(found)?;
+        let open = found.data.iter().find(|execution| execution.is_open());
+        if let Some(execution) = open.or_else(|| found.data.first()) {
+            return Ok(execution.id.to_string());
         }
         // A machine that is not known is said to be so, with the one that was meant.
         self.get(&["machines", machine]).send().await?;
@@ -59,8 +60,4 @@ impl Client {
                 .note(format!("`sprag action list --execution {execution}` lists its actions")),
         )
     }
-}
-
-fn is_open(execution: &Value) -> bool {
-    !matches!(execution["status"].as_str(), Some("completed" | "cancelled"))
 }

@@ -4,10 +4,11 @@ use std::error::Error as _;
 
 use reqwest::Url;
 use serde_json::Value;
+use sprag_wire::{FieldError, Problem};
 
 use super::Client;
 use crate::failure::Failure;
-use crate::output::plain;
+use crate::output;
 
 /// What a server answers that supervises nothing.
 const SUPERVISION_OFF: &str = "supervision-off";
@@ -20,31 +21,35 @@ const INVALID: [u16; 4] = [400, 413, 415, 422];
 
 /// The failure for a problem document (RFC 9457).
 pub(super) fn refusal(base: &Url, status: u16, problem: &Value) -> Failure {
-    let text = |name: &str| problem[name].as_str().map(plain);
-    let Some((code, detail)) = text("code").zip(text("detail")) else {
+    let Ok(Problem {
+        code, detail, errors, ..
+    }) = output::shown(problem)
+    else {
         return not_sprag(base, status);
     };
     let failure = if INVALID.contains(&status) {
-        Failure::invalid(detail)
+        Failure::invalid(detail.clone())
     } else {
-        Failure::new(detail)
+        Failure::new(detail.clone())
     };
     let failure = if code == SUPERVISION_OFF {
         failure.note(SUPERVISOR)
     } else {
         failure
     };
-    let errors = problem["errors"].as_array().into_iter().flatten();
-    let said = text("detail").unwrap_or_default();
-    errors.fold(failure.code(code), |failure, error| {
-        let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
-        match (text("pointer"), text("detail")) {
-            (pointer, detail) if said != detail => failure.note(format!("{pointer}: {detail}")),
-            // What was said already is not said again: only where, unless the words name the place.
-            (pointer, _) if pointer.is_empty() || names(&said, &pointer) => failure,
-            (pointer, _) => failure.note(format!("at {pointer}")),
-        }
-    })
+    let said = detail;
+    errors
+        .into_iter()
+        .fold(failure.code(code), |failure, FieldError { pointer, detail }| {
+            if said != detail {
+                failure.note(format!("{pointer}: {detail}"))
+            } else if pointer.is_empty() || names(&said, &pointer) {
+                // What was said already is not said again: only where, unless the words name the place.
+                failure
+            } else {
+                failure.note(format!("at {pointer}"))
+            }
+        })
 }
 
 /// Whether a text names the place that a pointer leads to.

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use sprag_store::{private, sqlite};
 
@@ -54,9 +54,10 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         return Err(error);
     }
     let bytes = writing.written;
-    output.show(&json!({"file": to.display().to_string(), "bytes": bytes}), |_| {
-        format!("{}: {bytes} bytes\n", output::plain(&to.display().to_string()))
-    })?;
+    output.show(
+        &json!({"file": to.display().to_string(), "bytes": bytes}),
+        |_: &Value| format!("{}: {bytes} bytes\n", output::plain(&to.display().to_string())),
+    )?;
     Ok(Exit::Done)
 }
 

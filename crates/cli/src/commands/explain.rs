@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use sprag_core::action::ActionError;
 use sprag_core::machine::load_stored;
+use sprag_wire::{
+    Action, ActionStatus, CaseFile, Execution, ExecutionStatus, ExplainedAction, Explanation, Machine, Waiting,
+};
 
 use crate::client::{Client, Remote};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, Reason, Subject, now, plain, reason};
+use crate::output::{self, Output, Reason, Subject, now, plain, reason};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -43,51 +46,58 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 pub(crate) async fn execution(client: &Client, id: &str, output: Output) -> anyhow::Result<Exit> {
     let explained = client.get(&["executions", id, "explain"]).send().await?;
     if output == Output::Json {
-        output.show(&explained, |_| String::new())?;
+        output::json(&explained)?;
         return Ok(Exit::Done);
     }
-    let answers = if explained["status"] == "running" {
+    let shown: Explanation = output::shown(&explained)?;
+    let answers = if shown.status == ExecutionStatus::Running {
         accepted_messages(client, id).await?
     } else {
         Vec::new()
     };
-    output.show(&explained, |explained| text(explained, id, &answers))?;
+    output::data(&text(&shown, id, &answers))?;
     Ok(Exit::Done)
 }
 
 async fn action(client: &Client, id: &str, output: Output) -> anyhow::Result<Exit> {
-    let mut explained = client.get(&["actions", id]).send().await?;
-    if explained["status"] == "dead" {
-        explained = client.get(&["dead-letters", id]).send().await?;
+    let explained = client.get(&["actions", id]).send().await?;
+    let shown: Action = output::read(explained.clone())?;
+    if shown.status == ActionStatus::Dead {
+        let file = client.get(&["dead-letters", id]).send().await?;
+        output.show(&file, |file: &CaseFile| dead_letter(&Letter::from(file), id))?;
+    } else {
+        output.show(&explained, |action: &Action| {
+            action_text(&action.action_id, &action.status, &action.waiting, id)
+        })?;
     }
-    output.show(&explained, |explained| action_text(explained, id))?;
     Ok(Exit::Done)
 }
 
 /// The messages that the active states of an execution accept.
 pub(crate) async fn accepted_messages(client: &Client, id: &str) -> Result<Vec<String>, Failure> {
-    let execution = client.get(&["executions", id]).send().await?;
-    let machine = execution["machine"].as_str().unwrap_or_default();
-    let version = execution["version"].to_string();
-    let kept = client.get(&["machines", machine, "versions", &version]).send().await?;
-    let paths = execution["configuration"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    // Whatever stands in the way of reading the definition, the rest of the explanation is still true.
-    Ok(load_stored(&kept["definition"])
+    let execution: Execution = output::read(client.get(&["executions", id]).send().await?)?;
+    let path = [
+        "machines",
+        &execution.machine,
+        "versions",
+        &execution.version.to_string(),
+    ];
+    let kept: Machine = output::read(client.get(&path).send().await?)?;
+    let paths = execution.configuration.iter().map(String::as_str);
+    // Even if the definition cannot be read, the rest of the explanation is still true.
+    Ok(load_stored(&kept.definition)
         .map(|machine| machine.accepted_messages(paths))
         .unwrap_or_default())
 }
 
-fn text(explained: &Value, id: &str, answers: &[String]) -> String {
-    if has_ended(explained) {
-        return format!("{id} has ended: it is {}.\n", word(explained, "status"));
+fn text(explained: &Explanation, id: &str, answers: &[String]) -> String {
+    let status = &explained.status;
+    if explained.waiting == Waiting::Done {
+        return format!("{id} has ended: it is {status}.\n");
     }
-    let Reason { what, freed_by } = reason(&explained["waiting"], Subject::Execution(id), now());
-    let mut text = format!("{id} is {}: {what}.\n", word(explained, "status"));
-    if let Some(failure) = explained["failure"].as_str() {
+    let Reason { what, freed_by } = reason(&explained.waiting, Subject::Execution(id), now());
+    let mut text = format!("{id} is {status}: {what}.\n");
+    if let Some(failure) = &explained.failure {
         // Writing to a text cannot fail.
         let _ = writeln!(text, "Why: {}.", plain(failure));
     }
@@ -95,42 +105,77 @@ fn text(explained: &Value, id: &str, answers: &[String]) -> String {
     if !answers.is_empty() {
         let _ = writeln!(text, "Its states answer to: {}.", plain(&answers.join(", ")));
     }
-    for action in explained["actions"].as_array().into_iter().flatten() {
-        let _ = write!(text, "\n{}", action_text(action, &word(action, "id")));
+    for action in &explained.actions {
+        let id = action.id.to_string();
+        let shown = match action.status {
+            ActionStatus::Dead => dead_letter(&Letter::from(action), &id),
+            _ => action_text(&action.action_id, &action.status, &action.waiting, &id),
+        };
+        let _ = write!(text, "\n{shown}");
     }
     text
 }
 
-fn action_text(action: &Value, id: &str) -> String {
-    let (name, status) = (word(action, "actionId"), word(action, "status"));
-    if status == "dead" {
-        return dead_letter(action, &name, id);
-    }
-    if has_ended(action) {
+fn action_text(name: &str, status: &ActionStatus, waiting: &Waiting, id: &str) -> String {
+    if *waiting == Waiting::Done {
         return format!("{name} ({id}) has ended: it is {status}.\n");
     }
-    let Reason { what, freed_by } = reason(&action["waiting"], Subject::Action(id), now());
+    let Reason { what, freed_by } = reason(waiting, Subject::Action(id), now());
     format!("{name} ({id}) is {status}: {what}.\nWhat would free it: {freed_by}.\n")
 }
 
+/// What is said about a dead letter.
+struct Letter<'a> {
+    name: &'a str,
+    error: Option<&'a ActionError>,
+    fix: Option<&'a str>,
+    needs_review: bool,
+    has_patch: bool,
+}
+
+impl<'a> From<&'a CaseFile> for Letter<'a> {
+    fn from(file: &'a CaseFile) -> Self {
+        Self {
+            name: &file.action.action_id,
+            error: file.action.last_error.as_ref(),
+            fix: file.suggested_fix.as_deref(),
+            needs_review: file.manual_review_required,
+            has_patch: !file.fix_patch.is_empty(),
+        }
+    }
+}
+
+impl<'a> From<&'a ExplainedAction> for Letter<'a> {
+    fn from(action: &'a ExplainedAction) -> Self {
+        Self {
+            name: &action.action_id,
+            error: action.last_error.as_ref(),
+            fix: action.suggested_fix.as_ref().and_then(Option::as_deref),
+            needs_review: action.manual_review_required == Some(true),
+            has_patch: !action.fix_patch.is_empty(),
+        }
+    }
+}
+
 /// Why it died, what would fix it, and the commands that settle it.
-fn dead_letter(action: &Value, name: &str, id: &str) -> String {
-    let error = &action["lastError"];
-    let why = match error["message"].as_str().filter(|message| !message.is_empty()) {
-        Some(message) => format!("{}: {}", word(error, "type"), plain(message)),
-        None => word(error, "type"),
+fn dead_letter(letter: &Letter<'_>, id: &str) -> String {
+    let why = match letter.error {
+        Some(error) if !error.message.is_empty() => format!("{}: {}", error.kind, plain(&error.message)),
+        Some(error) => error.kind.clone(),
+        None => "-".to_owned(),
     };
+    let name = letter.name;
     let mut text = format!("{name} ({id}) is a dead letter: {}.\n", why.trim_end_matches('.'));
-    if let Some(fix) = action["suggestedFix"].as_str() {
+    if let Some(fix) = letter.fix {
         // Writing to a text cannot fail.
         let _ = writeln!(text, "Suggested fix: {}.", plain(fix).trim_end_matches('.'));
     }
-    if action["manualReviewRequired"] == true {
+    if letter.needs_review {
         text.push_str(
             "Check the other system before you retry: the effect may have happened, or a retry cannot help.\n",
         );
     }
-    let apply = if action["fixPatch"].is_array() {
+    let apply = if letter.has_patch {
         format!("`sprag dlq retry {id} --apply-fix` applies the fix and retries it, ")
     } else {
         String::new()
@@ -140,12 +185,4 @@ fn dead_letter(action: &Value, name: &str, id: &str) -> String {
         "What would free it: {apply}`sprag dlq retry {id}` retries it as it is, `sprag dlq archive {id}` puts it away."
     );
     text
-}
-
-fn has_ended(document: &Value) -> bool {
-    document["waiting"]["state"] == "done"
-}
-
-fn word(document: &Value, name: &str) -> String {
-    plain(document[name].as_str().unwrap_or("-"))
 }

@@ -2,6 +2,7 @@
 //!
 //! The server's pages are bounded in bytes. A command follows their cursors until it has as many rows as were asked for.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Request};
@@ -96,7 +97,11 @@ pub(crate) async fn known_machine(client: &Client, machine: Option<&str>, docume
 }
 
 /// Shows a page, and on stderr that it is empty or not the last.
-pub(crate) fn show(output: Output, document: &Value, text: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
+pub(crate) fn show<T: DeserializeOwned>(
+    output: Output,
+    document: &Value,
+    text: impl FnOnce(&T) -> String,
+) -> anyhow::Result<()> {
     output.show(document, text)?;
     if output == Output::Text {
         let is_empty = document["data"].as_array().is_some_and(Vec::is_empty);

@@ -1,6 +1,7 @@
 //! One thing at a server, by its id: looked at, or changed by a verb that needs nothing more said about it.
 
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::client::{Once, Remote};
 use crate::completion::Names;
@@ -36,12 +37,12 @@ pub(crate) struct Changed {
 
 impl Changed {
     /// Asks for `verb` to be done to the one of this name among `things`, and shows it as it is then.
-    pub(super) async fn ask(
+    pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         things: &str,
         verb: &str,
         output: Output,
-        text: impl FnOnce(&Value) -> String,
+        text: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<Exit> {
         let Self { one, once } = self;
         let client = one.remote.client()?;

@@ -4,11 +4,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use sprag_core::clock::{Clock as _, System};
 use sprag_core::time::Timestamp;
 use sprag_engine::control;
 use sprag_store::sqlite::{Existing, Restore, RestoreError, restore};
+use sprag_wire::{RestoreReport, RestoredEffect};
 
 use crate::config::{Environment, Given, Settings, StoreAddress};
 use crate::failure::{Exit, Failure};
@@ -101,42 +103,41 @@ fn not_restored(error: &RestoreError) -> Failure {
     }
 }
 
-fn text(report: &Value) -> String {
-    let word = |value: &Value| output::plain(value.as_str().unwrap_or("an unknown time"));
-    let head = format!("restored {} as of {}\n", word(&report["store"]), taken(report));
-    match report["total"].as_u64().unwrap_or(0) {
-        0 => format!("{head}no action was open: no effect known to this backup can repeat\n"),
-        total => format!("{head}{}", effects(report, total)),
-    }
+/// What was restored, and where.
+#[derive(Deserialize)]
+struct Restored {
+    store: String,
+    #[serde(flatten)]
+    report: RestoreReport,
 }
 
-/// When the backup was taken, as all times are shown.
-fn taken(report: &Value) -> String {
-    match report["takenAt"] {
-        Value::Null => "an unknown time".to_owned(),
-        _ => output::plain(&output::instant(report, "takenAt")),
+fn text(restored: &Restored) -> String {
+    let Restored { store, report } = restored;
+    let taken = match report.taken_at {
+        None => "an unknown time".to_owned(),
+        Some(taken_at) => output::instant(taken_at),
+    };
+    let head = format!("restored {store} as of {taken}\n");
+    match report.total {
+        0 => format!("{head}no action was open: no effect known to this backup can repeat\n"),
+        total => format!("{head}{}", effects(&report.effects, total)),
     }
 }
 
 /// The list of effects, cut where it gets long.
-fn effects(report: &Value, total: u64) -> String {
+fn effects(effects: &[RestoredEffect], total: u64) -> String {
     let mut table =
         Table::new(&["ACTION", "MACHINE", "NAME", "TYPE", "STATUS", "BECAUSE", "KEY"]).optional(&["KEY", "TYPE"]);
-    let effects = report["effects"].as_array().into_iter().flatten();
-    for effect in effects.take(PRINTED_MAX) {
-        let field = |name: &str| effect[name].as_str().unwrap_or_default().to_owned();
-        table.row(
-            [
-                "id",
-                "machine",
-                "actionId",
-                "type",
-                "status",
-                "because",
-                "idempotencyKey",
-            ]
-            .map(field),
-        );
+    for effect in effects.iter().take(PRINTED_MAX) {
+        table.row([
+            effect.id.to_string(),
+            effect.machine.clone(),
+            effect.action_id.clone(),
+            effect.kind.clone(),
+            effect.status.to_string(),
+            effect.because.to_string(),
+            effect.idempotency_key.clone(),
+        ]);
     }
     let printed = u64::try_from(PRINTED_MAX).unwrap_or(u64::MAX);
     let rest = match total.saturating_sub(printed) {

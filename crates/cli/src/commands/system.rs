@@ -1,10 +1,11 @@
 //! `sprag system`.
 
-use serde_json::Value;
+use sprag_core::ids::NodeId;
+use sprag_wire::{Bounds, Cluster, Node, System};
 
 use crate::client::Remote;
 use crate::failure::Exit;
-use crate::output::{Output, Table, instant, span};
+use crate::output::{Output, Table, dash, instant, span};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -28,41 +29,53 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 /// What it is; then the nodes, where several share the store; its bounds last.
-fn text(system: &Value) -> String {
+fn text(system: &System) -> String {
     let mut head = Table::bare();
-    for (name, value) in system.as_object().into_iter().flatten() {
-        if !value.is_object() && !value.is_array() {
-            head.pair(name, shown(value));
-        }
+    head.pair("version", system.version.as_ref());
+    head.pair("store", &system.store);
+    for note in &system.notes {
+        head.pair("note", format!("{} ({})", note.text, note.code));
     }
-    for note in system["notes"].as_array().into_iter().flatten() {
-        head.pair("note", format!("{} ({})", shown(&note["text"]), shown(&note["code"])));
-    }
-    let limits = system["limits"].as_object().into_iter().flatten();
-    let mut bounds = Table::new(&["LIMIT", ""]);
-    for (name, value) in limits {
-        bounds.row([name.clone(), bound(name, value)]);
-    }
-    let cluster = &system["cluster"];
-    if cluster.is_null() {
-        return format!("{}\n{}", head.text(), bounds.text());
-    }
-    head.pair("node", shown(&cluster["node"]));
-    head.pair(
-        "heard from the database",
-        ago(cluster["lag"].as_u64().unwrap_or_default()),
-    );
-    format!("{}\n{}\n{}", nodes(cluster), head.text(), bounds.text())
+    let bounds = bounds(&system.limits);
+    let Some(cluster) = &system.cluster else {
+        return format!("{}\n{bounds}", head.text());
+    };
+    head.pair("node", cluster.node.to_string());
+    head.pair("heard from the database", ago(cluster.lag));
+    format!("{}\n{}\n{bounds}", nodes(cluster), head.text())
 }
 
-/// A bound with its unit.
-fn bound(name: &str, value: &Value) -> String {
-    let number = shown(value);
-    match name {
-        "wait" => value.as_u64().map_or(number, span),
-        _ if name.ends_with("Bytes") => format!("{number} bytes"),
-        _ => number,
+/// The bounds with their units.
+fn bounds(bounds: &Bounds) -> String {
+    let Bounds {
+        body_bytes,
+        definition_bytes,
+        message_bytes,
+        variables_bytes,
+        json_depth,
+        microsteps,
+        inbox,
+        history_page,
+        list_page,
+        wait,
+    } = bounds;
+    let bytes = |count: &usize| format!("{count} bytes");
+    let mut table = Table::new(&["LIMIT", ""]);
+    for (name, value) in [
+        ("bodyBytes", bytes(body_bytes)),
+        ("definitionBytes", bytes(definition_bytes)),
+        ("messageBytes", bytes(message_bytes)),
+        ("variablesBytes", bytes(variables_bytes)),
+        ("jsonDepth", json_depth.to_string()),
+        ("microsteps", microsteps.to_string()),
+        ("inbox", inbox.to_string()),
+        ("historyPage", history_page.to_string()),
+        ("listPage", list_page.to_string()),
+        ("wait", span(*wait)),
+    ] {
+        table.row([name.to_owned(), value]);
     }
+    table.text()
 }
 
 fn ago(lag: u64) -> String {
@@ -72,7 +85,7 @@ fn ago(lag: u64) -> String {
     }
 }
 
-fn nodes(cluster: &Value) -> String {
+fn nodes(cluster: &Cluster) -> String {
     let mut table = Table::new(&[
         "NODE",
         "ADVERTISE",
@@ -83,84 +96,86 @@ fn nodes(cluster: &Value) -> String {
         "WHICH",
     ])
     .optional(&["LEASE UNTIL", "VERSION", "WHICH"]);
-    for node in cluster["nodes"].as_array().into_iter().flatten() {
-        let [id, advertise, version, shards] =
-            ["id", "advertise", "version", "shards"].map(|field| shown(&node[field]));
-        let which = ranges(cluster, &node["id"]);
-        let until = instant(node, "leaseUntil");
-        table.row([id, advertise, version, state(node).to_owned(), until, shards, which]);
+    for node in &cluster.nodes {
+        table.row([
+            node.id.to_string(),
+            node.advertise.clone(),
+            node.version.clone(),
+            state(node).to_owned(),
+            instant(node.lease_until),
+            node.shards.to_string(),
+            ranges(owned(cluster, Some(node.id))),
+        ]);
     }
-    let nobody = ranges(cluster, &Value::Null);
-    if nobody != "-" {
+    let unowned = owned(cluster, None);
+    if !unowned.is_empty() {
         let dash = || "-".to_owned();
-        let unowned = count(cluster, &Value::Null).to_string();
-        table.row(["(nobody)".to_owned(), dash(), dash(), dash(), dash(), unowned, nobody]);
+        let count = unowned.len().to_string();
+        table.row([
+            "(nobody)".to_owned(),
+            dash(),
+            dash(),
+            dash(),
+            dash(),
+            count,
+            ranges(unowned),
+        ]);
     }
     table.text()
 }
 
 /// Whether a node can be counted on.
-fn state(node: &Value) -> &'static str {
-    match (node["alive"].as_bool(), node["leaving"].as_bool()) {
-        (Some(true), Some(true)) => "leaving",
-        (Some(true), _) => "alive",
-        _ => "gone",
+fn state(node: &Node) -> &'static str {
+    match (node.alive, node.leaving) {
+        (true, true) => "leaving",
+        (true, false) => "alive",
+        (false, _) => "gone",
     }
 }
 
-/// The numbers of the shards that a node owns, or nobody does.
-fn owned<'a>(cluster: &'a Value, owner: &'a Value) -> impl Iterator<Item = u64> + 'a {
-    let shards = cluster["shards"].as_array().into_iter().flatten();
-    shards
-        .filter(move |shard| shard["owner"] == *owner)
-        .filter_map(|shard| shard["id"].as_u64())
-}
-
-fn count(cluster: &Value, owner: &Value) -> usize {
-    owned(cluster, owner).count()
+/// The numbers of the shards that a node owns, or no node does.
+fn owned(cluster: &Cluster, owner: Option<NodeId>) -> Vec<u32> {
+    let shards = cluster.shards.iter().filter(|shard| shard.owner == owner);
+    shards.map(|shard| shard.id).collect()
 }
 
 /// `0-20, 42`: there may be thousands.
-fn ranges(cluster: &Value, owner: &Value) -> String {
-    let mut numbers: Vec<u64> = owned(cluster, owner).collect();
+fn ranges(mut numbers: Vec<u32>) -> String {
     numbers.sort_unstable();
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match ranges.last_mut() {
             Some((_, last)) if number == *last + 1 => *last = number,
             _ => ranges.push((number, number)),
         }
     }
-    let texts: Vec<String> = ranges
-        .into_iter()
-        .map(|(first, last)| {
-            if first == last {
-                first.to_string()
-            } else {
-                format!("{first}-{last}")
-            }
-        })
-        .collect();
-    if texts.is_empty() {
-        "-".to_owned()
-    } else {
-        texts.join(", ")
-    }
-}
-
-fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let texts = ranges.into_iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    dash(Some(texts.collect::<Vec<_>>().join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, from_value, json};
 
     use super::*;
 
+    fn bounds() -> Value {
+        json!({
+            "bodyBytes": 7, "definitionBytes": 1, "messageBytes": 1, "variablesBytes": 1, "jsonDepth": 1,
+            "microsteps": 1, "inbox": 3, "historyPage": 1, "listPage": 1, "wait": 60_000,
+        })
+    }
+
     #[test]
     fn a_server_alone_has_no_nodes_to_show() {
-        let text = text(&json!({"version": "1", "limits": {"inbox": 3, "bodyBytes": 7, "wait": 60_000}}));
+        let system = json!({"version": "1", "store": "sqlite:x", "notes": [], "limits": bounds()});
+        let text = text(&from_value(system).unwrap());
         assert!(!text.contains("NODE"), "{text}");
         for line in ["inbox", "7 bytes", "1m"] {
             assert!(text.contains(line), "{line} in {text}");
@@ -169,20 +184,21 @@ mod tests {
 
     #[test]
     fn nodes_come_first_with_their_shards_as_ranges_and_bounds_last() {
+        let id = "nod_01arz3ndektsv4rrffq69g5fav";
         let node = json!({
-            "id": "nod_1", "advertise": "http://a:1", "version": "1", "alive": true,
-            "leaseUntil": "2026-11-16T04:04:27.123Z", "shards": 4,
+            "id": id, "advertise": "http://a:1", "version": "1", "alive": true, "leaving": false,
+            "joinedAt": "2026-11-16T04:00:00.000Z", "leaseUntil": "2026-11-16T04:04:27.123Z", "shards": 4,
         });
-        let owners = ["nod_1", "nod_1", "nod_1", "-", "nod_1"];
+        let owners = [Some(id), Some(id), Some(id), None, Some(id)];
         let shards: Vec<Value> = (0..)
             .zip(owners)
-            .map(|(id, owner)| {
-                let owner = (owner != "-").then_some(owner);
-                json!({"id": id, "owner": owner, "epoch": 7})
-            })
+            .map(|(id, owner)| json!({"id": id, "owner": owner, "epoch": 7}))
             .collect();
-        let cluster = json!({"node": "nod_1", "lag": 18_045, "nodes": [node], "shards": shards});
-        let text = text(&json!({"version": "1", "limits": {"inbox": 3}, "cluster": cluster}));
+        let cluster = json!({"node": id, "lag": 18_045, "nodes": [node], "shards": shards});
+        let system = json!({
+            "version": "1", "store": "postgres", "notes": [], "limits": bounds(), "cluster": cluster,
+        });
+        let text = text(&from_value(system).unwrap());
         assert!(text.starts_with("NODE"), "{text}");
         for part in ["0-2, 4", "(nobody)", "2026-11-16 04:04:27Z", "18 s ago"] {
             assert!(text.contains(part), "{part} in {text}");

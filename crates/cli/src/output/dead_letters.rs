@@ -1,69 +1,62 @@
 //! Dead letters as text: the case file, and what a bulk retry would do.
 
-use serde_json::Value;
+use serde_json::json;
+use sprag_wire::{CaseFile, DryRun, Others, Page};
 
 use super::table::Table;
-use super::views::{action, actions, field};
+use super::views::{action, actions, dash, joined};
 
 /// A case file: what to do first, then everything that is known.
-pub(crate) fn case_file(document: &Value) -> String {
+pub(crate) fn case_file(file: &CaseFile) -> String {
     let mut table = Table::bare();
-    table.pair("suggested fix", field(document, "suggestedFix"));
-    if document["fixPatch"].is_array() {
+    table.pair("suggested fix", dash(file.suggested_fix.as_ref()));
+    if !file.fix_patch.is_empty() {
         table.pair(
             "as a patch",
-            format!("{} (dlq retry --apply-fix)", document["fixPatch"]),
+            format!("{} (dlq retry --apply-fix)", json!(file.fix_patch)),
         );
     }
-    table.pair("a retry can help", yes(&document["recoverable"]));
-    table.pair("look before a retry", yes(&document["manualReviewRequired"]));
-    table.pair("failed alike", alike(document));
-    table.pair("attempts", field(document, "totalAttempts"));
-    let request = &document["request"];
-    if request.is_object() {
-        table.pair("sent", request["config"].to_string());
-        table.pair("to", field(request, "destination"));
-        table.pair("secrets", field(request, "secrets"));
-        table.pair("timeout", format!("{} ms", field(request, "timeout")));
+    table.pair("a retry can help", yes(file.recoverable));
+    table.pair("look before a retry", yes(file.manual_review_required));
+    let Others { count, more } = file.others;
+    table.pair(
+        "failed alike",
+        format!(
+            "{count}{} others (--fingerprint {})",
+            or_more(more),
+            dash(file.action.fingerprint.as_ref())
+        ),
+    );
+    table.pair("attempts", file.total_attempts.to_string());
+    if let Some(request) = &file.request {
+        table.pair("sent", request.config.to_string());
+        table.pair("to", dash(request.destination.as_ref()));
+        table.pair("secrets", joined(&request.secrets));
+        table.pair("timeout", format!("{} ms", request.timeout));
     }
-    format!("{}\n{}", table.text(), action(document))
+    format!("{}\n{}", table.text(), action(&file.action))
 }
 
-fn yes(value: &Value) -> &'static str {
-    if *value == Value::Bool(true) { "yes" } else { "no" }
+fn yes(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
 }
 
-fn alike(document: &Value) -> String {
-    let others = &document["others"];
-    let more = if others["more"] == Value::Bool(true) {
-        " or more"
-    } else {
-        ""
-    };
-    format!(
-        "{}{more} others (--fingerprint {})",
-        field(others, "count"),
-        field(document, "fingerprint")
-    )
+fn or_more(more: bool) -> &'static str {
+    if more { " or more" } else { "" }
 }
 
 /// What a bulk retry would do.
-pub(crate) fn dry_run(document: &Value) -> String {
-    let expected = &document["expected"];
-    let more = if expected["more"] == Value::Bool(true) {
-        " or more"
-    } else {
-        ""
-    };
-    let letters = if expected["count"] == 1 && more.is_empty() {
+pub(crate) fn dry_run(run: &DryRun) -> String {
+    let expected = run.expected;
+    let letters = if expected.count == 1 && !expected.more {
         "dead letter"
     } else {
         "dead letters"
     };
-    let list = serde_json::json!({ "data": document["sample"] });
     format!(
-        "{}{more} {letters} would be retried; nothing was changed\n{}",
-        field(expected, "count"),
-        actions(&list)
+        "{}{} {letters} would be retried; nothing was changed\n{}",
+        expected.count,
+        or_more(expected.more),
+        actions(&Page::whole(run.sample.clone()))
     )
 }

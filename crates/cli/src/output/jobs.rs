@@ -1,88 +1,100 @@
 //! Jobs and their items as text.
 
-use serde_json::Value;
+use sprag_wire::{Canary, Job, JobCounts, JobItem, Page};
 
 use super::table::Table;
-use super::views::{field, instant, list};
+use super::views::{dash, instant, list};
 
 /// Jobs, one a line.
-pub(crate) fn jobs(document: &Value) -> String {
+pub(crate) fn jobs(page: &Page<Job>) -> String {
     let headings = [
         "ID", "STATUS", "MATCHED", "RETRIED", "SKIPPED", "FAILED", "CREATED", "FILTER",
     ];
     let table = Table::new(&headings).optional(&["FILTER", "SKIPPED", "MATCHED", "CREATED"]);
-    list(document, table, |item| {
-        let counts = &item["counts"];
+    list(&page.data, table, |job| {
+        let JobCounts {
+            matched,
+            done,
+            skipped,
+            failed,
+        } = job.counts;
         vec![
-            field(item, "id"),
-            field(item, "status"),
-            field(counts, "matched"),
-            field(counts, "done"),
-            field(counts, "skipped"),
-            field(counts, "failed"),
-            instant(item, "createdAt"),
-            field(item, "filter"),
+            job.id.to_string(),
+            job.status.to_string(),
+            matched.to_string(),
+            done.to_string(),
+            skipped.to_string(),
+            failed.to_string(),
+            instant(job.created_at),
+            dash(Some(&job.filter)),
         ]
     })
 }
 
 /// One job.
-pub(crate) fn job(document: &Value) -> String {
+pub(crate) fn job(job: &Job) -> String {
     let mut table = Table::bare();
-    for name in ["id", "type", "status", "filter", "reason", "rate", "note"] {
-        if !document[name].is_null() {
-            table.pair(name, field(document, name));
+    table.pair("id", job.id.to_string());
+    table.pair("type", &job.kind);
+    table.pair("status", job.status.to_string());
+    table.pair("filter", dash(Some(&job.filter)));
+    for (name, given) in [
+        ("reason", job.reason.clone()),
+        ("rate", job.rate.map(|rate| rate.to_string())),
+        ("note", job.note.clone()),
+    ] {
+        if let Some(given) = given {
+            table.pair(name, dash(Some(given)));
         }
     }
-    table.pair("items", job_counts(document));
-    let canary = &document["canary"];
-    if canary.is_object() {
-        let counts = [field(canary, "retried"), field(canary, "size"), field(canary, "died")];
-        let [retried, size, died] = counts;
-        let state = field(canary, "state");
+    table.pair("items", job_counts(job));
+    if let Some(Canary {
+        size,
+        retried,
+        died,
+        state,
+    }) = &job.canary
+    {
         table.pair(
             "canaries",
             format!("{state}: {retried} of {size} retried, {died} died again"),
         );
     }
-    for (name, of) in [
-        ("created", "createdAt"),
-        ("started", "startedAt"),
-        ("updated", "updatedAt"),
-        ("finished", "finishedAt"),
-    ] {
-        table.pair(name, instant(document, of));
-    }
+    table.pair("created", instant(job.created_at));
+    table.pair("started", instant(job.started_at));
+    table.pair("updated", instant(job.updated_at));
+    table.pair("finished", instant(job.finished_at));
     table.text()
 }
 
 /// How far a job is, in one line.
-pub(crate) fn job_counts(document: &Value) -> String {
-    let counts = &document["counts"];
-    let expected = &document["expected"];
-    let of = match expected["count"].as_u64() {
-        Some(count) if expected["more"] == Value::Bool(true) => format!(" of more than {count}"),
-        Some(count) => format!(" of {count}"),
+pub(crate) fn job_counts(job: &Job) -> String {
+    let JobCounts {
+        matched,
+        done,
+        skipped,
+        failed,
+    } = job.counts;
+    let of = match job.expected {
+        Some(expected) if expected.more => format!(" of more than {}", expected.count),
+        Some(expected) => format!(" of {}", expected.count),
         None => String::new(),
     };
-    format!(
-        "{}{of} matched: {} retried, {} skipped, {} failed",
-        field(counts, "matched"),
-        field(counts, "done"),
-        field(counts, "skipped"),
-        field(counts, "failed")
-    )
+    format!("{matched}{of} matched: {done} retried, {skipped} skipped, {failed} failed")
 }
 
 /// Items of a job, one a line.
-pub(crate) fn job_items(document: &Value) -> String {
+pub(crate) fn job_items(page: &Page<JobItem>) -> String {
     list(
-        document,
+        &page.data,
         Table::new(&["NUMBER", "ACTION", "RESULT", "DETAIL"]),
         |item| {
-            ["number", "action", "result", "detail"]
-                .map(|name| field(item, name))
-                .to_vec()
+            vec![
+                item.number.to_string(),
+                item.action.to_string(),
+                item.result.to_string(),
+                dash(item.detail.as_ref()),
+            ]
         },
     )
 }

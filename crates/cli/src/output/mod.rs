@@ -19,6 +19,7 @@ mod when;
 use std::borrow::Cow;
 use std::ffi::OsString;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use dead_letters::{case_file, dry_run};
@@ -30,8 +31,10 @@ pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, be_wide};
 pub(crate) use terminal::{Reader, errors_to_terminal, is_terminal, log, one_line as plain};
-pub(crate) use views::{action, actions, execution, executions, history, instant, machine, machines, queue};
+pub(crate) use views::{action, actions, dash, execution, executions, history, instant, machine, machines, queue};
 pub(crate) use when::{When, now, span};
+
+use crate::failure::Failure;
 
 /// How data is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -58,12 +61,30 @@ impl Output {
     }
 
     /// Shows a document: as it is, or as `text` makes it readable. No value that `text` is given breaks out of its line.
-    pub(crate) fn show(self, document: &Value, text: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
+    pub(crate) fn show<T: DeserializeOwned>(
+        self,
+        document: &Value,
+        text: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<()> {
         match self {
             Self::Json => json(document),
-            Self::Text => data(&text(&values::on_one_line(document))),
+            Self::Text => data(&text(&shown(document)?)),
         }
     }
+}
+
+/// A document of a server as text may show it: no value breaks out of its line.
+pub(crate) fn shown<T: DeserializeOwned>(document: &Value) -> Result<T, Failure> {
+    read(values::on_one_line(document))
+}
+
+/// A document of a server as a type.
+pub(crate) fn read<T: DeserializeOwned>(document: Value) -> Result<T, Failure> {
+    serde_json::from_value(document).map_err(|error| {
+        Failure::new(format!("the server's answer cannot be read: {error}"))
+            .code("unexpected-answer")
+            .note("use a `sprag` of the server's version; `--output json` shows the answer as it is")
+    })
 }
 
 /// Writes a JSON document to stdout.

@@ -1,7 +1,8 @@
 //! Why something is not moving and what would free it, in sentences.
 
-use serde_json::Value;
+use sprag_core::ids::NodeId;
 use sprag_core::time::Timestamp;
+use sprag_wire::{Lease, Waiting, WaitingFor};
 
 use super::terminal::one_line as plain;
 use super::when::When;
@@ -33,40 +34,59 @@ impl Reason {
     }
 }
 
-/// The sentences for a `waiting` field.
-pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> Reason {
-    let field = |name: &str| plain(waiting[name].as_str().unwrap_or_default());
-    let at = |name: &str| When::parse(&field(name)).map_or_else(|| field(name), |when| when.long(now));
-    match waiting["state"].as_str() {
-        Some("running") => Reason::new(
+/// The sentences for why something waits.
+pub(crate) fn reason(waiting: &Waiting, subject: Subject<'_>, now: Timestamp) -> Reason {
+    match waiting {
+        Waiting::Running {
+            attempt,
+            since,
+            node,
+            node_until,
+            lease,
+        } => Reason::new(
             format!(
-                "attempt {} is under way since {}{}{}",
-                field("attempt"),
-                at("since"),
-                node(waiting, now),
-                lease(&waiting["lease"], now)
+                "attempt {attempt} is under way since {}{}{}",
+                When::from(*since).long(now),
+                node.map(|node| on_node(node, *node_until, now)).unwrap_or_default(),
+                lease.as_ref().map(|lease| leased(lease, now)).unwrap_or_default()
             ),
             match subject {
                 Subject::Action(id) => format!("its end or its timeout; `sprag action cancel {id}` asks it to stop"),
                 Subject::Execution(_) => "the attempt's end or its timeout".to_owned(),
             },
         ),
-        Some("retrying") => Reason::new(
+        Waiting::Retrying {
+            attempt,
+            next_at,
+            error,
+        } => Reason::new(
             format!(
                 "{} made, the last one failed with `{}`; the next is due at {}",
-                attempts(waiting["attempt"].as_u64().unwrap_or_default()),
-                field("error"),
-                at("nextAt")
+                attempts(*attempt),
+                plain(error),
+                When::from(*next_at).long(now)
             ),
             match subject {
                 Subject::Action(id) => format!("time; `sprag action retry-now {id}` makes it due at once"),
                 Subject::Execution(_) => "time; `sprag action retry-now` makes it due at once".to_owned(),
             },
         ),
-        Some("waiting") if waiting["for"] == "runner" => runner(&field("object"), &at("since")),
-        Some("waiting") => held(waiting, subject, &field("object"), &at("until")),
-        Some("done") => Reason::new("for nothing: it has ended", "nothing: it has ended"),
-        _ => Reason::new(
+        Waiting::Waiting {
+            reason,
+            object,
+            since,
+            until,
+        } => match reason {
+            WaitingFor::Runner => runner(&plain(object), &When::from(*since).long(now)),
+            reason => held(
+                reason,
+                subject,
+                &plain(object),
+                until.map(|until| When::from(until).long(now)),
+            ),
+        },
+        Waiting::Done => Reason::new("for nothing: it has ended", "nothing: it has ended"),
+        Waiting::Other(waiting) => Reason::new(
             format!("the server says `{}`", plain(&waiting.to_string())),
             "a newer `sprag` knows more",
         ),
@@ -74,28 +94,20 @@ pub(crate) fn reason(waiting: &Value, subject: Subject<'_>, now: Timestamp) -> R
 }
 
 /// On which node an attempt is, where several share a database, and whether that one is still there.
-fn node(waiting: &Value, now: Timestamp) -> String {
-    let Some(node) = waiting["node"].as_str() else {
-        return String::new();
-    };
-    let until = waiting["nodeUntil"].as_str().and_then(When::parse);
-    match until.filter(|until| until.is_over(now)) {
+fn on_node(node: NodeId, until: Option<Timestamp>, now: Timestamp) -> String {
+    match until.map(When::from).filter(|until| until.is_over(now)) {
         Some(until) => format!(
-            " on node {}, which was last heard of before {}: another takes over what it had",
-            plain(node),
+            " on node {node}, which was last heard of before {}: another takes over what it had",
             until.long(now)
         ),
-        None => format!(" on node {}", plain(node)),
+        None => format!(" on node {node}"),
     }
 }
 
 /// Who holds an attempt, where a program outside the server performs it.
-fn lease(lease: &Value, now: Timestamp) -> String {
-    let Some(until) = lease["until"].as_str() else {
-        return String::new();
-    };
-    let until = When::parse(until).map_or_else(|| plain(until), |when| when.long(now));
-    match lease["runner"].as_str() {
+fn leased(lease: &Lease, now: Timestamp) -> String {
+    let until = When::from(lease.until).long(now);
+    match &lease.runner {
         Some(runner) => format!(", leased to runner `{}` until {until}", plain(runner)),
         None => format!(", leased to a program without a name until {until}"),
     }
@@ -109,7 +121,7 @@ fn runner(name: &str, since: &str) -> Reason {
     )
 }
 
-fn attempts(count: u64) -> String {
+fn attempts(count: u32) -> String {
     if count == 1 {
         "1 attempt was".to_owned()
     } else {
@@ -117,47 +129,41 @@ fn attempts(count: u64) -> String {
     }
 }
 
-fn held(waiting: &Value, subject: Subject<'_>, object: &str, until: &str) -> Reason {
-    let has_end = !waiting["until"].is_null();
-    let then = if has_end {
-        format!(" until {until}")
-    } else {
-        String::new()
-    };
-    match waiting["for"].as_str().unwrap_or_default() {
-        "timer" => timer(subject, until),
-        "message" => Reason::new("it waits for a message", format!("`sprag exec send {object} TYPE`")),
-        "permit" => Reason::new(
+fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<String>) -> Reason {
+    let then = until
+        .as_ref()
+        .map(|until| format!(" until {until}"))
+        .unwrap_or_default();
+    match reason {
+        WaitingFor::Timer => timer(subject, &until.unwrap_or_default()),
+        WaitingFor::Message => Reason::new("it waits for a message", format!("`sprag exec send {object} TYPE`")),
+        WaitingFor::Permit => Reason::new(
             format!("it waits for a permit of `{object}`"),
             "the end of an attempt before it, or a higher limit; `sprag limit list` and `sprag action queue` show what counts and what runs",
         ),
-        "rate" => Reason::new(
+        WaitingFor::Rate => Reason::new(
             format!("the rate of `{object}` is used up{then}"),
             "time, or a higher rate",
         ),
-        "dependency" => Reason::new(format!("it waits for {object}"), "its end"),
-        "killSwitch" => Reason::new(
+        WaitingFor::Dependency => Reason::new(format!("it waits for {object}"), "its end"),
+        WaitingFor::KillSwitch => Reason::new(
             format!("the switch {object} holds it{then}"),
             format!("`sprag switch off {object}`; `sprag switch list` says why it is on"),
         ),
-        "pause" => Reason::new(format!("{object} is paused"), format!("`sprag exec resume {object}`")),
-        "circuit" => Reason::new(
+        WaitingFor::Pause => Reason::new(format!("{object} is paused"), format!("`sprag exec resume {object}`")),
+        WaitingFor::Circuit => Reason::new(
             format!("`{object}` keeps failing and is left alone{then}"),
             "the destination's recovery: then one attempt goes through to try",
         ),
-        "approval" => Reason::new(
-            format!("it waits for an approval of {object}"),
-            "somebody who may approve it",
-        ),
-        "decision" => Reason::new(
+        WaitingFor::Decision => Reason::new(
             "its last decision failed and its input waits",
             format!(
                 "`sprag exec resume {object}` tries the input again, `sprag exec migrate {object}` first moves it to a \
                  mended version, `sprag exec cancel {object}` closes it"
             ),
         ),
-        other => Reason::new(
-            format!("it waits for {} {object}{then}", plain(other)),
+        WaitingFor::Runner | WaitingFor::Other(_) => Reason::new(
+            format!("it waits for {} {object}{then}", plain(reason.word())),
             "a newer `sprag` knows more",
         ),
     }
@@ -178,12 +184,13 @@ fn timer(subject: Subject<'_>, until: &str) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn at_noon(waiting: &Value, subject: Subject<'_>) -> Reason {
-        reason(waiting, subject, "2026-01-31T12:00:00.000Z".parse().unwrap())
+    fn at_noon(waiting: Value, subject: Subject<'_>) -> Reason {
+        let waiting = serde_json::from_value(waiting).unwrap();
+        reason(&waiting, subject, "2026-01-31T12:00:00.000Z".parse().unwrap())
     }
 
     #[test]
@@ -191,7 +198,7 @@ mod tests {
         let waiting = json!({
             "state": "retrying", "attempt": 2, "nextAt": "2026-01-31T12:00:04.000Z", "error": "rate_limit",
         });
-        let reason = at_noon(&waiting, Subject::Action("act_1"));
+        let reason = at_noon(waiting, Subject::Action("act_1"));
         assert_eq!(
             reason.what,
             "2 attempts were made, the last one failed with `rate_limit`; the next is due at 2026-01-31 12:00:04Z (in 4s)"
@@ -201,24 +208,12 @@ mod tests {
 
     #[test]
     fn everything_the_engine_can_wait_for_has_its_own_sentence() {
-        let kinds = [
-            "timer",
-            "message",
-            "permit",
-            "rate",
-            "runner",
-            "dependency",
-            "pause",
-            "circuit",
-            "decision",
-            "approval",
-            "killSwitch",
-        ];
+        let kinds = WaitingFor::WORDS;
         let mut sentences: Vec<String> = kinds
             .iter()
             .map(|kind| {
                 let waiting = json!({"state": "waiting", "for": kind, "object": "x", "since": "2026-01-31T12:00:00Z"});
-                at_noon(&waiting, Subject::Execution("exe_1")).what
+                at_noon(waiting, Subject::Execution("exe_1")).what
             })
             .collect();
         assert!(
@@ -233,25 +228,25 @@ mod tests {
     #[test]
     fn a_leased_attempt_says_whose_it_is_and_until_when() {
         let mut waiting = json!({
-            "state": "running", "attempt": "att_1", "since": "2026-01-31T11:59:00.000Z",
+            "state": "running", "attempt": "att_01arz3ndektsv4rrffq69g5fav", "since": "2026-01-31T11:59:00.000Z",
             "lease": {"runner": "gpu", "until": "2026-01-31T12:00:30.000Z"},
         });
-        let what = at_noon(&waiting, Subject::Action("act_1")).what;
+        let what = at_noon(waiting.clone(), Subject::Action("act_1")).what;
         assert!(
             what.ends_with("leased to runner `gpu` until 2026-01-31 12:00:30Z (in 30s)"),
             "{what}"
         );
         waiting["lease"]["runner"] = Value::Null;
-        let what = at_noon(&waiting, Subject::Action("act_1")).what;
+        let what = at_noon(waiting, Subject::Action("act_1")).what;
         assert!(what.contains("leased to a program without a name until"), "{what}");
     }
 
     #[test]
-    fn whoever_waits_for_a_runner_hears_since_when_nobody_asked() {
+    fn an_action_that_waits_for_a_runner_says_since_when_no_runner_asked() {
         let waiting = json!({
             "state": "waiting", "for": "runner", "object": "gpu", "since": "2026-01-31T11:00:00.000Z",
         });
-        let reason = at_noon(&waiting, Subject::Action("act_1"));
+        let reason = at_noon(waiting, Subject::Action("act_1"));
         assert_eq!(
             reason.what,
             "it waits for runner `gpu`; nobody asked for it since 2026-01-31 11:00:00Z (1h ago)"
@@ -261,7 +256,12 @@ mod tests {
 
     #[test]
     fn something_unknown_is_shown_as_it_is() {
-        let reason = at_noon(&json!({"state": "orbiting"}), Subject::Execution("exe_1"));
+        let reason = at_noon(json!({"state": "orbiting"}), Subject::Execution("exe_1"));
         assert!(reason.what.contains("orbiting"));
+        let waiting = json!({"state": "waiting", "for": "approval", "object": "x", "since": "2026-01-31T12:00:00Z"});
+        assert_eq!(
+            at_noon(waiting, Subject::Execution("exe_1")).what,
+            "it waits for approval x"
+        );
     }
 }

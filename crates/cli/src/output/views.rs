@@ -1,104 +1,105 @@
 //! Executions, actions, machines and history as text.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 use sprag_core::time::Timestamp;
+use sprag_wire::{
+    Action, ActionStatus, Attempt, Cause, Execution, HistoryEntry, Machine, MachineSummary, Page, Queue, QueueDepth,
+    QueueLine, QueuedType, Waiting, What,
+};
 
 use super::sentences::{Subject, reason};
 use super::table::Table;
 use super::terminal::one_line as plain;
 use super::when::{When, now, span};
 
-/// A field as text; a dash where there is nothing.
-pub(super) fn field(document: &Value, name: &str) -> String {
-    match &document[name] {
-        Value::Null => "-".to_owned(),
-        Value::String(text) if text.is_empty() => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.is_empty() => "-".to_owned(),
-        Value::Array(items) => {
-            let texts: Vec<String> = items
-                .iter()
-                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
-                .collect();
-            texts.join(", ")
-        }
-        other => other.to_string(),
-    }
+/// A value as text; a dash where there is none.
+pub(crate) fn dash(value: Option<impl Display>) -> String {
+    let text = value.map(|value| value.to_string()).filter(|text| !text.is_empty());
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Texts, one after another; a dash where there are none.
+pub(super) fn joined<T: AsRef<str>>(texts: &[T]) -> String {
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    dash(Some(texts.join(", ")))
 }
 
 /// An instant, short; a dash where there is none.
-pub(crate) fn instant(document: &Value, name: &str) -> String {
-    let text = field(document, name);
-    When::parse(&text).map_or(text, When::short)
+pub(crate) fn instant(at: impl Into<Option<Timestamp>>) -> String {
+    at.into().map_or_else(|| "-".to_owned(), |at| When::from(at).short())
 }
 
-fn machine_of(document: &Value) -> String {
-    format!("{} v{}", field(document, "machine"), field(document, "version"))
+/// A value of somebody else's: text as it is, anything else as JSON.
+fn value(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn rows(document: &Value) -> &[Value] {
-    document["data"].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// Whatever a list holds, or that it holds nothing.
-pub(super) fn list(document: &Value, mut table: Table, row: impl Fn(&Value) -> Vec<String>) -> String {
-    for item in rows(document) {
+/// What a list holds, a row each; nothing where it holds nothing.
+pub(super) fn list<T>(items: &[T], mut table: Table, row: impl Fn(&T) -> Vec<String>) -> String {
+    for item in items {
         table.row(row(item));
     }
     if table.is_empty() { String::new() } else { table.text() }
 }
 
 /// Executions, one a line.
-pub(crate) fn executions(document: &Value) -> String {
+pub(crate) fn executions(page: &Page<Execution>) -> String {
     list(
-        document,
+        &page.data,
         Table::new(&["ID", "MACHINE", "KEY", "STATUS", "STATES", "UPDATED"]).optional(&["UPDATED", "MACHINE"]),
         |item| {
             vec![
-                field(item, "id"),
-                machine_of(item),
-                field(item, "key"),
-                field(item, "status"),
-                field(item, "configuration"),
-                instant(item, "updatedAt"),
+                item.id.to_string(),
+                format!("{} v{}", item.machine, item.version),
+                dash(item.key.as_ref()),
+                item.status.to_string(),
+                joined(&item.configuration),
+                instant(item.updated_at),
             ]
         },
     )
 }
 
 /// One execution.
-pub(crate) fn execution(document: &Value) -> String {
-    execution_at(document, now())
-}
-
-fn execution_at(document: &Value, now: Timestamp) -> String {
-    let id = field(document, "id");
+pub(crate) fn execution(execution: &Execution) -> String {
+    let id = execution.id.to_string();
     let mut table = Table::bare();
     table.pair("id", &id);
-    table.pair("machine", machine_of(document));
-    table.pair("key", field(document, "key"));
-    table.pair("status", field(document, "status"));
-    table.pair("states", field(document, "configuration"));
+    table.pair("machine", format!("{} v{}", execution.machine, execution.version));
+    table.pair("key", dash(execution.key.as_ref()));
+    table.pair("status", execution.status.to_string());
+    table.pair("states", joined(&execution.configuration));
     table.pair(
         "waiting",
-        reason(&document["waiting"], Subject::Execution(&id), now).what,
+        reason(&execution.waiting, Subject::Execution(&id), now()).what,
     );
-    table.pair("variables", document["variables"].to_string());
-    for name in ["tags", "output", "failure"] {
-        if !matches!(&document[name], Value::Null) && field(document, name) != "-" {
-            table.pair(name, field(document, name));
+    table.pair("variables", Value::from(execution.variables.clone()).to_string());
+    if !execution.tags.is_empty() {
+        table.pair("tags", joined(&execution.tags));
+    }
+    for (name, given) in [
+        (
+            "output",
+            execution.output.as_ref().filter(|output| !output.is_null()).map(value),
+        ),
+        ("failure", execution.failure.clone()),
+    ] {
+        if let Some(given) = given.filter(|given| !given.is_empty()) {
+            table.pair(name, given);
         }
     }
-    table.pair("sequence", field(document, "sequence"));
-    table.pair("created", instant(document, "createdAt"));
-    table.pair("updated", instant(document, "updatedAt"));
+    table.pair("sequence", execution.sequence.to_string());
+    table.pair("created", instant(execution.created_at));
+    table.pair("updated", instant(execution.updated_at));
     table.text()
 }
 
 /// Actions, one a line.
-pub(crate) fn actions(document: &Value) -> String {
+pub(crate) fn actions(page: &Page<Action>) -> String {
     list(
-        document,
+        &page.data,
         Table::new(&[
             "ID",
             "MACHINE",
@@ -112,238 +113,257 @@ pub(crate) fn actions(document: &Value) -> String {
         .optional(&["RUN AT", "TYPE", "ATTEMPTS", "MACHINE"]),
         |item| {
             vec![
-                field(item, "id"),
-                field(item, "machine"),
-                field(item, "actionId"),
-                field(item, "type"),
-                field(item, "status"),
-                item["attempts"].as_array().map_or(0, Vec::len).to_string(),
-                field(&item["lastError"], "type"),
-                instant(item, "runAt"),
+                item.id.to_string(),
+                item.machine.clone(),
+                item.action_id.clone(),
+                item.kind.clone(),
+                item.status.to_string(),
+                item.attempts.len().to_string(),
+                dash(item.last_error.as_ref().map(|error| &error.kind)),
+                instant(item.run_at),
             ]
         },
     )
 }
 
 /// One action with its attempts.
-pub(crate) fn action(document: &Value) -> String {
-    let id = field(document, "id");
+pub(crate) fn action(action: &Action) -> String {
+    let id = action.id.to_string();
     let mut table = Table::bare();
     table.pair("id", &id);
-    table.pair(
-        "action",
-        format!("{} ({})", field(document, "actionId"), field(document, "type")),
-    );
-    table.pair("machine", machine_of(document));
-    table.pair("execution", field(document, "executionId"));
-    if field(document, "runner") != field(document, "type") {
-        table.pair("runner", field(document, "runner"));
+    table.pair("action", format!("{} ({})", action.action_id, action.kind));
+    table.pair("machine", format!("{} v{}", action.machine, action.version));
+    table.pair("execution", action.execution_id.to_string());
+    if action.runner != action.kind {
+        table.pair("runner", &action.runner);
     }
-    table.pair("status", field(document, "status"));
-    let waiting = match field(document, "status").as_str() {
-        "dead" => "for a person: `sprag dlq retry` tries it again, `sprag dlq archive` puts it away".to_owned(),
-        _ => reason(&document["waiting"], Subject::Action(&id), now()).what,
+    table.pair("status", action.status.to_string());
+    let waiting = match action.status {
+        ActionStatus::Dead => {
+            "for a person: `sprag dlq retry` tries it again, `sprag dlq archive` puts it away".to_owned()
+        }
+        _ => reason(&action.waiting, Subject::Action(&id), now()).what,
     };
     table.pair("waiting", waiting);
-    for name in ["skipped", "remark", "config", "costEstimate", "result"] {
-        if !document[name].is_null() {
-            table.pair(name, field(document, name));
-        }
-    }
-    if let Some(millis) = document["duration"].as_u64() {
-        table.pair("duration", format!("{millis} ms"));
-    }
-    for event in document["resultEvents"].as_array().into_iter().flatten() {
-        table.pair("event", format!("{} {}", field(event, "type"), event["payload"]));
-    }
-    for attempt in document["attempts"].as_array().into_iter().flatten() {
-        if attempt["metadata"].is_object() {
-            let name = format!("metadata of attempt {}", attempt["number"]);
-            table.pair(&name, field(attempt, "metadata"));
-        }
-    }
-    if document["lastError"].is_object() {
-        table.pair("last error", error(&document["lastError"]));
-    }
-    table.pair("created", instant(document, "createdAt"));
-    table.pair("run at", instant(document, "runAt"));
-    format!("{}{}", table.text(), attempts(document))
+    details(&mut table, action);
+    table.pair("created", instant(action.created_at));
+    table.pair("run at", instant(action.run_at));
+    format!("{}{}", table.text(), attempts(&action.attempts))
 }
 
-/// `type: message`.
-pub(super) fn error(error: &Value) -> String {
-    format!("{}: {}", field(error, "type"), field(error, "message"))
+/// What an action has only sometimes.
+fn details(table: &mut Table, action: &Action) {
+    let result = action.result.as_ref().filter(|result| !result.is_null());
+    for (name, given) in [
+        ("skipped", action.skipped.as_ref().map(ToString::to_string)),
+        ("remark", action.remark.as_ref().map(ToString::to_string)),
+        ("config", action.config.as_ref().map(value)),
+        (
+            "costEstimate",
+            action.cost_estimate.map(|cost| Value::from(cost).to_string()),
+        ),
+        ("result", result.map(value)),
+        ("duration", action.duration.map(|millis| format!("{millis} ms"))),
+    ] {
+        if let Some(given) = given {
+            table.pair(name, given);
+        }
+    }
+    for event in &action.result_events {
+        table.pair("event", format!("{} {}", event.kind, event.payload));
+    }
+    for attempt in action.attempts.iter().filter(|attempt| !attempt.metadata.is_empty()) {
+        let name = format!("metadata of attempt {}", attempt.number);
+        table.pair(&name, Value::from(attempt.metadata.clone()).to_string());
+    }
+    if let Some(error) = &action.last_error {
+        table.pair("last error", format!("{}: {}", error.kind, dash(Some(&error.message))));
+    }
 }
 
-fn attempts(document: &Value) -> String {
-    let mut table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "LEASED TO", "ERROR"]).optional(&[
+fn attempts(attempts: &[Attempt]) -> String {
+    let table = Table::new(&["", "ATTEMPT", "STARTED", "ENDED", "OUTCOME", "LEASED TO", "ERROR"]).optional(&[
         "LEASED TO",
         "ENDED",
         "STARTED",
     ]);
-    for attempt in document["attempts"].as_array().into_iter().flatten() {
-        let why = if attempt["error"].is_object() {
-            error(&attempt["error"])
-        } else {
-            "-".to_owned()
-        };
-        table.row([
-            field(attempt, "number"),
-            field(attempt, "id"),
-            instant(attempt, "startTime"),
-            instant(attempt, "endTime"),
-            field(attempt, "outcome"),
-            field(&attempt["lease"], "runner"),
-            why,
-        ]);
-    }
-    if table.is_empty() {
-        String::new()
-    } else {
-        format!("\n{}", table.text())
-    }
+    let text = list(attempts, table, |attempt| {
+        let error = attempt.error.as_ref();
+        let runner = attempt.lease.as_ref().and_then(|lease| lease.runner.as_ref());
+        vec![
+            attempt.number.to_string(),
+            attempt.id.to_string(),
+            instant(attempt.start_time),
+            instant(attempt.end_time),
+            dash(attempt.outcome.as_ref()),
+            dash(runner),
+            dash(error.map(|error| format!("{}: {}", error.kind, dash(Some(&error.message))))),
+        ]
+    });
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// Machines, one a line.
-pub(crate) fn machines(document: &Value) -> String {
+pub(crate) fn machines(page: &Page<MachineSummary>) -> String {
     let table = Table::new(&["ID", "VERSION", "APPLIED", "DESCRIPTION"]).optional(&["APPLIED"]);
-    list(document, table, |item| {
-        let description = item.get("description").unwrap_or(&item["definition"]["description"]);
+    list(&page.data, table, |item| {
         vec![
-            field(item, "id"),
-            field(item, "version"),
-            instant(item, "createdAt"),
-            description.as_str().unwrap_or("-").to_owned(),
+            item.id.clone(),
+            item.version.to_string(),
+            instant(item.created_at),
+            dash(item.description.as_ref()),
         ]
     })
 }
 
 /// One machine version: its definition.
-pub(crate) fn machine(document: &Value) -> String {
+pub(crate) fn machine(machine: &Machine) -> String {
+    let MachineSummary {
+        id,
+        version,
+        digest,
+        description: _,
+        created_at,
+    } = &machine.summary;
     let mut table = Table::bare();
-    for (name, shown) in [("id", "id"), ("version", "version"), ("digest", "digest")] {
-        if !document[name].is_null() {
-            table.pair(shown, field(document, name));
-        }
-    }
-    table.pair("applied", instant(document, "createdAt"));
-    for required in document["permissions"].as_array().into_iter().flatten() {
-        let reached = required["permissions"].as_array().into_iter().flatten();
-        let reached: Vec<String> = reached
-            .map(|one| format!("{} {}", field(one, "scope"), field(one, "object")))
-            .collect();
+    table.pair("id", id);
+    table.pair("version", version.to_string());
+    table.pair("digest", digest);
+    table.pair("applied", instant(*created_at));
+    for required in &machine.permissions {
+        let reached: Vec<String> = required.permissions.iter().map(ToString::to_string).collect();
         if !reached.is_empty() {
-            table.pair(
-                &plain(&format!("{} may reach", field(required, "actionId"))),
-                reached.join(", "),
-            );
+            table.pair(&plain(&format!("{} may reach", required.action_id)), reached.join(", "));
         }
     }
-    format!("{}\n{:#}\n", table.text(), document["definition"])
+    format!("{}\n{:#}\n", table.text(), machine.definition)
 }
 
 /// History entries, one a line.
-pub(crate) fn history(document: &Value) -> String {
+pub(crate) fn history(page: &Page<HistoryEntry>) -> String {
     list(
-        document,
+        &page.data,
         Table::new(&["SEQUENCE", "AT", "WHAT", "LEFT", "ENTERED", "CHANGED"]).optional(&["CHANGED"]),
-        |item| {
-            let joined = |names: Vec<&str>| {
-                if names.is_empty() {
-                    "-".to_owned()
-                } else {
-                    names.join(", ")
-                }
-            };
+        |entry| {
+            let (left, entered) = states(&entry.what);
             vec![
-                field(item, "sequence"),
-                instant(item, "at"),
-                what(item),
-                joined(states(item, "exited")),
-                joined(states(item, "entered")),
-                joined(changed(item)),
+                entry.sequence.to_string(),
+                instant(entry.at),
+                what(&entry.what),
+                joined(&left),
+                joined(&entered),
+                joined(&changed(&entry.what)),
             ]
         },
     )
 }
 
-/// The states that a history entry left (`exited`) or entered.
-pub(super) fn states<'a>(item: &'a Value, name: &str) -> Vec<&'a str> {
-    let microsteps = item["microsteps"].as_array().into_iter().flatten();
-    let names = microsteps.flat_map(|step| step[name].as_array().into_iter().flatten());
-    names.filter_map(Value::as_str).collect()
+/// The states that a history entry left and entered.
+pub(super) fn states(what: &What) -> (Vec<&str>, Vec<&str>) {
+    let What::Step { microsteps, .. } = what else {
+        return (Vec::new(), Vec::new());
+    };
+    let left = microsteps.iter().flat_map(|step| &step.exited);
+    let entered = microsteps.iter().flat_map(|step| &step.entered);
+    (
+        left.map(String::as_str).collect(),
+        entered.map(String::as_str).collect(),
+    )
 }
 
 /// The variables that a history entry changed.
-pub(super) fn changed(item: &Value) -> Vec<&str> {
-    let variables = item["variables"].as_object().into_iter().flatten();
-    variables.map(|(name, _)| name.as_str()).collect()
+pub(super) fn changed(what: &What) -> Vec<&str> {
+    match what {
+        What::Step { variables, .. } | What::Snapshot { variables, .. } => {
+            variables.keys().map(String::as_str).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What a history entry is about.
-pub(super) fn what(item: &Value) -> String {
-    let cause = &item["cause"];
-    let name = match cause["cause"].as_str() {
-        Some("start") => "start".to_owned(),
-        Some("message") => format!("message {}", field(cause, "type")),
-        Some("ended") => format!("{}.{}", field(cause, "how"), field(cause, "actionId")),
-        Some("timer") => "timer".to_owned(),
-        Some("occurrence") => format!("schedule of {}", field(cause, "action")),
-        _ => field(item, "kind"),
-    };
-    match item["kind"].as_str() {
-        Some("step") if item["handled"] == Value::Bool(false) => format!("{name} (unhandled)"),
-        Some("refused" | "stuck") => format!("{name} failed: {}", field(item, "error")),
-        _ => name,
+pub(super) fn what(what: &What) -> String {
+    match what {
+        What::Step { cause, handled, .. } if !handled => format!("{} (unhandled)", caused(cause, "step")),
+        What::Step { cause, .. } => caused(cause, "step"),
+        What::Refused { cause, error } => format!("{} failed: {}", caused(cause, "refused"), dash(Some(error))),
+        What::Stuck { cause, error } => format!("{} failed: {}", caused(cause, "stuck"), dash(Some(error))),
+        What::Paused => "paused".to_owned(),
+        What::Resumed => "resumed".to_owned(),
+        What::Cancelled => "cancelled".to_owned(),
+        What::Snapshot { .. } => "snapshot".to_owned(),
+        What::Migrated { .. } => "migrated".to_owned(),
+        What::Other(members) => dash(members.get("kind").and_then(Value::as_str)),
+    }
+}
+
+/// What caused an entry, or what kind it is where that is not known.
+fn caused(cause: &Cause, kind: &str) -> String {
+    match cause {
+        Cause::Start => "start".to_owned(),
+        Cause::Message { kind, .. } => format!("message {kind}"),
+        Cause::Timer { .. } => "timer".to_owned(),
+        Cause::Ended { action_id, how, .. } => format!("{how}.{action_id}"),
+        Cause::Occurrence { action, .. } => format!("schedule of {action}"),
+        Cause::Other => kind.to_owned(),
     }
 }
 
 /// The queue: first by type, then one line of the dispatcher a line.
-pub(crate) fn queue(document: &Value) -> String {
-    let types = Value::from_iter([("data", document["types"].clone())]);
+pub(crate) fn queue(queue: &Queue) -> String {
     let types = list(
-        &types,
+        &queue.types,
         Table::new(&["TYPE", "READY", "OLDEST", "RUNNING", "STARTED/MIN"]),
-        |item| {
+        |QueuedType {
+             kind,
+             depth,
+             running,
+             started_last_minute,
+         }| {
             vec![
-                field(item, "type"),
-                field(item, "ready"),
-                age(item),
-                field(item, "running"),
-                field(item, "startedLastMinute"),
+                kind.clone(),
+                depth.ready.to_string(),
+                age(depth),
+                running.to_string(),
+                started_last_minute.to_string(),
             ]
         },
     );
     let lines = list(
-        document,
+        &queue.data,
         Table::new(&["TYPE", "LIMITS", "DESTINATION", "READY", "OLDEST", "WAITING FOR"]).optional(&["DESTINATION"]),
-        |item| {
+        |line| {
             vec![
-                field(item, "type"),
-                field(item, "limits"),
-                field(item, "destination"),
-                field(item, "ready"),
-                age(item),
-                match item["waiting"]["for"].as_str() {
-                    Some(reason) => format!("{reason} {}", field(&item["waiting"], "object")),
-                    None => "-".to_owned(),
-                },
+                line.kind.clone(),
+                joined(&line.limits),
+                dash(line.destination.as_ref()),
+                line.depth.ready.to_string(),
+                age(&line.depth),
+                held_by(line),
             ]
         },
     );
-    let held = match &document["held"]["ready"] {
-        Value::Number(count) if count.as_u64() != Some(0) => format!(
+    let held = match queue.held.ready {
+        0 => String::new(),
+        count => format!(
             "{count} more are held by a paused execution or a kill switch, the oldest for {}\n",
-            age(&document["held"])
+            age(&queue.held)
         ),
-        _ => String::new(),
     };
     let parts = [types, lines, held].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n")
 }
 
+/// What holds a line back.
+fn held_by(line: &QueueLine) -> String {
+    match &line.waiting {
+        Some(Waiting::Waiting { reason, object, .. }) => format!("{reason} {}", dash(Some(object))),
+        _ => "-".to_owned(),
+    }
+}
+
 /// How long the oldest waits.
-fn age(item: &Value) -> String {
-    let seconds = item["oldestAge"].as_u64().map(|millis| millis - millis % 1_000);
+fn age(depth: &QueueDepth) -> String {
+    let seconds = depth.oldest_age.map(|millis| millis - millis % 1_000);
     seconds.map_or_else(|| "-".to_owned(), span)
 }

@@ -18,6 +18,12 @@ pub(crate) fn now() -> Timestamp {
     System::start(Timestamp::default()).now()
 }
 
+impl From<Timestamp> for When {
+    fn from(at: Timestamp) -> Self {
+        Self(at)
+    }
+}
+
 impl When {
     /// Reads RFC 3339.
     pub(crate) fn parse(text: &str) -> Option<Self> {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use crate::harness::Place;
 
 const LATER: &str = r#"{"type":"/errors/shard-moved","title":"later","status":503,"detail":"another node has it now","code":"shard-moved","retryable":true,"errors":[]}"#;
-const STARTED: &str = r#"{"id":"exe_1","machine":"m","version":1,"status":"running","configuration":["a"],"variables":{},"waiting":{"state":"waiting","for":"message","object":"exe_1"},"sequence":1}"#;
+const STARTED: &str = r#"{"id":"exe_01arz3ndektsv4rrffq69g5fav","key":null,"machine":"m","version":1,"status":"running","configuration":["a"],"variables":{},"tags":[],"waiting":{"state":"waiting","for":"message","object":"exe_01arz3ndektsv4rrffq69g5fav","since":"2026-01-31T12:00:00.000Z"},"sequence":1,"createdAt":"2026-01-31T12:00:00.000Z","updatedAt":"2026-01-31T12:00:00.000Z"}"#;
 
 /// What a request was.
 struct Seen {
@@ -74,7 +74,7 @@ fn what_may_succeed_later_is_tried_again_and_acts_once() {
     let ended = place
         .run(&["exec", "start", "m", "--server", &busy.address, "--output", "json"])
         .ok();
-    assert_eq!(ended.json()["id"], "exe_1");
+    assert_eq!(ended.json()["id"], "exe_01arz3ndektsv4rrffq69g5fav");
     let notes: Vec<&str> = ended.stderr.lines().collect();
     assert!(
         notes.len() == 1 && notes[0].contains("the server says `shard-moved`: trying again"),

@@ -3,6 +3,7 @@
 //! Field names on the wire are those of the design, aliases of the seeds included; reading them from a machine file is
 //! the business of [`crate::machine`], which knows their places in the text.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::retry::Policy;
@@ -105,11 +106,13 @@ pub struct Limit {
 }
 
 /// So many attempts in so much time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// How many.
+    #[schemars(range(min = 1))]
     pub count: u32,
     /// In how many milliseconds.
     #[serde(rename = "per")]
+    #[schemars(range(min = 1))]
     pub per_millis: u64,
 }

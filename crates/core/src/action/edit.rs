@@ -3,6 +3,7 @@
 //! A dead letter is edited as one document, `{timeout, retryPolicy, config}`, by a JSON Patch. The first two become
 //! [`Overrides`]; the configuration is frozen anew.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,10 +28,11 @@ pub struct Overrides {
 }
 
 /// The part of a retry policy that an edit may change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryLists {
     /// Attempts in all.
+    #[schemars(range(min = 1))]
     pub max_attempts: u32,
     /// Only these types are retried, when given.
     #[serde(default)]

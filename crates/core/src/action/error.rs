@@ -3,6 +3,7 @@
 //! The set of error types is open: a runner in another language may name its own. The known ones are constants here,
 //! so that no spelling is written twice.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -83,7 +84,7 @@ pub mod kind {
 }
 
 /// Why an attempt did not succeed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionError {
     /// One of [`kind`], or a runner's own word.

@@ -8,7 +8,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::outcome::{Outcome, Probe};
@@ -138,7 +139,7 @@ pub enum Fault {
 }
 
 /// Something an action may reach.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Permission {
     /// The kind of reach: `network`, `process`, `secret`, `chain`, `runner`.
     pub scope: String,

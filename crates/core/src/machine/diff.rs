@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -29,14 +30,14 @@ const NOT_OF_THE_ROOT: [&str; 9] = [
 ];
 
 /// Everything that is different.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The changes: the machine itself, its data, states, transitions, actions.
     pub changes: Vec<Change>,
 }
 
 /// One thing that is different.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// What happened to it.
     pub change: ChangeKind,
@@ -50,7 +51,8 @@ pub struct Change {
 }
 
 /// A field that is different.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ChangedField")]
 pub struct Field {
     /// Its name.
     pub field: String,
@@ -61,8 +63,9 @@ pub struct Field {
 }
 
 /// What happened to something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum ChangeKind {
     /// It is new.
     Added,
@@ -73,8 +76,9 @@ pub enum ChangeKind {
 }
 
 /// What a change is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Subject {
     /// The machine as a whole.
     Machine,

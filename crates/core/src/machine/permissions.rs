@@ -3,14 +3,15 @@
 //! The runners say which hosts, programs and chains a configuration leads to. The templates say which secrets it names.
 //! A value that is rendered only at run time is shown as the template that makes it.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::model::Machine;
 use crate::action::{Definition, Permission};
 
 /// What one action of a machine may reach.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredPermissions {
     /// What the machine calls the action.

@@ -2,7 +2,6 @@
 //!
 //! Each rule looks at one action of one machine and its definition. It says nothing about a handful of occurrences.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_core::action::Definition;
 use sprag_core::action::error::kind;
@@ -11,6 +10,8 @@ use sprag_core::action::retry::Policy;
 use super::Found;
 use super::figures::{Latency, float, share, spread};
 use super::tally::Tally;
+
+pub use sprag_wire::Recommendation;
 
 /// Fewer attempts or dead letters than this prove nothing.
 const ENOUGH: u64 = 5;
@@ -26,22 +27,6 @@ const SLOW_QUEUE_MILLIS: u64 = 1_000;
 const IDLE_TIMEOUT_FACTOR: u64 = 100;
 /// Timeouts shorter than this are never too long, in milliseconds.
 const IDLE_TIMEOUT_MILLIS: u64 = 60_000;
-
-/// What somebody could change.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Recommendation {
-    /// A stable name for the kind of advice.
-    pub code: &'static str,
-    /// The machine's name.
-    pub machine: String,
-    /// What it calls the action.
-    pub action_id: String,
-    /// What was seen and what to do, in words.
-    pub text: String,
-    /// What it rests on.
-    pub figures: Value,
-}
 
 /// What a rule has to say.
 struct Advice {
@@ -81,7 +66,7 @@ pub(super) fn all(found: &mut Found) -> Vec<Recommendation> {
         for advice in of(tally, definition) {
             let Advice { code, text, figures } = advice;
             recommendations.push(Recommendation {
-                code,
+                code: code.into(),
                 machine: name.clone(),
                 action_id: action_id.clone(),
                 text,

@@ -1,112 +1,13 @@
 //! What the counts come to. Where there is nothing to divide by there is no figure.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-use sprag_core::ids::ActionId;
 
 use super::tally::{Failed, Tally};
 
+pub use sprag_wire::{FailureReason, Figures, Latency, OfAction, OfType};
+
 /// Failure reasons that are told.
 const REASONS_MAX: usize = 20;
-
-/// The figures of some actions.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Figures {
-    /// Actions that were triggered.
-    pub total_executions: u64,
-    /// Of them: succeeded.
-    pub succeeded: u64,
-    /// Dead letters, archived ones included.
-    pub dead: u64,
-    /// Cancelled.
-    pub cancelled: u64,
-    /// Skipped.
-    pub skipped: u64,
-    /// Not over yet.
-    pub open: u64,
-    /// Attempts in all.
-    pub attempts: u64,
-    /// Succeeded, of those that succeeded or died.
-    pub success_rate: Option<f64>,
-    /// How long attempts took.
-    pub latency: Option<Latency>,
-    /// How long actions were ready before their attempt began.
-    pub queue_delay: Option<Latency>,
-    /// Actions that needed more than one attempt, of those that had one.
-    pub retry_rate: Option<f64>,
-    /// Attempts after the first, by action that had one.
-    pub average_retries: Option<f64>,
-    /// What all attempts cost.
-    pub total_cost: f64,
-    /// The same by action that had an attempt.
-    pub cost_per_execution: Option<f64>,
-    /// Attempts that failed, by the type of their error.
-    pub error_types: BTreeMap<String, u64>,
-}
-
-/// How durations are spread, in milliseconds, each a value that occurred.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Latency {
-    /// All together, divided by their number.
-    pub mean: f64,
-    /// Half are not longer.
-    pub p50: u64,
-    /// 95 of 100 are not longer.
-    pub p95: u64,
-    /// 99 of 100 are not longer.
-    pub p99: u64,
-    /// The longest.
-    pub max: u64,
-}
-
-/// The figures of a type.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OfType {
-    /// The type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its figures.
-    #[serde(flatten)]
-    pub figures: Figures,
-}
-
-/// The figures of an action of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OfAction {
-    /// The machine's name.
-    pub machine: String,
-    /// What it calls the action.
-    pub action_id: String,
-    /// The type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its figures.
-    #[serde(flatten)]
-    pub figures: Figures,
-}
-
-/// What failed for one reason.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FailureReason {
-    /// The type of the error.
-    pub error_type: String,
-    /// Attempts that ended so.
-    pub attempts: u64,
-    /// Actions that died of it.
-    pub dead_letters: u64,
-    /// Of all that died.
-    pub share: Option<f64>,
-    /// What one of them said.
-    pub example: String,
-    /// A dead letter to look at.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dead_letter: Option<ActionId>,
-}
 
 impl Tally {
     /// What the counts come to.

@@ -12,7 +12,6 @@ mod tally;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
 use sprag_core::ids::ActionId;
 use sprag_core::machine::Machine;
@@ -27,6 +26,8 @@ use crate::command::Refusal;
 use crate::convert;
 use crate::handle::Handle;
 use crate::lane::damaged;
+
+pub use sprag_wire::{Basis, HealthReport};
 
 /// The most actions that a report looks at.
 pub const LOOKED_AT_MAX: usize = 20_000;
@@ -72,46 +73,6 @@ impl Window {
             Self::Week => 7 * 24 * 60 * MINUTE,
         }
     }
-}
-
-/// How actions have been doing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HealthReport {
-    /// Of what machines call so; of all actions, when not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub action_id: Option<String>,
-    /// Which window.
-    pub window: &'static str,
-    /// Its first instant.
-    pub from: Timestamp,
-    /// Its last.
-    pub to: Timestamp,
-    /// Nothing was triggered in it, so there is nothing to say.
-    pub is_empty: bool,
-    /// How much of it was looked at.
-    pub basis: Basis,
-    /// Over everything.
-    #[serde(flatten)]
-    pub figures: Figures,
-    /// By type.
-    pub by_type: Vec<OfType>,
-    /// By what machines call them.
-    pub by_action: Vec<OfAction>,
-    /// What failed, most first.
-    pub failure_reasons: Vec<FailureReason>,
-    /// What somebody could change, with the figures that speak for it.
-    pub recommendations: Vec<Recommendation>,
-}
-
-/// What a report rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Basis {
-    /// Actions that were looked at.
-    pub actions: u64,
-    /// Whether these are a sample, because there are more than a report looks at.
-    pub sampled: bool,
 }
 
 /// What is told apart: the machine's name, what it calls the action, and its type.
@@ -256,7 +217,7 @@ fn report(
     let by_action = found.by_action.into_iter();
     HealthReport {
         action_id,
-        window: window.word(),
+        window: sprag_wire::Window::of(window.word()),
         from,
         to,
         is_empty: found.looked_at == 0,

@@ -78,8 +78,12 @@ fn reported(policy: &str, actions: &[Action]) -> HealthReport {
     report(None, Window::Hour, (START, START.plus(3_600_000)), found, false)
 }
 
-fn codes(report: &HealthReport) -> Vec<&'static str> {
-    report.recommendations.iter().map(|advice| advice.code).collect()
+fn codes(report: &HealthReport) -> Vec<&str> {
+    report
+        .recommendations
+        .iter()
+        .map(|advice| advice.code.as_ref())
+        .collect()
 }
 
 #[test]

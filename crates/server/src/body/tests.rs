@@ -15,6 +15,8 @@ struct Sample {
 }
 
 impl FromFields for Sample {
+    type Shape = sprag_wire::Nothing;
+
     const KNOWN: &'static [&'static str] = &["machine", "version", "tags", "states"];
     const EMPTY: Empty = Empty::Refused;
 

@@ -1,12 +1,11 @@
 //! Actions: list, show with what holds them, retry now, cancel.
 
 use axum::extract::State;
-use serde::Serialize;
 use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::health::Window;
-use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
+use sprag_wire as wire;
 
 use super::explain::explained;
 use crate::app::App;
@@ -14,7 +13,8 @@ use crate::body::{Body, NoFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, List, ok};
+use crate::reply::{Answer, ok};
+use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -61,7 +61,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.writer())
+        .find_actions(condition, after, page.limit(), rows.views())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -69,17 +69,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/actions/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.action(id).await?;
-    Ok(ok(&explained(&app.engine, view).await))
-}
-
-/// The queue: a list of lines, with the sums of all their types.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Queue {
-    data: Vec<LineStatus>,
-    next_cursor: Option<String>,
-    types: Vec<TypeStatus>,
-    held: Depth,
+    Ok(ok(&explained(&app.engine, view).await.into_wire()))
 }
 
 /// Where the lines of the queue continue.
@@ -95,9 +85,9 @@ impl FromParams for QueueParams {
 
 /// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
 pub(crate) async fn queue(State(app): State<App>, Query(QueueParams(page)): Query<QueueParams>) -> Answer {
-    let QueueStatus { lines, types, held } = app.engine.queue().await?;
-    let List { data, next_cursor } = page.part(lines)?;
-    Ok(ok(&Queue {
+    let wire::Queue { data, types, held, .. } = app.engine.queue().await?.into_wire();
+    let wire::Page { data, next_cursor } = page.part(data)?;
+    Ok(ok(&wire::Queue {
         data,
         next_cursor,
         types,
@@ -134,7 +124,7 @@ pub(crate) async fn retry_now(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.retry_now(id).await, |view| ok(&view)))
+    Ok(answered(once.retry_now(id).await, |view| ok(&view.into_wire())))
 }
 
 /// `POST /v1/actions/{id}/cancel`
@@ -144,5 +134,5 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel_action(id).await, |view| ok(&view)))
+    Ok(answered(once.cancel_action(id).await, |view| ok(&view.into_wire())))
 }

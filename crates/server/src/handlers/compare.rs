@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use sprag_core::machine::{DiagramFormat, diagram as draw, diff as compare};
+use sprag_wire as wire;
 
 use super::machines::compile;
 use super::source::Source;
@@ -23,6 +24,8 @@ pub(crate) struct Both {
 }
 
 impl FromFields for Both {
+    type Shape = wire::DiffRequest;
+
     const KNOWN: &'static [&'static str] = &["before", "after"];
     const EMPTY: Empty = Empty::Refused;
 

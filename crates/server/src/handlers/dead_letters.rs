@@ -10,6 +10,7 @@ use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 use sprag_engine::command::RetryDead;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
+use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
@@ -18,6 +19,7 @@ use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, accepted, ok};
+use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -82,7 +84,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.writer())
+        .find_actions(condition, after, page.limit(), rows.views())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -104,7 +106,7 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
         let detail = format!("action `{id}` is {}, not a dead letter", status.word());
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
-    Ok(ok(&file))
+    Ok(ok(&file.into_wire()))
 }
 
 /// With what a dead letter is tried again.
@@ -115,6 +117,8 @@ pub(crate) struct Retry {
 }
 
 impl FromFields for Retry {
+    type Shape = wire::RetryRequest;
+
     const KNOWN: &'static [&'static str] = &["config", "version", "patch"];
     const EMPTY: Empty = Empty::Object;
 
@@ -152,7 +156,7 @@ pub(crate) async fn retry(
         version,
         patch,
     };
-    Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
+    Ok(answered(once.retry_dead(retry).await, |view| ok(&view.into_wire())))
 }
 
 /// A bulk retry, or only what it would do.
@@ -162,6 +166,8 @@ pub(crate) struct Bulk {
 }
 
 impl FromFields for Bulk {
+    type Shape = wire::RetryAllRequest;
+
     const KNOWN: &'static [&'static str] = &[
         "filter", "config", "version", "patch", "reason", "rate", "canary", "dryRun",
     ];
@@ -193,11 +199,11 @@ pub(crate) async fn retry_all(
     Body(Bulk { mut retry, dry_run }): Body<Bulk>,
 ) -> Answer {
     if dry_run {
-        return Ok(ok(&app.engine.dry_run(retry.filter).await?));
+        return Ok(ok(&app.engine.dry_run(retry.filter).await?.into_wire()));
     }
     retry.expected = Some(app.engine.expect_letters(&retry.filter).await?);
     Ok(answered(once.retry_all(retry).await, |view| {
-        accepted(format!("/v1/jobs/{}", view.id), &view)
+        accepted(format!("/v1/jobs/{}", view.id), &view.into_wire())
     }))
 }
 
@@ -208,5 +214,5 @@ pub(crate) async fn archive(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.archive(id).await, |view| ok(&view)))
+    Ok(answered(once.archive(id).await, |view| ok(&view.into_wire())))
 }

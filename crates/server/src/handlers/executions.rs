@@ -10,6 +10,7 @@ use sprag_engine::command::{Migrate, Start};
 use sprag_engine::view::ExecutionView;
 use sprag_engine::{self as engine, Asked};
 use sprag_store::records::ExecutionStatus;
+use sprag_wire as wire;
 
 use super::explain;
 use crate::app::App;
@@ -18,8 +19,11 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 use crate::reply::{Answer, created, ok};
+use crate::views::IntoWire as _;
 
 impl FromFields for Start {
+    type Shape = wire::StartRequest;
+
     const KNOWN: &'static [&'static str] = &["machine", "version", "key", "variables", "tags"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -46,7 +50,7 @@ pub(crate) async fn start(
         Some(wait) => start_and_wait(&app, once, start, wait).await,
     };
     Ok(answered(asked, |view| {
-        created(format!("/v1/executions/{}", view.id), &view)
+        created(format!("/v1/executions/{}", view.id), &view.into_wire())
     }))
 }
 
@@ -98,7 +102,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_executions(condition, after, page.limit(), rows.writer())
+        .find_executions(condition, after, page.limit(), rows.views())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -106,7 +110,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ExecutionId>, Query(Wait(wait)): Query<Wait>) -> Answer {
     let view = app.execution(id, wait).await?;
-    Ok(ok(&explain::refined(&app.engine, view).await?))
+    Ok(ok(&explain::refined(&app.engine, view).await?.into_wire()))
 }
 
 pub(crate) struct HistoryParams {
@@ -159,7 +163,7 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel(id).await, |view| ok(&view)))
+    Ok(answered(once.cancel(id).await, |view| ok(&view.into_wire())))
 }
 
 /// `POST /v1/executions/{id}/pause`
@@ -169,7 +173,7 @@ pub(crate) async fn pause(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.pause(id).await, |view| ok(&view)))
+    Ok(answered(once.pause(id).await, |view| ok(&view.into_wire())))
 }
 
 /// `POST /v1/executions/{id}/resume`
@@ -179,7 +183,7 @@ pub(crate) async fn resume(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.resume(id).await, |view| ok(&view)))
+    Ok(answered(once.resume(id).await, |view| ok(&view.into_wire())))
 }
 
 /// To which version, and which states become which; or only what that would do.
@@ -190,6 +194,8 @@ pub(crate) struct Destination {
 }
 
 impl FromFields for Destination {
+    type Shape = wire::MigrateRequest;
+
     const KNOWN: &'static [&'static str] = &["version", "states", "check"];
     const EMPTY: Empty = Empty::Object;
 
@@ -218,5 +224,5 @@ pub(crate) async fn migrate(
     if check {
         return Ok(ok(&app.engine.check_migration(migrate).await?));
     }
-    Ok(answered(once.migrate(migrate).await, |view| ok(&view)))
+    Ok(answered(once.migrate(migrate).await, |view| ok(&view.into_wire())))
 }

@@ -1,14 +1,16 @@
 //! Why an execution does not move, with what only the dispatcher knows about its actions.
 
-use serde::Serialize;
-use sprag_core::action::{ActionError, Status};
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::action::Status;
+use sprag_core::ids::ExecutionId;
 use sprag_core::json;
 use sprag_engine::command::Refusal;
-use sprag_engine::view::{ActionView, ExecutionView, Waiting};
+use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_engine::{Diagnosis, Handle};
 use sprag_store::PAGE_BYTES_MAX;
 use sprag_store::traits::ActionQuery;
+use sprag_wire as wire;
+
+use crate::views::IntoWire as _;
 
 /// Open actions that are explained, per status; fewer where they take more bytes than a page holds.
 const EXPLAINED_MAX: usize = 20;
@@ -16,44 +18,17 @@ const EXPLAINED_MAX: usize = 20;
 /// What the explanation takes besides its actions, at most.
 const FRAME_BYTES: usize = 8 << 10;
 
-/// An execution with what holds it, each of its open actions and its dead letters.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Explanation {
-    id: ExecutionId,
-    status: &'static str,
-    waiting: Waiting,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
-    actions: Vec<ExplainedAction>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ExplainedAction {
-    id: ActionId,
-    action_id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    status: Status,
-    waiting: Waiting,
-    /// Why its last attempt failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_error: Option<ActionError>,
-    /// What would settle a dead letter.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    diagnosis: Option<Diagnosis>,
-}
-
 /// Explains an execution, its open actions and its dead letters.
-pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanation, Refusal> {
+pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Explanation, Refusal> {
     let ExecutionView {
         status,
-        mut waiting,
+        waiting,
         failure,
         ..
     } = engine.execution(id).await?;
-    let (mut actions, mut bytes) = (Vec::new(), FRAME_BYTES);
+    let is_for_permit = waiting.is_for_permit();
+    let mut waiting = waiting.into_wire();
+    let (mut actions, mut bytes): (Vec<wire::ExplainedAction>, _) = (Vec::new(), FRAME_BYTES);
     let told = |status: &Status| status.is_open() || *status == Status::Dead;
     for open in Status::ALL.into_iter().filter(told) {
         let query = ActionQuery {
@@ -67,7 +42,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
                 Status::Dead => Some(engine.diagnosis(view.id).await?),
                 _ => None,
             };
-            let action = ExplainedAction::of(explained(engine, view).await, diagnosis);
+            let action = diagnosed(explained(engine, view).await, diagnosis);
             bytes = bytes.saturating_add(json::size(&action));
             if bytes > PAGE_BYTES_MAX && !actions.is_empty() {
                 break;
@@ -76,14 +51,16 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<Explanat
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
-    if waiting.is_for_permit()
-        && let Some(queued) = actions.iter().find(|action| action.status == Status::Queued)
+    if is_for_permit
+        && let Some(queued) = actions
+            .iter()
+            .find(|action| action.status == wire::ActionStatus::Queued)
     {
         waiting = queued.waiting.clone();
     }
-    Ok(Explanation {
+    Ok(wire::Explanation {
         id,
-        status,
+        status: wire::ExecutionStatus::of(status),
         waiting,
         failure,
         actions,
@@ -115,25 +92,35 @@ pub(super) async fn explained(engine: &Handle, view: ActionView) -> ActionView {
     engine.explain_action(view.id).await.unwrap_or(view)
 }
 
-impl ExplainedAction {
-    fn of(view: ActionView, diagnosis: Option<Diagnosis>) -> Self {
-        let ActionView {
-            id,
-            action_id,
-            kind,
-            status,
-            waiting,
-            last_error,
-            ..
-        } = view;
-        Self {
-            id,
-            action_id,
-            kind,
-            status,
-            waiting,
-            last_error,
-            diagnosis,
-        }
+/// An action with what would settle it, where it is a dead letter.
+fn diagnosed(view: ActionView, diagnosis: Option<Diagnosis>) -> wire::ExplainedAction {
+    let ActionView {
+        id,
+        action_id,
+        kind,
+        status,
+        waiting,
+        last_error,
+        ..
+    } = view;
+    let (mut recoverable, mut manual_review_required, mut suggested_fix) = (None, None, None);
+    let mut patch = Vec::new();
+    if let Some(diagnosis) = diagnosis {
+        recoverable = Some(diagnosis.recoverable);
+        manual_review_required = Some(diagnosis.manual_review_required);
+        suggested_fix = Some(diagnosis.suggested_fix);
+        patch = diagnosis.fix_patch;
+    }
+    wire::ExplainedAction {
+        id,
+        action_id,
+        kind,
+        status: status.into(),
+        waiting: waiting.into_wire(),
+        last_error,
+        recoverable,
+        manual_review_required,
+        suggested_fix,
+        fix_patch: patch,
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use sprag_core::action::Rate;
 use sprag_core::duration::Millis;
 use sprag_engine::control::Numbers;
+use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields};
@@ -13,11 +14,14 @@ use crate::handlers::WHO;
 use crate::path::Path;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok};
+use crate::views::IntoWire as _;
 
 /// The numbers of an override.
 pub(crate) struct Set(Numbers);
 
 impl FromFields for Set {
+    type Shape = wire::LimitRequest;
+
     const KNOWN: &'static [&'static str] = &["concurrency", "rate"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -86,13 +90,13 @@ impl FromParams for ListParams {
 
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
-    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
+    Ok(ok(&page.part(app.engine.limit_keys().await?.into_wire())?))
 }
 
 /// `GET /v1/limits/{key}`
 pub(crate) async fn show(State(app): State<App>, Path(key): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.limit_key(&key).await?;
-    Ok(tagged(view.revision(), ok(&view)))
+    Ok(tagged(view.revision(), ok(&view.into_wire())))
 }
 
 /// `PUT /v1/limits/{key}`: from the next attempt on.
@@ -104,7 +108,7 @@ pub(crate) async fn set(
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
     let view = app.engine.set_limit(key, numbers, WHO.to_owned(), matches).await?;
-    Ok(tagged(view.revision(), ok(&view)))
+    Ok(tagged(view.revision(), ok(&view.into_wire())))
 }
 
 /// `DELETE /v1/limits/{key}`: the definitions count again.
@@ -115,5 +119,5 @@ pub(crate) async fn clear(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let view = app.engine.clear_limit(key, matches).await?;
-    Ok(tagged(view.revision(), ok(&view)))
+    Ok(tagged(view.revision(), ok(&view.into_wire())))
 }

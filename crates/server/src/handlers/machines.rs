@@ -3,13 +3,12 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use serde::Serialize;
 use serde_json::Value;
 use sprag_core::json::hex;
-use sprag_core::machine::{Finding, Loaded, Machine, RequiredPermissions, load_stored};
-use sprag_core::time::Timestamp;
+use sprag_core::machine::{Loaded, Machine, load_stored};
 use sprag_engine::command::{self, Applied, Refusal};
 use sprag_store::records::MachineVersion;
+use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::Definition;
@@ -20,77 +19,30 @@ use crate::problem::{LISTED_MAX, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, created, ok};
 use crate::shown::shown;
+use crate::views::IntoWire as _;
 
-/// A machine version as lists show it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Summary {
-    id: String,
-    version: u32,
-    digest: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    created_at: Timestamp,
-}
-
-/// A machine version with its definition.
-#[derive(Serialize)]
-struct Whole {
-    #[serde(flatten)]
-    summary: Summary,
-    /// What its actions may reach.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permissions: Option<Vec<RequiredPermissions>>,
-    definition: Value,
-}
-
-/// The answer to an apply: the version that new executions use.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AppliedView {
-    id: String,
-    version: u32,
-    /// The latest earlier version with the same content as this new one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    same_as_version: Option<u32>,
-}
-
-/// What lint says.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Linted {
-    valid: bool,
-    /// What its actions may reach, of a machine that is valid.
-    permissions: Vec<RequiredPermissions>,
-    findings: Vec<Finding>,
-    /// Whether there were more findings than are listed.
-    truncated: bool,
-}
-
-impl Whole {
-    fn of(row: MachineVersion) -> Result<Self, Problem> {
-        let definition = parse(&row)?;
-        let MachineVersion {
-            machine,
-            version,
-            digest,
-            definition: _,
-            created_at,
-        } = row;
-        let description = definition.get("description").and_then(Value::as_str).map(str::to_owned);
-        let summary = Summary {
+/// A stored version, without what its actions may reach.
+fn version_of(row: MachineVersion) -> Result<wire::Machine, Problem> {
+    let definition = parse(&row)?;
+    let MachineVersion {
+        machine,
+        version,
+        digest,
+        definition: _,
+        created_at,
+    } = row;
+    let description = definition.get("description").and_then(Value::as_str).map(str::to_owned);
+    Ok(wire::Machine {
+        summary: wire::MachineSummary {
             id: machine,
             version,
             digest: hex(&digest),
             description,
             created_at,
-        };
-        Ok(Self {
-            summary,
-            permissions: None,
-            definition,
-        })
-    }
+        },
+        permissions: Vec::new(),
+        definition,
+    })
 }
 
 pub(crate) struct ListParams {
@@ -111,8 +63,8 @@ impl FromParams for ListParams {
 pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Query<ListParams>) -> Answer {
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let written = rows.clone();
-    let show = move |row| match Whole::of(row) {
-        Ok(whole) => written.write(&whole.summary).map(Ok),
+    let show = move |row| match version_of(row) {
+        Ok(machine) => written.write(&machine.summary).map(Ok),
         Err(problem) => Some(Err(problem)),
     };
     let found = app.engine.machines(after, page.limit(), show).await?;
@@ -137,20 +89,11 @@ pub(crate) async fn apply(
 }
 
 fn applied(applied: Applied) -> Response {
-    let Applied {
-        id,
-        version,
-        created: is_new,
-        same_as,
-    } = applied;
-    let location = format!("/v1/machines/{id}/versions/{version}");
-    let view = AppliedView {
-        id,
-        version,
-        same_as_version: same_as,
-    };
+    let is_new = applied.created;
+    let view = applied.into_wire();
+    let location = format!("/v1/machines/{}/versions/{}", view.id, view.version);
     let shown = if is_new { created(location, &view) } else { ok(&view) };
-    tagged(u64::from(version), shown)
+    tagged(u64::from(view.version), shown)
 }
 
 /// `POST /v1/machines/lint`: everything wrong or doubtful; nothing is kept.
@@ -158,10 +101,10 @@ pub(crate) async fn lint(State(app): State<App>, Query(Nothing): Query<Nothing>,
     let Loaded { machine, mut findings } = load(&app, definition).await?;
     let truncated = findings.len() > LISTED_MAX;
     findings.truncate(LISTED_MAX);
-    Ok(ok(&Linted {
+    Ok(ok(&wire::Linted {
         valid: machine.is_some(),
         permissions: machine.map_or_else(Vec::new, |machine| app.engine.permissions(&machine)),
-        findings,
+        findings: findings.into_iter().map(Into::into).collect(),
         truncated,
     }))
 }
@@ -223,9 +166,9 @@ async fn whole(app: &App, row: MachineVersion, seen: &Seen) -> Result<Response, 
         return Ok(unchanged(version));
     }
     let permissions = app.engine.permissions_of(row.machine.clone(), row.version).await?;
-    let whole = Whole {
-        permissions: Some(permissions),
-        ..Whole::of(row)?
+    let machine = wire::Machine {
+        permissions,
+        ..version_of(row)?
     };
-    Ok(tagged(version, ok(&whole)))
+    Ok(tagged(version, ok(&machine)))
 }

@@ -2,16 +2,17 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use serde_json::Value;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::command::{SendMessage, Sent, Target};
+use sprag_wire as wire;
 
 use crate::body::{Body, Empty, Fields, FromFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, ok};
+use crate::views::IntoWire as _;
 
 /// A message as it is sent to an execution.
 pub(crate) struct Message {
@@ -21,6 +22,8 @@ pub(crate) struct Message {
 }
 
 impl FromFields for Message {
+    type Shape = wire::Message;
+
     const KNOWN: &'static [&'static str] = &["type", "payload", "id"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -48,6 +51,8 @@ pub(crate) struct Addressed {
 }
 
 impl FromFields for Addressed {
+    type Shape = wire::AddressedMessage;
+
     const KNOWN: &'static [&'static str] = &["machine", "key", "type", "payload", "id"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -58,19 +63,6 @@ impl FromFields for Addressed {
             message: Message::read(fields),
         }
     }
-}
-
-/// What became of a message.
-#[derive(Serialize)]
-struct SentView {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    queued: bool,
-    handled: bool,
-    configuration: Vec<String>,
-    sequence: u64,
-    /// What the active states accept, where no transition answered.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    accepts: Vec<String>,
 }
 
 /// `POST /v1/executions/{id}/messages`
@@ -98,22 +90,8 @@ pub(crate) async fn send_by_key(
 
 /// A message that waits in the inbox is accepted; nothing can be said yet about what it does.
 pub(super) fn sent(sent: Sent) -> Response {
-    let Sent {
-        execution: _,
-        handled,
-        queued,
-        configuration,
-        sequence,
-        accepts,
-    } = sent;
-    let view = SentView {
-        queued,
-        handled,
-        configuration,
-        sequence,
-        accepts,
-    };
-    if queued {
+    let view = sent.into_wire();
+    if view.queued {
         (StatusCode::ACCEPTED, axum::Json(view)).into_response()
     } else {
         ok(&view)

@@ -1,14 +1,14 @@
 //! Programs outside this process: they ask for work, say that they are alive, and say how it ended.
 
 use axum::extract::{Extension, State};
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sprag_core::action::{ActionError, Done, Failure, Outcome};
 use sprag_core::duration::Millis;
 use sprag_core::ids::AttemptId;
 use sprag_core::text::check_key;
 use sprag_engine::command::{self, Refusal};
 use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX, Poll, Wants};
+use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields};
@@ -17,6 +17,7 @@ use crate::path::Id;
 use crate::polls::{self, PassedOn};
 use crate::query::{Nothing, Query, WAIT_MAX};
 use crate::reply::{Answer, ok};
+use crate::views::IntoWire as _;
 
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
@@ -25,6 +26,8 @@ pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
 pub(crate) struct Asks(Poll);
 
 impl FromFields for Asks {
+    type Shape = wire::LeaseRequest;
+
     const KNOWN: &'static [&'static str] = &["runner", "types", "tags", "max", "wait", "leaseSeconds"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -102,11 +105,6 @@ fn millis(fields: &mut Fields, field: &'static str) -> Option<u64> {
     read.ok().map(Millis::get)
 }
 
-#[derive(Serialize)]
-struct Given {
-    attempts: Vec<Value>,
-}
-
 /// `POST /v1/runners/lease`: work as soon as there is some, or none when the time is up.
 pub(crate) async fn lease(
     State(app): State<App>,
@@ -128,13 +126,15 @@ pub(crate) async fn lease(
             return Err(Refusal::new(command::Code::ShuttingDown, detail).into());
         }
     };
-    Ok(ok(&Given { attempts }))
+    Ok(ok(&json!({ "attempts": attempts })))
 }
 
 /// A sign of life.
 pub(crate) struct Heartbeat(Option<Value>);
 
 impl FromFields for Heartbeat {
+    type Shape = wire::HeartbeatRequest;
+
     const KNOWN: &'static [&'static str] = &["checkpoint"];
     const EMPTY: Empty = Empty::Object;
 
@@ -150,13 +150,15 @@ pub(crate) async fn heartbeat(
     Query(Nothing): Query<Nothing>,
     Body(Heartbeat(checkpoint)): Body<Heartbeat>,
 ) -> Answer {
-    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
+    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?.into_wire()))
 }
 
 /// That the effect happened.
 pub(crate) struct Completed(Done);
 
 impl FromFields for Completed {
+    type Shape = wire::CompleteRequest;
+
     const KNOWN: &'static [&'static str] = &["result", "costEstimate", "metadata"];
     const EMPTY: Empty = Empty::Object;
 
@@ -183,7 +185,7 @@ pub(crate) async fn complete(
     Body(Completed(done)): Body<Completed>,
 ) -> Answer {
     let asked = app.engine.finish(id, Outcome::Done(done)).await;
-    Ok(answered(asked, |finished| ok(&finished)))
+    Ok(answered(asked, |finished| ok(&finished.into_wire())))
 }
 
 /// Why the attempt did not succeed.
@@ -194,6 +196,8 @@ struct Why {
 }
 
 impl FromFields for Why {
+    type Shape = wire::ReportedError;
+
     const KNOWN: &'static [&'static str] = &["type", "message", "code", "details", "retryable"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -223,6 +227,8 @@ impl FromFields for Why {
 pub(crate) struct Failed(Outcome);
 
 impl FromFields for Failed {
+    type Shape = wire::FailRequest;
+
     const KNOWN: &'static [&'static str] = &["error", "outcome", "retryAfter"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -254,5 +260,5 @@ pub(crate) async fn fail(
     Body(Failed(outcome)): Body<Failed>,
 ) -> Answer {
     let asked = app.engine.finish(id, outcome).await;
-    Ok(answered(asked, |finished| ok(&finished)))
+    Ok(answered(asked, |finished| ok(&finished.into_wire())))
 }

@@ -8,6 +8,7 @@ use sprag_core::json;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_engine::Handle;
 use sprag_store::PAGE_BYTES_MAX;
+use sprag_wire as wire;
 
 use super::source::Source;
 use crate::app::App;
@@ -32,6 +33,8 @@ pub(crate) struct Simulate {
 }
 
 impl FromFields for Simulate {
+    type Shape = wire::SimulateRequest;
+
     const KNOWN: &'static [&'static str] = &["definition", "machine", "version", "variables", "key", "events"];
     const EMPTY: Empty = Empty::Refused;
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use sprag_core::machine::Machine;
 use sprag_core::source::Format;
+use sprag_wire as wire;
 
 use super::machines::{compile, load};
 use crate::app::App;
@@ -23,6 +24,8 @@ pub(crate) enum Source {
 }
 
 impl FromFields for Source {
+    type Shape = wire::MachineSource;
+
     const KNOWN: &'static [&'static str] = &["definition", "machine", "version"];
     const EMPTY: Empty = Empty::Refused;
 

@@ -5,6 +5,7 @@ use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
 use sprag_engine::ScopeNames;
 use sprag_engine::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope, SwitchOn};
+use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
@@ -14,6 +15,7 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, created, ok, whole};
+use crate::views::IntoWire as _;
 
 /// A switch to put on.
 pub(crate) struct On {
@@ -25,6 +27,8 @@ pub(crate) struct On {
 }
 
 impl FromFields for On {
+    type Shape = wire::SwitchRequest;
+
     const KNOWN: &'static [&'static str] = &["scope", "mode", "reason", "expiresIn", "allowUnknown"];
     const EMPTY: Empty = Empty::Refused;
 
@@ -81,7 +85,7 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
 
 /// `GET /v1/kill-switches`: those that are on, oldest first.
 pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.switches().await?))
+    Ok(whole(app.engine.switches().await?.into_wire()))
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
@@ -102,14 +106,14 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(bo
     };
     Ok(answered(once.switch_on(switch, names).await, |view| {
         let location = format!("/v1/kill-switches/{}", view.id);
-        tagged(view.revision, created(location, &view))
+        tagged(view.revision, created(location, &view.into_wire()))
     }))
 }
 
 /// `GET /v1/kill-switches/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.switch(id).await?;
-    Ok(tagged(view.revision, ok(&view)))
+    Ok(tagged(view.revision, ok(&view.into_wire())))
 }
 
 /// `POST /v1/kill-switches/{id}/release`
@@ -120,5 +124,7 @@ pub(crate) async fn release(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.switch_off(id, matches).await, |view| ok(&view)))
+    Ok(answered(once.switch_off(id, matches).await, |view| {
+        ok(&view.into_wire())
+    }))
 }

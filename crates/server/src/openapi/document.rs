@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
+use sprag_wire::Problem;
 
 use super::operation::{Answer, Body, Operation, Parameter, Place};
 use super::resources::{RESOURCES, Resource};
-use super::schemas::schemas;
+use super::shapes::{Shape, Shapes};
 use crate::routes::table;
 
 /// Built once: the table does not change while the server runs.
@@ -25,11 +26,12 @@ pub(crate) fn text() -> &'static str {
 }
 
 fn build() -> Value {
-    let mut paths = Map::new();
+    let (mut paths, mut shapes) = (Map::new(), Shapes::new());
+    let problem = shapes.schema(&Shape::of::<Problem>());
     for (path, methods) in table() {
         let operations = methods.operations.into_iter();
         let operations: Map<String, Value> = operations
-            .map(|(method, operation)| (method.to_owned(), describe(&operation)))
+            .map(|(method, operation)| (method.to_owned(), describe(&operation, &mut shapes, &problem)))
             .collect();
         paths.insert(path.to_owned(), operations.into());
     }
@@ -47,11 +49,11 @@ fn build() -> Value {
         "servers": [{ "url": "/" }],
         "tags": tags.collect::<Value>(),
         "paths": paths,
-        "components": { "schemas": schemas() },
+        "components": { "schemas": shapes.named() },
     })
 }
 
-fn describe(operation: &Operation) -> Value {
+fn describe(operation: &Operation, shapes: &mut Shapes, problem: &Value) -> Value {
     let Operation {
         resource,
         id,
@@ -62,28 +64,31 @@ fn describe(operation: &Operation) -> Value {
         refusals: _,
         is_alias: _,
     } = operation;
-    let mut responses: BTreeMap<String, Value> = problems(operation);
-    responses.extend(
-        answers
-            .iter()
-            .map(|answer| (answer.status.to_string(), success(answer))),
-    );
+    let mut responses: BTreeMap<String, Value> = problems(operation, problem);
+    for answer in answers {
+        responses.insert(answer.status.to_string(), success(answer, shapes));
+    }
     let mut described = json!({ "operationId": id, "tags": [resource], "summary": summary });
     if !parameters.is_empty() {
-        described["parameters"] = parameters.iter().map(parameter).collect();
+        described["parameters"] = parameters.iter().map(|one| parameter(one, shapes)).collect();
     }
-    if let Some(Body { required, content }) = body {
-        described["requestBody"] = json!({ "required": required, "content": contents(content) });
+    if let Some(Body {
+        required,
+        content,
+        known: _,
+    }) = body
+    {
+        described["requestBody"] = json!({ "required": required, "content": contents(content, shapes) });
     }
     described["responses"] = json!(responses);
     described
 }
 
-fn parameter(parameter: &Parameter) -> Value {
+fn parameter(parameter: &Parameter, shapes: &mut Shapes) -> Value {
     let Parameter {
         place,
         name,
-        schema,
+        shape,
         about,
     } = parameter;
     json!({
@@ -91,19 +96,19 @@ fn parameter(parameter: &Parameter) -> Value {
         "in": place.word(),
         "required": *place == Place::Path,
         "description": about,
-        "schema": schema,
+        "schema": shapes.schema(shape),
     })
 }
 
-fn contents(content: &[(&str, Value)]) -> Value {
+fn contents(content: &[(&str, Shape)], shapes: &mut Shapes) -> Value {
     let content = content.iter();
     content
-        .map(|(media, schema)| ((*media).to_owned(), json!({ "schema": schema })))
+        .map(|(media, shape)| ((*media).to_owned(), json!({ "schema": shapes.schema(shape) })))
         .collect::<Map<_, _>>()
         .into()
 }
 
-fn success(answer: &Answer) -> Value {
+fn success(answer: &Answer, shapes: &mut Shapes) -> Value {
     let Answer {
         status: _,
         about,
@@ -117,19 +122,19 @@ fn success(answer: &Answer) -> Value {
             ((*name).to_owned(), header)
         })
         .collect();
-    json!({ "description": about, "headers": headers, "content": contents(content) })
+    json!({ "description": about, "headers": headers, "content": contents(content, shapes) })
 }
 
 /// One response a status: the codes say which problem it is.
-fn problems(operation: &Operation) -> BTreeMap<String, Value> {
+fn problems(operation: &Operation, problem: &Value) -> BTreeMap<String, Value> {
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for refused in &operation.refusals {
         by_status.entry(refused.status).or_default().push(refused.code);
     }
-    let problem = |(status, codes): (u16, Vec<&str>)| {
+    let refused = |(status, codes): (u16, Vec<&str>)| {
         let schema = json!({
             "allOf": [
-                { "$ref": "#/components/schemas/Problem" },
+                problem,
                 { "properties": { "status": { "const": status }, "code": { "enum": codes } } },
             ],
         });
@@ -145,5 +150,5 @@ fn problems(operation: &Operation) -> BTreeMap<String, Value> {
         }
         (status.to_string(), response)
     };
-    by_status.into_iter().map(problem).collect()
+    by_status.into_iter().map(refused).collect()
 }

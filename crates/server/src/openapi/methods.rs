@@ -5,6 +5,7 @@ use axum::routing::{self, MethodRouter};
 
 use super::operation::Operation;
 use crate::app::App;
+use crate::owner::OwnerFirst;
 
 /// The methods of one route.
 pub(crate) struct Methods {
@@ -12,6 +13,8 @@ pub(crate) struct Methods {
     pub(crate) router: MethodRouter<App>,
     /// What is answered, by the method's name in lower case.
     pub(crate) operations: Vec<(&'static str, Operation)>,
+    /// Whether another node is asked first when the route is read.
+    pub(crate) owner_first: Option<OwnerFirst>,
 }
 
 /// A route that can be read.
@@ -19,6 +22,7 @@ pub(crate) fn get<H: Handler<T, App>, T: 'static>(handler: H, operation: Operati
     Methods {
         router: routing::get(handler),
         operations: vec![("get", operation.complete())],
+        owner_first: None,
     }
 }
 
@@ -27,6 +31,7 @@ pub(crate) fn post<H: Handler<T, App>, T: 'static>(handler: H, operation: Operat
     Methods {
         router: routing::post(handler),
         operations: vec![("post", operation.complete())],
+        owner_first: None,
     }
 }
 
@@ -35,52 +40,49 @@ pub(crate) fn put<H: Handler<T, App>, T: 'static>(handler: H, operation: Operati
     Methods {
         router: routing::put(handler),
         operations: vec![("put", operation.complete())],
+        owner_first: None,
     }
 }
 
 impl Methods {
     /// The same route, which can also be read.
     pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {
-        let Self { router, operations } = self;
-        Self {
-            router: router.get(handler),
-            operations,
-        }
-        .with("get", operation)
+        self.with("get", operation, |router| router.get(handler))
     }
 
     /// The same route, which also does something.
     pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {
-        let Self { router, operations } = self;
-        Self {
-            router: router.post(handler),
-            operations,
-        }
-        .with("post", operation)
+        self.with("post", operation, |router| router.post(handler))
     }
 
     /// The same route, which can also be set.
     pub(crate) fn put<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {
-        let Self { router, operations } = self;
-        Self {
-            router: router.put(handler),
-            operations,
-        }
-        .with("put", operation)
+        self.with("put", operation, |router| router.put(handler))
     }
 
     /// The same route, which can also be deleted.
     pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, handler: H, operation: Operation) -> Self {
-        let Self { router, operations } = self;
-        Self {
-            router: router.delete(handler),
-            operations,
-        }
-        .with("delete", operation)
+        self.with("delete", operation, |router| router.delete(handler))
     }
 
-    fn with(mut self, method: &'static str, operation: Operation) -> Self {
+    /// The same route, which goes to the owner first when it is read.
+    pub(crate) fn owner_first(self, owner_first: OwnerFirst) -> Self {
+        Self {
+            owner_first: Some(owner_first),
+            ..self
+        }
+    }
+
+    fn with(
+        mut self,
+        method: &'static str,
+        operation: Operation,
+        route: impl FnOnce(MethodRouter<App>) -> MethodRouter<App>,
+    ) -> Self {
         self.operations.push((method, operation.complete()));
-        self
+        Self {
+            router: route(self.router),
+            ..self
+        }
     }
 }

@@ -8,7 +8,7 @@ mod methods;
 mod operation;
 pub(crate) mod operations;
 mod resources;
-mod schemas;
+mod shapes;
 
 #[cfg(test)]
 mod tests;

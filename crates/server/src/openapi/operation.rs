@@ -3,12 +3,16 @@
 //! A path, a query or a body brings the codes of what can be wrong with it; whoever asks the engine gets the engine's
 //! own; every request can be refused by the guard.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_engine::command;
 use sprag_engine::idempotency::KEY_BYTES_MAX;
+use sprag_wire::{Duration, MachineDefinition};
 
-use super::schemas::{reference, text, whole};
-use crate::problem::Code;
+use super::shapes::{Shape, text, whole};
+use crate::body::{Empty, FromFields};
+use crate::problem::{Code, HttpStatus};
 use crate::query::LIMIT_MAX;
 
 /// The header of a request that acts once.
@@ -63,7 +67,7 @@ pub(crate) struct Parameter {
     /// Its name.
     pub(crate) name: &'static str,
     /// What it is.
-    pub(crate) schema: Value,
+    pub(crate) shape: Shape,
     /// What it means.
     pub(crate) about: &'static str,
 }
@@ -73,7 +77,9 @@ pub(crate) struct Body {
     /// Whether a request without one is refused.
     pub(crate) required: bool,
     /// What it may be, by media type.
-    pub(crate) content: Vec<(&'static str, Value)>,
+    pub(crate) content: Vec<(&'static str, Shape)>,
+    /// The members that are read, of a body that is an object.
+    pub(crate) known: Option<&'static [&'static str]>,
 }
 
 /// An answer to a request that went well.
@@ -83,7 +89,7 @@ pub(crate) struct Answer {
     /// What it means.
     pub(crate) about: &'static str,
     /// What it may be, by media type.
-    pub(crate) content: Vec<(&'static str, Value)>,
+    pub(crate) content: Vec<(&'static str, Shape)>,
     /// Headers that are always there, with what they say.
     pub(crate) headers: Vec<(&'static str, &'static str)>,
 }
@@ -116,17 +122,12 @@ impl From<command::Code> for Refused {
 }
 
 impl Answer {
-    /// JSON.
-    pub(crate) fn json(status: u16, about: &'static str, schema: Value) -> Self {
-        Self::of(status, about, "application/json", schema)
-    }
-
     /// Anything.
-    pub(crate) fn of(status: u16, about: &'static str, media: &'static str, schema: Value) -> Self {
+    pub(crate) fn of(status: u16, about: &'static str, media: &'static str, shape: impl Into<Shape>) -> Self {
         Self {
             status,
             about,
-            content: vec![(media, schema)],
+            content: vec![(media, shape.into())],
             headers: Vec::new(),
         }
     }
@@ -142,20 +143,8 @@ impl Answer {
     }
 
     /// The same answer in another form.
-    pub(crate) fn or(mut self, media: &'static str, schema: Value) -> Self {
-        self.content.push((media, schema));
-        self
-    }
-
-    /// Says where the new thing is.
-    pub(crate) fn located(mut self) -> Self {
-        self.headers.push(("Location", "Where it is from now on."));
-        self
-    }
-
-    /// Says which revision it shows.
-    pub(crate) fn tagged(mut self) -> Self {
-        self.headers.push(("ETag", "The revision, for `If-Match`."));
+    pub(crate) fn or(mut self, media: &'static str, shape: impl Into<Shape>) -> Self {
+        self.content.push((media, shape.into()));
         self
     }
 }
@@ -181,26 +170,26 @@ impl Operation {
     }
 
     /// With a part of the path.
-    pub(crate) fn path(self, name: &'static str, schema: Value, about: &'static str) -> Self {
-        self.parameter(Place::Path, name, schema, about)
+    pub(crate) fn path(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
+        self.parameter(Place::Path, name, shape.into(), about)
             .refuses([Code::PathInvalid])
     }
 
     /// With a query parameter, which may be left out.
-    pub(crate) fn query(self, name: &'static str, schema: Value, about: &'static str) -> Self {
-        self.parameter(Place::Query, name, schema, about)
+    pub(crate) fn query(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
+        self.parameter(Place::Query, name, shape.into(), about)
     }
 
     /// With a header, which may be left out.
-    pub(crate) fn header(self, name: &'static str, schema: Value, about: &'static str) -> Self {
-        self.parameter(Place::Header, name, schema, about)
+    pub(crate) fn header(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
+        self.parameter(Place::Header, name, shape.into(), about)
     }
 
-    fn parameter(mut self, place: Place, name: &'static str, schema: Value, about: &'static str) -> Self {
+    fn parameter(mut self, place: Place, name: &'static str, shape: Shape, about: &'static str) -> Self {
         self.parameters.push(Parameter {
             place,
             name,
-            schema,
+            shape,
             about,
         });
         self
@@ -257,7 +246,8 @@ impl Operation {
             text(),
             "Only if the revision is another one than this, as `ETag` showed it.",
         )
-        .answers(Answer::bare(304, "It is still the same.").tagged())
+        .gives(Answer::bare(304, "It is still the same."))
+        .tagged()
     }
 
     /// A list that can be narrowed by a condition.
@@ -295,26 +285,24 @@ impl Operation {
     pub(crate) fn waits(self) -> Self {
         self.query(
             "wait",
-            reference("Duration"),
+            Shape::of::<Duration>(),
             "Answer once the execution is closed, or after this time, at most `60s`.",
         )
     }
 
-    /// With a JSON body that must be there.
-    pub(crate) fn body(self, schema: Value) -> Self {
-        self.takes(true, vec![("application/json", schema)])
-            .refuses([Code::BodyInvalid, Code::BodyTooDeep])
-    }
-
-    /// With a JSON body that may be left out, which means `{}`.
-    pub(crate) fn optional_body(self, schema: Value) -> Self {
-        self.takes(false, vec![("application/json", schema)])
-            .refuses([Code::BodyInvalid, Code::BodyTooDeep])
+    /// With a JSON body. Left out, it means `{}` where `B` says so, and is refused otherwise.
+    pub(crate) fn body<B: FromFields>(self) -> Self {
+        let is_required = B::EMPTY == Empty::Refused;
+        let mut operation = self.takes(is_required, vec![("application/json", Shape::read::<B::Shape>())]);
+        if let Some(body) = &mut operation.body {
+            body.known = Some(B::KNOWN);
+        }
+        operation.refuses([Code::BodyInvalid, Code::BodyTooDeep])
     }
 
     /// With a body of its sender's own shape.
     pub(crate) fn raw_body(self) -> Self {
-        self.takes(true, vec![("application/json", json!({}))])
+        self.takes(true, vec![("application/json", Shape::Plain(json!({})))])
             .refuses([Code::BodyInvalid, Code::BodyTooDeep])
     }
 
@@ -322,15 +310,19 @@ impl Operation {
     pub(crate) fn definition(self) -> Self {
         let yaml = json!({ "type": "string", "description": "The definition in YAML: `GET /v1/schemas/machine`." });
         let content = vec![
-            ("application/json", reference("MachineDefinition")),
-            ("application/yaml", yaml),
+            ("application/json", Shape::read::<MachineDefinition>()),
+            ("application/yaml", Shape::Plain(yaml)),
         ];
         self.takes(true, content)
     }
 
-    fn takes(self, required: bool, content: Vec<(&'static str, Value)>) -> Self {
+    fn takes(self, required: bool, content: Vec<(&'static str, Shape)>) -> Self {
         Self {
-            body: Some(Body { required, content }),
+            body: Some(Body {
+                required,
+                content,
+                known: None,
+            }),
             ..self
         }
         .refuses([
@@ -342,9 +334,31 @@ impl Operation {
         ])
     }
 
+    /// What comes back as JSON when all goes well.
+    pub(crate) fn answers<A: JsonSchema + Serialize>(self, status: u16, about: &'static str) -> Self {
+        self.gives(Answer::of(status, about, "application/json", Shape::of::<A>()))
+    }
+
     /// What comes back when all goes well.
-    pub(crate) fn answers(mut self, answer: Answer) -> Self {
+    pub(crate) fn gives(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
+        self
+    }
+
+    /// The last answer says where the new thing is.
+    pub(crate) fn located(self) -> Self {
+        self.says("Location", "Where it is from now on.")
+    }
+
+    /// The last answer says which revision it shows.
+    pub(crate) fn tagged(self) -> Self {
+        self.says("ETag", "The revision, for `If-Match`.")
+    }
+
+    fn says(mut self, name: &'static str, about: &'static str) -> Self {
+        if let Some(answer) = self.answers.last_mut() {
+            answer.headers.push((name, about));
+        }
         self
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::html::{escaped, prose};
 use super::shapes::kind;
-use crate::openapi::{Answer, Operation, Parameter};
+use crate::openapi::{Answer, Operation, Parameter, document};
 
 /// The method with all that is known about it.
 pub(super) fn article(path: &str, method: &str, operation: &Operation) -> String {
@@ -21,17 +21,20 @@ pub(super) fn article(path: &str, method: &str, operation: &Operation) -> String
         is_alias: _,
     } = operation;
     let mut rows = String::new();
-    for parameter in parameters {
-        rows.push_str(&parameter_row(parameter));
+    let documented = &document()["paths"][path][method];
+    for (position, parameter) in parameters.iter().enumerate() {
+        rows.push_str(&parameter_row(parameter, &documented["parameters"][position]["schema"]));
     }
     if let Some(body) = body {
         let note = if body.required { "body" } else { "body, optional" };
-        for (media, schema) in &body.content {
-            rows.push_str(&content_row(note, media, schema, ""));
+        let content = &documented["requestBody"]["content"];
+        for (media, _) in &body.content {
+            rows.push_str(&content_row(note, media, &content[*media]["schema"], ""));
         }
     }
     for answer in answers {
-        rows.push_str(&answer_rows(answer));
+        let content = &documented["responses"][answer.status.to_string()]["content"];
+        rows.push_str(&answer_rows(answer, content));
     }
     rows.push_str(&refusals_row(operation));
     format!(
@@ -43,18 +46,18 @@ pub(super) fn article(path: &str, method: &str, operation: &Operation) -> String
     )
 }
 
-fn parameter_row(parameter: &Parameter) -> String {
+fn parameter_row(parameter: &Parameter, schema: &Value) -> String {
     let Parameter {
         place,
         name,
-        schema,
+        shape: _,
         about,
     } = parameter;
     let what = format!("<code>{}</code> {}", escaped(name), kind(schema));
     row(place.word(), &what, &prose(about))
 }
 
-fn answer_rows(answer: &Answer) -> String {
+fn answer_rows(answer: &Answer, documented: &Value) -> String {
     let Answer {
         status,
         about,
@@ -66,9 +69,9 @@ fn answer_rows(answer: &Answer) -> String {
         let _ = write!(about, " <code>{}</code>: {}", escaped(name), prose(says));
     }
     let rows = content.iter().enumerate();
-    rows.map(|(position, (media, schema))| {
+    rows.map(|(position, (media, _))| {
         let about = if position == 0 { about.as_str() } else { "" };
-        content_row(&status.to_string(), media, schema, about)
+        content_row(&status.to_string(), media, &documented[*media]["schema"], about)
     })
     .collect()
 }

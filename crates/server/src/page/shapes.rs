@@ -29,7 +29,9 @@ pub(super) fn section() -> String {
 }
 
 fn described(schema: &Value) -> String {
+    // What each word of an enumeration means follows the first line.
     let about = schema["description"].as_str().unwrap_or_default();
+    let about = about.lines().next().unwrap_or_default();
     format!("<span class=\"summary\">{}</span>", prose(about))
 }
 
@@ -49,12 +51,14 @@ fn members(schema: &Value, properties: &Map<String, Value>) -> String {
     let mut rows = String::new();
     for (name, schema) in properties {
         let always = required.is_some_and(|names| names.iter().any(|required| required == name));
-        let note = if always { "" } else { "may be missing" };
+        let note = if always { "" } else { "<em>may be missing</em> " };
+        let about = schema["description"].as_str().unwrap_or_default();
         let _ = writeln!(
             rows,
-            "<tr><th><code>{}</code></th><td>{}</td><td>{note}</td></tr>",
+            "<tr><th><code>{}</code></th><td>{}</td><td>{note}{}</td></tr>",
             escaped(name),
-            kind(schema)
+            kind(schema),
+            prose(about)
         );
     }
     if rows.is_empty() {
@@ -72,13 +76,22 @@ pub(super) fn kind(schema: &Value) -> String {
     if let Some(value) = schema.get("const") {
         return format!("<code>{}</code>", escaped(&value.to_string()));
     }
-    for (word, between) in [("enum", ", "), ("anyOf", " or ")] {
+    for (word, between) in [("enum", ", "), ("anyOf", " or "), ("oneOf", " or ")] {
         if let Some(options) = schema[word].as_array() {
             let options: Vec<String> = options.iter().map(|option| choice(word, option)).collect();
             return options.join(between);
         }
     }
-    match schema["type"].as_str() {
+    if let Some(kinds) = schema["type"].as_array() {
+        let kinds: Vec<String> = kinds.iter().map(|one| of_type(one.as_str(), schema)).collect();
+        return kinds.join(" or ");
+    }
+    of_type(schema["type"].as_str(), schema)
+}
+
+/// What a schema allows of a type.
+fn of_type(name: Option<&str>, schema: &Value) -> String {
+    match name {
         Some("array") => format!("list of {}", kind(&schema["items"])),
         Some("string") => string(schema),
         Some("integer") => format!("whole number{}", bounds(schema)),

@@ -1,66 +1,66 @@
 //! The codes of the server itself. What the engine refuses has the engine's codes.
 
 sprag_engine::codes! {
-    /// The stable names of what the server itself refuses, with the HTTP status each is answered with.
+    /// The stable names of what the server itself refuses.
     Code:
     /// The body did not arrive whole.
-    BodyIncomplete = "body-incomplete", 400;
+    BodyIncomplete = "body-incomplete";
     /// The body does not have the fields that the route takes.
-    BodyInvalid = "body-invalid", 422;
+    BodyInvalid = "body-invalid";
     /// The body did not arrive in time.
-    BodyTimeout = "body-timeout", 408;
+    BodyTimeout = "body-timeout";
     /// Lists and maps of the body are nested too deep.
-    BodyTooDeep = "body-too-deep", 400;
+    BodyTooDeep = "body-too-deep";
     /// The body has more bytes than allowed.
-    BodyTooLarge = "body-too-large", 413;
+    BodyTooLarge = "body-too-large";
     /// The body is not what its media type says.
-    BodyUnreadable = "body-unreadable", 400;
+    BodyUnreadable = "body-unreadable";
     /// The cursor is not one that this list gave.
-    CursorInvalid = "cursor-invalid", 400;
+    CursorInvalid = "cursor-invalid";
     /// The action is not a dead letter.
-    DeadLetterUnknown = "dead-letter-unknown", 404;
+    DeadLetterUnknown = "dead-letter-unknown";
     /// No message can be made of the call of a hook.
-    HookUnmapped = "hook-unmapped", 422;
+    HookUnmapped = "hook-unmapped";
     /// The hook checks no signature, and others than this machine can reach it.
-    HookUnverified = "hook-unverified", 403;
+    HookUnverified = "hook-unverified";
     /// The server is not addressed by a name of its own.
-    HostRefused = "host-refused", 421;
+    HostRefused = "host-refused";
     /// The header `Idempotency-Key` holds no key.
-    IdempotencyKeyInvalid = "idempotency-key-invalid", 400;
+    IdempotencyKeyInvalid = "idempotency-key-invalid";
     /// The server failed: a bug.
-    InternalError = "internal-error", 500;
+    InternalError = "internal-error";
     /// What a reader says it has seen last is not an event of the stream.
-    LastEventIdInvalid = "last-event-id-invalid", 400;
+    LastEventIdInvalid = "last-event-id-invalid";
     /// The body has a media type that the route does not take.
-    MediaTypeUnsupported = "media-type-unsupported", 415;
+    MediaTypeUnsupported = "media-type-unsupported";
     /// The route has no such method.
-    MethodNotAllowed = "method-not-allowed", 405;
+    MethodNotAllowed = "method-not-allowed";
     /// The engine does not take requests.
-    NotReady = "not-ready", 503;
+    NotReady = "not-ready";
     /// What was asked of a worker cannot be done as things are.
-    OperationRefused = "operation-refused", 409;
+    OperationRefused = "operation-refused";
     /// The request comes from a web page of another origin.
-    OriginRefused = "origin-refused", 403;
+    OriginRefused = "origin-refused";
     /// The path cannot be read.
-    PathInvalid = "path-invalid", 400;
+    PathInvalid = "path-invalid";
     /// A query parameter is unknown or cannot be read.
-    QueryInvalid = "query-invalid", 400;
+    QueryInvalid = "query-invalid";
     /// There is no such route.
-    RouteUnknown = "route-unknown", 404;
+    RouteUnknown = "route-unknown";
     /// The file of services is not valid.
-    ServicesInvalid = "services-invalid", 422;
+    ServicesInvalid = "services-invalid";
     /// The call of a hook has no signature that is right.
-    SignatureInvalid = "signature-invalid", 401;
+    SignatureInvalid = "signature-invalid";
     /// The server supervises nothing.
-    SupervisionOff = "supervision-off", 404;
+    SupervisionOff = "supervision-off";
     /// The supervisor has stopped.
-    SupervisorStopped = "supervisor-stopped", 503;
+    SupervisorStopped = "supervisor-stopped";
     /// The simulation says more, or takes longer, than it may.
-    SimulationTooLarge = "simulation-too-large", 422;
+    SimulationTooLarge = "simulation-too-large";
     /// As many live streams are open as may be.
-    TooManyStreams = "too-many-streams", 503;
+    TooManyStreams = "too-many-streams";
     /// The worker is on its way out.
-    WorkerLeaving = "worker-leaving", 409;
+    WorkerLeaving = "worker-leaving";
     /// There is no such worker.
-    WorkerUnknown = "worker-unknown", 404;
+    WorkerUnknown = "worker-unknown";
 }

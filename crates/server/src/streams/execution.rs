@@ -18,12 +18,14 @@ use sprag_engine::Followed;
 use sprag_engine::command::{self, Refusal};
 use sprag_store::Most;
 use sprag_store::records::ExecutionStatus;
+use sprag_wire as wire;
 use tokio::time::sleep;
 
 use super::hub::{Hint, Interest, Listener, Pending};
 use super::{HEARTBEAT, sse};
 use crate::app::App;
 use crate::problem::{Code, Problem};
+use crate::views::IntoWire as _;
 
 /// Stored entries of a history that are in memory at once for one reader, and their bytes.
 const PAGE: Most = Most {
@@ -163,13 +165,18 @@ impl Following {
         if !status.is_open() {
             if self.is_over {
                 self.phase = Phase::End;
-                sse::event(&mut text, "closed", None, &self.app.engine.execution(self.id).await?);
+                sse::event(&mut text, "closed", None, &self.execution().await?);
             }
         } else if self.shown != Some(status) {
-            sse::event(&mut text, "execution", None, &self.app.engine.execution(self.id).await?);
+            sse::event(&mut text, "execution", None, &self.execution().await?);
         }
         self.shown = Some(status);
         Ok(text)
+    }
+
+    /// The execution as it is now.
+    async fn execution(&self) -> Result<wire::Execution, Refusal> {
+        Ok(self.app.engine.execution(self.id).await?.into_wire())
     }
 
     /// Takes the hints that wait: which actions are to be sent. In the beginning, and when hints were missed, those are all that
@@ -210,7 +217,7 @@ impl Following {
 
     async fn action(&self, text: &mut String, id: ActionId) -> Result<(), Refusal> {
         match self.app.engine.action(id).await {
-            Ok(view) => sse::event(text, "action", None, &view),
+            Ok(view) => sse::event(text, "action", None, &view.into_wire()),
             // What is gone by now needs no showing.
             Err(Refusal {
                 code: command::Code::ActionUnknown,

@@ -9,6 +9,7 @@ use sprag_engine::command;
 use super::client::Reply;
 use super::world::{DOOMED, LATER, ORDER, Plan, World};
 use crate::Code;
+use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
 const ELSEWHERE: [(&str, &str); 37] = [

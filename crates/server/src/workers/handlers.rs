@@ -4,13 +4,14 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::json;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
 use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
 use sprag_supervisor::{Operation, Phase, ROOT_PATH, Status};
+use sprag_wire as wire;
 
 use super::once::Word;
-use super::views::{WorkerView, explanation, remembered};
+use super::views::{explanation, worker};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
 use crate::metrics::{MEDIA_TYPE, supervision_page};
@@ -18,6 +19,7 @@ use crate::problem::{Code, Problem, page};
 use crate::query::{self, FromParams, Nothing, Params, Query};
 use crate::reply::{Answer, ok};
 use crate::shown::shown;
+use crate::views::IntoWire as _;
 
 /// Lines of a log that is not told how many.
 const LINES: usize = 100;
@@ -54,7 +56,7 @@ pub(crate) async fn list(State(shared): State<Shared>, Query(ListParams(page)): 
     let workers = shared.workers()?;
     let list = workers.handle.list().await?;
     let now = workers.clock.now();
-    let views = list.iter().map(|status| WorkerView::of(status, now)).collect();
+    let views = list.iter().map(|status| worker(status, now)).collect();
     Ok(ok(&page.part(views)?))
 }
 
@@ -66,7 +68,7 @@ pub(crate) async fn explain(
 ) -> Answer {
     let workers = shared.workers()?;
     let explain = workers.handle.explain(&path).await?;
-    Ok(ok(&explanation(&explain, workers.clock.now())))
+    Ok(ok(&explanation(explain, workers.clock.now())))
 }
 
 /// Which part of a log.
@@ -100,7 +102,10 @@ pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query
         None => tail(&log, part.lines.unwrap_or(LINES)),
     });
     match read.await {
-        Ok(Ok(read)) => Ok(ok(&json!({"text": read.text, "offset": read.offset}))),
+        Ok(Ok(read)) => Ok(ok(&wire::WorkerLog {
+            text: read.text,
+            offset: read.offset,
+        })),
         Ok(Err(error)) => {
             let detail = format!("the log of `{}` cannot be read: {error}", shown(&path));
             Err(Problem::new(Code::InternalError, detail))
@@ -125,17 +130,20 @@ impl FromParams for After {
 /// `GET /v1/workers/deltas`: what changed since a cursor; everything, where that cannot be said.
 pub(crate) async fn deltas(State(shared): State<Shared>, Query(After(after)): Query<After>) -> Answer {
     let page = shared.workers()?.store.changes(after, PAGE_MAX);
-    Ok(match page {
+    let (deltas, everything, cursor, has_more) = match page {
         Page::Deltas {
             deltas,
             cursor,
             has_more,
-        } => ok(&json!({"deltas": deltas, "cursor": cursor.to_string(), "hasMore": has_more})),
-        Page::Everything { workers, cursor } => {
-            let everything: Vec<Value> = workers.iter().map(remembered).collect();
-            ok(&json!({"everything": everything, "cursor": cursor.to_string(), "hasMore": false}))
-        }
-    })
+        } => (Some(deltas.into_wire()), None, cursor, has_more),
+        Page::Everything { workers, cursor } => (None, Some(workers.into_wire()), cursor, false),
+    };
+    Ok(ok(&wire::WorkerDeltas {
+        deltas,
+        everything,
+        cursor: cursor.to_string(),
+        has_more,
+    }))
 }
 
 /// `POST /v1/workers/{path}/start`
@@ -186,7 +194,7 @@ pub(crate) async fn reload(State(shared): State<Shared>, Query(Nothing): Query<N
         return Ok(replayed);
     }
     let reloaded = workers.reload.reload().await?;
-    Ok(word.answer(json!(reloaded)).await)
+    Ok(word.answer(&reloaded).await)
 }
 
 /// A person's word: never refused by a limit, and what failed before is forgotten.
@@ -203,9 +211,7 @@ async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &
     // What is answered happens, whatever becomes of this process. A disk that takes nothing is said by the store.
     let _ = workers.store.settled().wait().await;
     let explain = workers.handle.explain(path).await?;
-    Ok(word
-        .answer(json!(WorkerView::of(&explain.status, workers.clock.now())))
-        .await)
+    Ok(word.answer(&worker(&explain.status, workers.clock.now())).await)
 }
 
 /// Forgets what failed before: of the service itself, and of those below it that failed where they are to start as well.

@@ -18,12 +18,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, http};
 use futures_util::future::BoxFuture;
-use serde::Serialize;
 use sprag_core::clock::Clock;
 use sprag_core::machine::{Finding, Severity};
 use sprag_supervisor::process::Services;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};
+pub use sprag_wire::{NotStartable, Reloaded};
 
 use crate::app::App;
 use crate::guard::{self, Hosts};
@@ -50,33 +50,6 @@ pub struct Workers {
 pub trait Reload: Send + Sync {
     /// What is different from before; where the file is not valid, nothing is.
     fn reload(&self) -> BoxFuture<'_, Result<Reloaded, NotReloaded>>;
-}
-
-/// What a reload made different, by path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Reloaded {
-    /// New ones, which start.
-    pub added: Vec<String>,
-    /// Those that are declared otherwise: they restart where their process is concerned.
-    pub changed: Vec<String>,
-    /// Those that are not declared any more: they stop and go.
-    pub removed: Vec<String>,
-    /// How many nothing was done to.
-    pub unchanged: usize,
-    /// How many rules are new, written otherwise or gone.
-    pub rules: usize,
-    /// New or changed ones that cannot be started, and why: a process that runs goes on as configured before.
-    pub not_startable: Vec<NotStartable>,
-}
-
-/// A service that cannot be started on this machine as it is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NotStartable {
-    /// The service.
-    pub path: String,
-    /// What is missing.
-    pub reason: String,
 }
 
 /// Why nothing was reloaded.

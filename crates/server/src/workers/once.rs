@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
 use sprag_engine::idempotency::KEPT_MILLIS;
 use sprag_supervisor::store::Store;
@@ -73,16 +74,16 @@ impl<'a> Word<'a> {
     }
 
     /// The answer, kept if there is a key, and on disk before it is given.
-    pub(super) async fn answer(&self, body: Value) -> Response {
+    pub(super) async fn answer<T: Serialize + JsonSchema>(&self, body: &T) -> Response {
         let Some(key) = self.key.clone() else {
-            return ok(&body);
+            return ok(body);
         };
         let mut kept = self.kept();
         kept.push(Answered {
             key,
             verb: self.verb.to_owned(),
             at: self.now,
-            body: body.clone(),
+            body: json!(body),
         });
         let surplus = kept.len().saturating_sub(ANSWERS_MAX);
         kept.drain(..surplus);
@@ -94,7 +95,7 @@ impl<'a> Word<'a> {
             }
             Err(problem) => tracing::error!(worker = %self.worker, %problem, "an answer cannot be kept"),
         }
-        ok(&body)
+        ok(body)
     }
 
     /// Those of a day.

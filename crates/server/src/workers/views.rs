@@ -1,51 +1,36 @@
 //! Workers on the wire.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::collector::Observation;
 use sprag_supervisor::process::counted_down;
-use sprag_supervisor::store::StoredSnapshot;
-use sprag_supervisor::{Document, Explain, RuleStatus, Status};
+use sprag_supervisor::store::{Change, Delta, DeltaKind, Part, StoredSnapshot};
+use sprag_supervisor::{ActionStatus, Counts, Document, Escalation, Explain, Goal, Hold, Outcome, RuleStatus, Status};
+use sprag_wire as wire;
+
+use crate::views::IntoWire;
 
 /// What helps when a circuit is not closed.
 pub(crate) const RUNBOOK: &str = "docs/runbooks/circuit-open.md";
 /// A circuit that nobody has to think about.
 const CLOSED: &str = "closed";
 
-/// A worker in a list.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct WorkerView {
-    path: String,
-    state: &'static str,
-    reason: String,
-    pid: Option<i64>,
-    restarts: u64,
-    circuit: &'static str,
-    observation: String,
-    waiting: Option<String>,
-    since: Timestamp,
-    restarted_by: Vec<RuleStatus>,
-}
-
-impl WorkerView {
-    pub(crate) fn of(status: &Status, now: Timestamp) -> Self {
-        let observed = status.observed.as_ref().map(Document::read).unwrap_or_default();
-        let service = &observed["service"];
-        let own = service["restarts"].as_u64().unwrap_or(0);
-        Self {
-            path: status.path.to_string(),
-            state: status.state,
-            reason: counted_down(&status.reason, &observed, now),
-            pid: service["process"]["pid"].as_i64(),
-            restarts: status.restarts.saturating_add(own),
-            circuit: status.circuit,
-            observation: observation(&status.observation, service),
-            waiting: status.waiting.clone(),
-            since: status.since,
-            restarted_by: status.restarted_by.clone(),
-        }
+/// A worker as a list shows it.
+pub(crate) fn worker(status: &Status, now: Timestamp) -> wire::Worker {
+    let observed = status.observed.as_ref().map(Document::read).unwrap_or_default();
+    let service = &observed["service"];
+    let own = service["restarts"].as_u64().unwrap_or(0);
+    wire::Worker {
+        path: status.path.to_string(),
+        state: status.state.to_owned(),
+        reason: counted_down(&status.reason, &observed, now),
+        pid: service["process"]["pid"].as_i64(),
+        restarts: status.restarts.saturating_add(own),
+        circuit: status.circuit.to_owned(),
+        observation: observation(&status.observation, service),
+        waiting: status.waiting.clone(),
+        since: status.since,
+        restarted_by: status.restarted_by.clone().into_wire(),
     }
 }
 
@@ -59,35 +44,225 @@ fn observation(observation: &Observation, service: &Value) -> String {
     }
 }
 
-/// Everything that is remembered of one worker, in the parts that deltas speak of.
-pub(crate) fn remembered(snapshot: &StoredSnapshot) -> Value {
-    json!({
-        "worker": snapshot.worker,
-        "identity": snapshot.identity,
-        "desired": snapshot.desired.as_ref().map(|desired| &desired.document),
-        "observed": snapshot.observed.as_ref().map(|observed| &observed.document),
-        "state": snapshot.observed.as_ref().map(|observed| &observed.state),
-        "action": snapshot.action,
-    })
+/// Everything about one worker.
+pub(crate) fn explanation(explain: Explain, now: Timestamp) -> wire::WorkerExplanation {
+    let Explain {
+        status,
+        holds,
+        rules,
+        escalations,
+        child_errors,
+        children,
+        action,
+    } = explain;
+    let is_closed = status.circuit == CLOSED && rules.iter().all(|rule| rule.circuit == CLOSED);
+    wire::WorkerExplanation {
+        worker: worker(&status, now),
+        goal: match status.goal {
+            Goal::Running => wire::Goal::Running,
+            Goal::Stopped => wire::Goal::Stopped,
+            Goal::Removed => wire::Goal::Removed,
+        },
+        holds: holds.into_wire(),
+        rules: rules.into_wire(),
+        escalations: escalations.into_wire(),
+        child_errors,
+        children: children.into_wire(),
+        action: action.into_wire(),
+        observed: json!(status.observed),
+        runbook: (!is_closed).then(|| RUNBOOK.to_owned()),
+    }
 }
 
-/// Everything about one worker.
-pub(crate) fn explanation(explain: &Explain, now: Timestamp) -> Value {
-    let mut view = json!(WorkerView::of(&explain.status, now));
-    let is_closed = explain.status.circuit == CLOSED && explain.rules.iter().all(|rule| rule.circuit == CLOSED);
-    let more = json!({
-        "goal": explain.status.goal,
-        "holds": explain.holds,
-        "rules": explain.rules,
-        "escalations": explain.escalations,
-        "childErrors": explain.child_errors,
-        "children": explain.children,
-        "action": explain.action,
-        "observed": explain.status.observed,
-        "runbook": (!is_closed).then_some(RUNBOOK),
-    });
-    if let (Value::Object(view), Value::Object(more)) = (&mut view, more) {
-        view.extend(more);
+impl IntoWire for StoredSnapshot {
+    type Wire = wire::WorkerRemembered;
+
+    fn into_wire(self) -> wire::WorkerRemembered {
+        let Self {
+            worker,
+            identity,
+            desired,
+            observed,
+            action,
+            gone_at: _,
+        } = self;
+        wire::WorkerRemembered {
+            worker: worker.to_string(),
+            identity,
+            desired: json!(desired.map(|desired| desired.document)),
+            state: observed.as_ref().map(|observed| observed.state.to_string()),
+            observed: json!(observed.map(|observed| observed.document)),
+            action: action.into_wire(),
+        }
     }
-    view
+}
+
+impl IntoWire for RuleStatus {
+    type Wire = wire::WorkerRule;
+
+    fn into_wire(self) -> wire::WorkerRule {
+        let Self {
+            name,
+            supervisor,
+            restart,
+            affects,
+            circuit,
+            detections,
+            detections_max,
+            window_millis,
+            last_check,
+            checked_at,
+            reason,
+            cause,
+            gave_up,
+            gave_up_at,
+            next,
+            next_at,
+        } = self;
+        wire::WorkerRule {
+            name,
+            supervisor,
+            restart,
+            affects,
+            circuit: circuit.to_owned(),
+            detections,
+            detections_max,
+            window_millis,
+            last_check: last_check.map(str::to_owned),
+            checked_at,
+            reason,
+            cause,
+            gave_up,
+            gave_up_at,
+            next,
+            next_at,
+        }
+    }
+}
+
+impl IntoWire for Hold {
+    type Wire = wire::WorkerHold;
+
+    fn into_wire(self) -> wire::WorkerHold {
+        let Self {
+            what,
+            since,
+            next,
+            at,
+            gives_up,
+            remedy,
+        } = self;
+        wire::WorkerHold {
+            what,
+            since,
+            next,
+            at,
+            gives_up,
+            remedy: remedy.to_owned(),
+        }
+    }
+}
+
+impl IntoWire for Escalation {
+    type Wire = wire::WorkerEscalation;
+
+    fn into_wire(self) -> wire::WorkerEscalation {
+        let Self { child, cause, since } = self;
+        wire::WorkerEscalation { child, cause, since }
+    }
+}
+
+impl IntoWire for Counts {
+    type Wire = wire::WorkerCounts;
+
+    fn into_wire(self) -> wire::WorkerCounts {
+        let Self {
+            healthy,
+            unhealthy,
+            stopped,
+        } = self;
+        wire::WorkerCounts {
+            healthy,
+            unhealthy,
+            stopped,
+        }
+    }
+}
+
+impl IntoWire for ActionStatus {
+    type Wire = wire::LastAction;
+
+    fn into_wire(self) -> wire::LastAction {
+        let Self {
+            id,
+            name,
+            generation,
+            started,
+            attempt,
+            outcome,
+            error,
+        } = self;
+        wire::LastAction {
+            id,
+            name,
+            generation,
+            started,
+            attempt,
+            outcome: match outcome {
+                Outcome::None => wire::LastOutcome::None,
+                Outcome::InProgress => wire::LastOutcome::InProgress,
+                Outcome::Succeeded => wire::LastOutcome::Succeeded,
+                Outcome::Failed { class } => wire::LastOutcome::Failed { class },
+                Outcome::Unknown => wire::LastOutcome::Unknown,
+            },
+            error,
+        }
+    }
+}
+
+impl IntoWire for Delta {
+    type Wire = wire::WorkerDelta;
+
+    fn into_wire(self) -> wire::WorkerDelta {
+        let Self { id, at, worker, kind } = self;
+        let (kind, part, changes) = match kind {
+            DeltaKind::Changed { part, changes } => (
+                wire::DeltaKind::Changed,
+                Some(part.into_wire()),
+                Some(changes.into_wire()),
+            ),
+            DeltaKind::Gone => (wire::DeltaKind::Gone, None, None),
+        };
+        wire::WorkerDelta {
+            id,
+            at,
+            worker: worker.to_string(),
+            kind,
+            part,
+            changes,
+        }
+    }
+}
+
+impl IntoWire for Part {
+    type Wire = wire::Part;
+
+    fn into_wire(self) -> wire::Part {
+        match self {
+            Self::Identity => wire::Part::Identity,
+            Self::Desired => wire::Part::Desired,
+            Self::Observed => wire::Part::Observed,
+            Self::Action => wire::Part::Action,
+            Self::Memory => wire::Part::Memory,
+        }
+    }
+}
+
+impl IntoWire for Change {
+    type Wire = wire::PartChange;
+
+    fn into_wire(self) -> wire::PartChange {
+        let Self { path, value } = self;
+        wire::PartChange { path, value }
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let client = arguments.remote.client()?;
     let document = list::whole(&client, &["actions", "queue"]).await?;
     output.show(&document, output::queue)?;
-    if output == Output::Text && output::queue(&document).is_empty() {
+    if output == Output::Text && output::queue(&output::shown(&document)?).is_empty() {
         output::note("nothing is queued and nothing runs");
     }
     Ok(Exit::Done)

@@ -1,6 +1,7 @@
 //! `sprag dlq retry`.
 
 use serde_json::{Map, Value, json};
+use sprag_wire::CaseFile;
 
 use crate::client::{Client, Once, Remote};
 use crate::completion::Names;
@@ -69,13 +70,14 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 
 /// The patch that the case file suggests.
 async fn fix(client: &Client, id: &str) -> anyhow::Result<Value> {
-    let file = client.get(&["dead-letters", id]).send().await?;
-    if let Some(patch) = file.get("fixPatch").filter(|patch| patch.is_array()) {
+    let file: CaseFile = output::read(client.get(&["dead-letters", id]).send().await?)?;
+    if !file.fix_patch.is_empty() {
+        let patch = json!(file.fix_patch);
         output::note(&format!("applying: {patch}"));
-        return Ok(patch.clone());
+        return Ok(patch);
     }
     let failure = Failure::invalid(format!("no change of `{id}` alone would mend it; nothing was retried"));
-    Err(match file["suggestedFix"].as_str() {
+    Err(match file.suggested_fix {
         Some(text) => failure.note(text).into(),
         None => failure.into(),
     })

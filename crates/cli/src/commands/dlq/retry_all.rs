@@ -1,6 +1,7 @@
 //! `sprag dlq retry-all`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use sprag_wire::Job;
 
 use crate::client::{Once, Remote};
 use crate::commands::job::follow::{ended, follow};
@@ -54,21 +55,22 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     } = arguments;
     let client = remote.client()?;
     let body = body(arguments)?;
-    let request = client.post(&["dead-letters", "retry"]).json(&Value::Object(body));
+    let request = client.post(&["dead-letters", "retry"]).json(&body);
     let mut job = request.once(once).send().await?;
     if *dry_run {
         output.show(&job, output::dry_run)?;
         return Ok(Exit::Done);
     }
     if *wait {
-        job = follow(&client, job["id"].as_str().unwrap_or_default()).await?;
+        let Job { id, .. } = output::read(job)?;
+        job = follow(&client, &id.to_string()).await?;
     }
     output.show(&job, output::job)?;
-    Ok(if *wait { ended(&job) } else { Exit::Done })
+    Ok(if *wait { ended(job)? } else { Exit::Done })
 }
 
 /// What is asked: only what was given.
-fn body(arguments: &Arguments) -> anyhow::Result<Map<String, Value>> {
+fn body(arguments: &Arguments) -> anyhow::Result<Value> {
     let Arguments {
         filter,
         config,
@@ -97,5 +99,5 @@ fn body(arguments: &Arguments) -> anyhow::Result<Map<String, Value>> {
     let given = given
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Ok(given.collect())
+    Ok(Value::Object(given.collect()))
 }

@@ -1,6 +1,7 @@
 //! `sprag exec migrate`.
 
 use serde_json::{Map, Value, json};
+use sprag_wire::{Execution, MigrationCheck, Page};
 
 use crate::client::{Client, Once, Remote};
 use crate::completion::Names;
@@ -87,12 +88,13 @@ async fn one(arguments: &Arguments, client: &Client, id: &str, body: &Value, out
         return Ok(Exit::Done);
     }
     output.show(&document, output::migration)?;
-    Ok(if is_well(&document) { Exit::Done } else { Exit::Failed })
+    Ok(if is_well(&document)? { Exit::Done } else { Exit::Failed })
 }
 
 /// Whether a check has nothing against the move.
-fn is_well(check: &Value) -> bool {
-    check["possible"] == Value::Bool(true) && check["divergence"].is_null()
+fn is_well(check: &Value) -> Result<bool, Failure> {
+    let check: MigrationCheck = output::read(check.clone())?;
+    Ok(check.possible && check.divergence.is_none())
 }
 
 /// Each for itself: one that is refused holds up no other.
@@ -111,7 +113,7 @@ async fn many(
         let request = client.post(&["executions", id, "migrate"]).json(body);
         let answer = request.once(&arguments.once).answer().await?;
         let is_done = answer.status < 300;
-        let is_good = is_done && (!arguments.check || is_well(&answer.document));
+        let is_good = is_done && (!arguments.check || is_well(&answer.document)?);
         failed += usize::from(!is_good);
         let what = match (is_done, arguments.check) {
             (false, _) => "problem",
@@ -140,11 +142,11 @@ async fn open(client: &Client, filter: &str) -> Result<Vec<String>, Failure> {
             .query("cursor", cursor.as_ref())
             .send()
             .await?;
-        let rows = page["data"].as_array().into_iter().flatten();
-        let open = rows.filter(|row| !matches!(row["status"].as_str(), Some("completed" | "cancelled")));
-        ids.extend(open.filter_map(|row| row["id"].as_str().map(str::to_owned)));
-        match page["nextCursor"].as_str() {
-            Some(next) => cursor = Some(next.to_owned()),
+        let page: Page<Execution> = output::read(page)?;
+        let open = page.data.iter().filter(|execution| execution.is_open());
+        ids.extend(open.map(|execution| execution.id.to_string()));
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
             None => return Ok(ids),
         }
     }

@@ -1,10 +1,11 @@
 //! `sprag exec replay`.
 
-use serde_json::{Value, json};
+use serde_json::json;
+use sprag_wire::Replayed;
 
 use crate::commands::one::One;
 use crate::failure::Exit;
-use crate::output::{Output, plain};
+use crate::output::{Output, plain, read};
 
 /// Takes every step again; a difference is a failure.
 pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
@@ -15,20 +16,18 @@ pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
         .json(&json!({}))
         .send()
         .await?;
-    let agrees = replayed["agrees"] == Value::Bool(true);
-    output.show(&replayed, |replayed| {
-        let steps = &replayed["steps"];
-        if agrees {
-            return format!("{steps} steps taken again lead to what is stored\n");
-        }
-        format!(
-            "differs: {}\n",
-            plain(
-                replayed["difference"]
-                    .as_str()
-                    .unwrap_or("the server does not say where")
-            )
-        )
-    })?;
+    output.show(&replayed, text)?;
+    let Replayed { agrees, .. } = read(replayed)?;
     Ok(if agrees { Exit::Done } else { Exit::Failed })
+}
+
+fn text(replayed: &Replayed) -> String {
+    if replayed.agrees {
+        return format!("{} steps taken again lead to what is stored\n", replayed.steps);
+    }
+    let difference = replayed.difference.as_deref();
+    format!(
+        "differs: {}\n",
+        plain(difference.unwrap_or("the server does not say where"))
+    )
 }

@@ -1,6 +1,7 @@
 //! `sprag exec send`: by id, or by machine and key.
 
 use serde_json::{Map, Value, json};
+use sprag_wire::Sent;
 
 use crate::client::{Once, Remote};
 use crate::completion::{Names, send_words};
@@ -77,37 +78,30 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 /// What became of the message, in a sentence.
-fn text(kind: &str, reply: &Value) -> String {
+fn text(kind: &str, sent: &Sent) -> String {
     let kind = plain(kind);
-    if reply["queued"] == Value::Bool(true) {
+    if sent.queued {
         return format!("{kind} waits in the inbox\n");
     }
-    let states: Vec<&str> = reply["configuration"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let how = if reply["handled"] == Value::Bool(true) {
+    let how = if sent.handled {
         "was handled"
     } else {
         "was recorded, nothing handles it"
     };
     format!(
         "{kind} {how}; now in {} (sequence {})\n{}",
-        states.join(", "),
-        reply["sequence"],
-        accepted(&kind, reply)
+        sent.configuration.join(", "),
+        sent.sequence,
+        accepted(&kind, sent)
     )
 }
 
 /// What the states accept, for a message that nothing handles.
-fn accepted(kind: &str, reply: &Value) -> String {
-    if reply["handled"] == Value::Bool(true) {
+fn accepted(kind: &str, sent: &Sent) -> String {
+    if sent.handled {
         return String::new();
     }
-    let accepts = reply["accepts"].as_array().into_iter().flatten();
-    let names: Vec<String> = accepts.filter_map(Value::as_str).map(plain).collect();
+    let names: Vec<String> = sent.accepts.iter().map(|name| plain(name)).collect();
     if names.is_empty() {
         return "The active states accept no messages.\n".to_owned();
     }

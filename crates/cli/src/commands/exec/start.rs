@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sprag_core::duration::Millis;
+use sprag_wire::{Execution, StartRequest};
 
 use crate::client::{Client, Once, Remote};
 use crate::completion::Names;
@@ -48,24 +49,24 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let client = arguments.remote.client()?;
     let mut left = arguments.wait.map(Millis::get);
     let wait = take(&mut left);
-    let request = client.post(&["executions"]).json(&body(arguments)?);
-    let mut execution = request
+    let request = client.post(&["executions"]).json(&json!(body(arguments)?));
+    let mut document = request
         .query("wait", wait.map(text))
         .waiting(wait.unwrap_or_default())
         .once(&arguments.once)
         .send()
         .await?;
-    while is_open(&execution) && left.is_some_and(|left| left > 0) {
-        execution = wait_on(&client, &execution, take(&mut left)).await?;
+    while let (Some(1..), Some(open)) = (left, open(&document, left)?) {
+        document = wait_on(&client, &open, take(&mut left)).await?;
     }
-    output.show(&execution, output::execution)?;
-    if let Some(wait) = arguments.wait.filter(|_| is_open(&execution)) {
+    output.show(&document, output::execution)?;
+    if let (Some(wait), Some(_)) = (arguments.wait, open(&document, left)?) {
         output::note(&format!("still open after {wait}"));
     }
     Ok(Exit::Done)
 }
 
-fn body(arguments: &Arguments) -> Result<Value, Failure> {
+fn body(arguments: &Arguments) -> Result<StartRequest, Failure> {
     let Arguments {
         machine,
         key,
@@ -77,23 +78,22 @@ fn body(arguments: &Arguments) -> Result<Value, Failure> {
         once: _,
         remote: _,
     } = arguments;
-    let all = input::variables(variables.as_deref(), var)?;
-    let mut body = Map::new();
-    body.insert("machine".to_owned(), json!(machine));
-    body.insert("variables".to_owned(), Value::Object(all));
-    let optional = [
-        ("key", key.as_ref().map(|key| json!(key))),
-        ("version", version.map(|version| json!(version))),
-    ];
-    body.extend(
-        optional
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?))),
-    );
-    if !tags.is_empty() {
-        body.insert("tags".to_owned(), json!(tags));
+    Ok(StartRequest {
+        machine: machine.clone(),
+        version: *version,
+        key: key.clone(),
+        variables: Some(input::variables(variables.as_deref(), var)?),
+        tags: (!tags.is_empty()).then(|| tags.clone()),
+    })
+}
+
+/// The execution, where it is to be waited for and still open. Nothing else of the answer matters to who does not wait.
+fn open(document: &Value, left: Option<u64>) -> Result<Option<Execution>, Failure> {
+    if left.is_none() {
+        return Ok(None);
     }
-    Ok(Value::Object(body))
+    let execution: Execution = output::read(document.clone())?;
+    Ok(execution.is_open().then_some(execution))
 }
 
 /// The next stretch of what is left to wait.
@@ -108,12 +108,8 @@ fn text(wait: Duration) -> String {
     format!("{}ms", wait.as_millis())
 }
 
-async fn wait_on(client: &Client, execution: &Value, wait: Option<Duration>) -> Result<Value, Failure> {
-    let id = execution["id"].as_str().unwrap_or_default();
-    let request = client.get(&["executions", id]).query("wait", wait.map(text));
+async fn wait_on(client: &Client, execution: &Execution, wait: Option<Duration>) -> Result<Value, Failure> {
+    let id = execution.id.to_string();
+    let request = client.get(&["executions", &id]).query("wait", wait.map(text));
     request.waiting(wait.unwrap_or_default()).send().await
-}
-
-fn is_open(execution: &Value) -> bool {
-    !matches!(execution["status"].as_str(), Some("completed" | "cancelled"))
 }

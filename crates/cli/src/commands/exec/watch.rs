@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sprag_wire::{Action, Execution};
 use tokio::time::sleep;
 
 use crate::client::{Client, Event, Events, NotOpened, Remote};
 use crate::completion::Names;
-use crate::failure::Exit;
+use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Reader};
 
 /// How often a server that went away is looked for.
@@ -97,7 +98,7 @@ impl Watch {
         self.last = id.or(self.last);
         let line = match self.output {
             Output::Json => Some(line(event)),
-            Output::Text => self.sentence(name, data),
+            Output::Text => self.sentence(name, data)?,
         };
         if let Some(line) = line
             && output::line(&line)? == Reader::Gone
@@ -112,22 +113,30 @@ impl Watch {
         })
     }
 
-    fn sentence(&mut self, name: &str, data: &Value) -> Option<String> {
-        match name {
-            "history" => Some(output::happened(data)),
-            "closed" => Some(output::stands(data)),
-            "execution" => self.is_news(data, "configuration").then(|| output::stands(data)),
-            "action" => self.is_news(data, "waiting").then(|| output::acts(data)),
+    fn sentence(&mut self, name: &str, data: &Value) -> Result<Option<String>, Failure> {
+        // Not the sentence is compared: it says how long ago something was, which changes by itself.
+        Ok(match name {
+            "history" => Some(output::happened(&output::read(data.clone())?)),
+            "closed" => Some(output::stands(&output::read(data.clone())?)),
+            "execution" => {
+                let execution: Execution = output::read(data.clone())?;
+                let stands = format!("{} {:?}", execution.status, execution.configuration);
+                let is_news = self.is_news(execution.id.to_string(), stands);
+                is_news.then(|| output::stands(&execution))
+            }
+            "action" => {
+                let action: Action = output::read(data.clone())?;
+                let stands = format!("{} {:?}", action.status, action.waiting);
+                let is_news = self.is_news(action.id.to_string(), stands);
+                is_news.then(|| output::acts(&action))
+            }
             _ => None,
-        }
+        })
     }
 
-    /// Whether this status and `field` were not said of it last. A server that is back says again what is open.
-    fn is_news(&mut self, data: &Value, field: &str) -> bool {
-        let id = data["id"].as_str().unwrap_or_default();
-        // Not the sentence: it says how long ago something was, which changes by itself.
-        let stands = format!("{} {}", data["status"], data[field]);
-        let is_news = self.said.insert(id.to_owned(), stands.clone()) != Some(stands);
+    /// Whether it did not stand so when it was last shown. A server that is back says again what is open.
+    fn is_news(&mut self, id: String, stands: String) -> bool {
+        let is_news = self.said.insert(id, stands.clone()) != Some(stands);
         if self.said.len() > SAID_MAX {
             // Ids follow time, so this is the oldest.
             self.said.pop_first();
@@ -148,6 +157,9 @@ fn line(event: &Event) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sprag_core::ids::{ActionId, ExecutionId, Slot};
+    use sprag_core::time::Timestamp;
+
     use super::*;
 
     #[test]
@@ -157,12 +169,22 @@ mod tests {
             said: BTreeMap::new(),
             output: Output::Text,
         };
-        let action = |id: &str, status: &str| json!({"id": id, "status": status, "waiting": {"state": "done"}});
-        assert!(watch.sentence("action", &action("act_1", "succeeded")).is_some());
-        assert_eq!(watch.sentence("action", &action("act_1", "succeeded")), None);
-        assert!(watch.sentence("action", &action("act_1", "archived")).is_some());
-        for number in 0..=SAID_MAX {
-            watch.sentence("action", &action(&format!("act_2{number:05}"), "succeeded"));
+        let at = Timestamp::from_millis;
+        let action = |number: i64, status: &str| {
+            json!({
+                "id": ActionId::compose(at(number), Slot(0), 0), "actionId": "a", "type": "t", "status": status,
+                "waiting": {"state": "done"}, "attempts": [], "success": null, "duration": null, "result": null,
+                "resultEvents": [], "lastError": null, "executionId": ExecutionId::compose(at(0), Slot(0), 0),
+                "machine": "m", "version": 1, "runner": "t", "tags": [], "priority": 50, "createdAt": at(0),
+                "runAt": at(0), "idempotencyKey": "k", "cancelRequested": false,
+            })
+        };
+        let mut said = |number: i64, status: &str| watch.sentence("action", &action(number, status)).unwrap();
+        assert!(said(1, "succeeded").is_some());
+        assert_eq!(said(1, "succeeded"), None);
+        assert!(said(1, "archived").is_some());
+        for number in (2..).take(SAID_MAX + 1) {
+            said(number, "succeeded");
         }
         assert_eq!(watch.said.len(), SAID_MAX);
     }

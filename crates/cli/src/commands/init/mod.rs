@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     }
     let written: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
     let document = json!({ "folder": folder.display().to_string(), "files": written });
-    output.show(&document, |_| next(folder))?;
+    output.show(&document, |_: &Value| next(folder))?;
     Ok(Exit::Done)
 }
 

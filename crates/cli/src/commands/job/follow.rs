@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use sprag_wire::{Job, JobStatus};
 
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
@@ -15,11 +16,12 @@ const EVERY: Duration = Duration::from_millis(200);
 pub(crate) async fn follow(client: &Client, id: &str) -> Result<Value, Failure> {
     let mut progress = Progress::new();
     loop {
-        let job = client.get(&["jobs", id]).send().await?;
+        let document = client.get(&["jobs", id]).send().await?;
+        let job: Job = output::read(document.clone())?;
         let counts = output::job_counts(&job);
-        if job["status"] != "running" {
+        if job.status != JobStatus::Running {
             progress.end(&counts);
-            return Ok(job);
+            return Ok(document);
         }
         progress.show(&counts, None);
         tokio::time::sleep(EVERY).await;
@@ -27,7 +29,8 @@ pub(crate) async fn follow(client: &Client, id: &str) -> Result<Value, Failure> 
 }
 
 /// How a command ends that waited for a job: well only if all of it was done.
-pub(crate) fn ended(job: &Value) -> Exit {
-    let is_well = job["status"] == "completed" && job["counts"]["failed"] == 0;
-    if is_well { Exit::Done } else { Exit::Failed }
+pub(crate) fn ended(job: Value) -> Result<Exit, Failure> {
+    let job: Job = output::read(job)?;
+    let is_well = job.status == JobStatus::Completed && job.counts.failed == 0;
+    Ok(if is_well { Exit::Done } else { Exit::Failed })
 }

@@ -45,5 +45,5 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         client.get(&["jobs", id]).send().await?
     };
     output.show(&job, output::job)?;
-    Ok(if *wait { ended(&job) } else { Exit::Done })
+    Ok(if *wait { ended(job)? } else { Exit::Done })
 }

@@ -1,6 +1,6 @@
 //! `sprag limit list`.
 
-use serde_json::Value;
+use sprag_wire::{Limit, Page};
 
 use crate::client::Remote;
 use crate::commands::list;
@@ -21,9 +21,9 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn text(document: &Value) -> String {
+fn text(page: &Page<Limit>) -> String {
     let mut table = super::heading();
-    for limit in document["data"].as_array().into_iter().flatten() {
+    for limit in &page.data {
         super::row(&mut table, limit);
     }
     if table.is_empty() { String::new() } else { table.text() }

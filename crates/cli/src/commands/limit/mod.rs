@@ -4,10 +4,10 @@ mod clear;
 mod list;
 mod set;
 
-use serde_json::Value;
+use sprag_wire::{Limit, LimitNumbers};
 
 use crate::failure::Exit;
-use crate::output::{Output, Table, span};
+use crate::output::{Output, Table, dash, span};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -30,7 +30,7 @@ impl Command {
 }
 
 /// One key.
-fn one(limit: &Value) -> String {
+fn one(limit: &Limit) -> String {
     let mut table = heading();
     row(&mut table, limit);
     table.text()
@@ -40,29 +40,24 @@ fn heading() -> Table {
     Table::new(&["KEY", "DEFINED", "OVERRIDE", "RUNNING", "WAITING"])
 }
 
-fn row(table: &mut Table, limit: &Value) {
-    let definitions = limit["definitions"].as_array().into_iter().flatten();
-    let defined: Vec<String> = definitions.map(numbers).collect();
-    let more = if limit["more"] == true { "+" } else { "" };
+fn row(table: &mut Table, limit: &Limit) {
+    let defined: Vec<String> = limit.definitions.iter().map(numbers).collect();
+    let more = if limit.more { "+" } else { "" };
     table.row([
-        limit["key"].as_str().unwrap_or_default().to_owned(),
+        limit.key.clone(),
         defined.join(" | "),
-        numbers(&limit["override"]),
-        limit["running"].to_string(),
-        format!("{}{more}", limit["waiting"]),
+        dash(limit.overridden.as_ref().map(|overridden| numbers(&overridden.numbers))),
+        limit.running.to_string(),
+        format!("{}{more}", limit.waiting),
     ]);
 }
 
 /// `2 at once, 10 per 1m`.
-fn numbers(numbers: &Value) -> String {
-    let concurrency = numbers["concurrency"].as_u64().map(|count| format!("{count} at once"));
-    let rate = numbers["rate"].as_object().map(|rate| {
-        let number = |name: &str| rate.get(name).and_then(Value::as_u64).unwrap_or_default();
-        format!("{} per {}", number("count"), span(number("per")))
-    });
+fn numbers(numbers: &LimitNumbers) -> String {
+    let concurrency = numbers.concurrency.map(|count| format!("{count} at once"));
+    let rate = numbers
+        .rate
+        .map(|rate| format!("{} per {}", rate.count, span(rate.per_millis)));
     let parts: Vec<String> = concurrency.into_iter().chain(rate).collect();
-    if parts.is_empty() {
-        return "-".to_owned();
-    }
-    parts.join(", ")
+    dash(Some(parts.join(", ")))
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sprag_core::source::{self, Format, Limits, Node};
+use sprag_wire::{Applied, Finding, Problem, Severity};
 
 use super::findings::counted;
 use super::templates;
 use crate::client::{Once, Remote};
 use crate::failure::{Exit, Failure};
 use crate::input;
-use crate::output::{Output, plain};
+use crate::output::{self, Output, plain};
 
 /// The status of a version that is new.
 const CREATED: u16 = 201;
@@ -60,13 +61,16 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
 }
 
 /// Which version new executions use, and how it came about.
-fn sentence(applied: &Value, is_new: bool) -> String {
-    let id = plain(applied["id"].as_str().unwrap_or_default());
-    let version = &applied["version"];
-    let how = match (&applied["sameAsVersion"], is_new) {
+fn sentence(applied: &Applied, is_new: bool) -> String {
+    let Applied {
+        id,
+        version,
+        same_as_version,
+    } = applied;
+    let how = match (same_as_version, is_new) {
         (_, false) => "unchanged".to_owned(),
-        (Value::Null, true) => "applied".to_owned(),
-        (earlier, true) => format!("applied, same as version {earlier}"),
+        (None, true) => "applied".to_owned(),
+        (Some(earlier), true) => format!("applied, same as version {earlier}"),
     };
     format!("{id} version {version} {how}; new executions use version {version}\n")
 }
@@ -81,27 +85,32 @@ fn filled(file: &Path, node: &Node) -> Result<Option<Value>, Failure> {
 /// Everything the server's lint refused, at its place in the file: the server's, unless the text it got was another
 /// than the file's, whose tree is `moved` then.
 fn refused(file: &Path, moved: Option<&Node>, problem: &Value) -> Option<Failure> {
-    let findings = problem["findings"].as_array()?;
-    let errors: Vec<&Value> = findings
-        .iter()
-        .filter(|finding| finding["severity"] == "error")
-        .collect();
+    let problem: Problem = output::read(problem.clone()).ok()?;
+    let findings = problem.findings.into_iter();
+    let errors: Vec<Finding> = findings.filter(|finding| finding.severity == Severity::Error).collect();
+    if errors.is_empty() {
+        return None;
+    }
     let detail = format!("`{}` has {}", file.display(), counted(errors.len(), "error"));
     let failure = Failure::invalid(detail).code("definition-invalid");
     Some(errors.into_iter().fold(failure, |failure, error| {
-        let text = |name: &str| plain(error[name].as_str().unwrap_or_default());
-        let at = moved
-            .and_then(|node| node.pointer(error["pointer"].as_str()?))
-            .map(|node| node.at);
-        let place = match at {
-            Some(at) => format!("{}:{}:{}", file.display(), at.line, at.column),
-            None => format!("{}:{}:{}", file.display(), error["line"], error["column"]),
-        };
+        let Finding {
+            severity: _,
+            code,
+            line,
+            column,
+            pointer,
+            detail,
+            remedy,
+        } = error;
+        let at = moved.and_then(|node| node.pointer(&pointer)).map(|node| node.at);
+        let (line, column) = at.map_or((line, column), |at| (at.line, at.column));
         failure.note(format!(
-            "{place}: error[{}]: {} ({})",
-            text("code"),
-            text("detail"),
-            text("remedy")
+            "{}:{line}:{column}: error[{}]: {} ({})",
+            file.display(),
+            plain(&code),
+            plain(&detail),
+            plain(&remedy)
         ))
     }))
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use sprag_wire::{Worker, WorkerExplanation};
 use tokio::time::sleep;
 
 use super::Supervisor;
-use super::list::{field, why};
+use super::list::why;
 use crate::client::Client;
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{self, Output};
 
 /// How long it may take until the first step is to be seen.
 const STEP_MAX: Duration = Duration::from_secs(2);
@@ -62,12 +62,12 @@ pub(super) async fn run(arguments: &Arguments, verb: Verb, output: Output) -> an
     let path = &arguments.path;
     let taken = client.post(&["workers", path, verb.word()]).send().await?;
     if output == Output::Json {
-        output.show(&taken, |_| String::new())?;
+        output::json(&taken)?;
         return Ok(Exit::Done);
     }
     // What was answered is how it stood when the word was taken; people want to see that it was.
-    let (worker, step) = first_step(&client, path, verb, taken).await?;
-    output.show(&worker, |worker| text(worker, verb, step))?;
+    let (worker, step) = first_step(&client, path, verb, output::shown(&taken)?).await?;
+    output::data(&text(&worker, verb, step))?;
     Ok(Exit::Done)
 }
 
@@ -79,27 +79,28 @@ enum Step {
 }
 
 /// The service once it has followed, or as it is after a while.
-async fn first_step(client: &Client, path: &str, verb: Verb, taken: Value) -> Result<(Value, Step), Failure> {
+async fn first_step(client: &Client, path: &str, verb: Verb, taken: Worker) -> Result<(Worker, Step), Failure> {
     let mut worker = taken.clone();
     for _ in 0..STEP_MAX.as_millis() / EVERY.as_millis() {
         if has_followed(&worker, &taken, verb) {
             return Ok((worker, Step::Seen));
         }
         sleep(EVERY).await;
-        worker = client.get(&["workers", path, "explain"]).send().await?;
+        let explained = client.get(&["workers", path, "explain"]).send().await?;
+        worker = output::shown::<WorkerExplanation>(&explained)?.worker;
     }
     Ok((worker, Step::NotYet))
 }
 
 /// A service that waits for another has done what it can.
-fn has_followed(worker: &Value, taken: &Value, verb: Verb) -> bool {
-    let has_moved = worker["since"] != taken["since"] && worker["state"] != "stopped";
-    let waits = worker["waiting"].as_str().is_some_and(|waiting| waiting.contains('`'));
-    verb.is_followed(&field(worker, "state")) || has_moved || waits
+fn has_followed(worker: &Worker, taken: &Worker, verb: Verb) -> bool {
+    let has_moved = worker.since != taken.since && worker.state != "stopped";
+    let waits = worker.waiting.as_ref().is_some_and(|waiting| waiting.contains('`'));
+    verb.is_followed(&worker.state) || has_moved || waits
 }
 
-fn text(worker: &Value, verb: Verb, step: Step) -> String {
-    let (path, state, why) = (field(worker, "path"), field(worker, "state"), why(worker));
+fn text(worker: &Worker, verb: Verb, step: Step) -> String {
+    let (path, state, why) = (&worker.path, &worker.state, why(worker));
     if step == Step::Seen {
         return format!("{path}: {state} ({why})\n");
     }
@@ -111,41 +112,55 @@ fn text(worker: &Value, verb: Verb, step: Step) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use sprag_core::time::Timestamp;
 
     use super::*;
 
+    fn worker(state: &str, since: i64, reason: &str) -> Worker {
+        Worker {
+            path: "b".to_owned(),
+            state: state.to_owned(),
+            reason: reason.to_owned(),
+            pid: None,
+            restarts: 0,
+            circuit: "closed".to_owned(),
+            observation: "fresh".to_owned(),
+            waiting: None,
+            since: Timestamp::from_millis(since),
+            restarted_by: Vec::new(),
+        }
+    }
+
     #[test]
     fn a_start_is_followed_once_it_is_on_its_way_and_not_while_it_is_failed() {
-        let taken =
-            json!({"path": "b", "state": "failed", "since": "1", "reason": "it failed 5 times", "waiting": null});
+        let taken = worker("failed", 1, "it failed 5 times");
         assert!(!has_followed(&taken, &taken, Verb::Start));
         assert_eq!(
             text(&taken, Verb::Start, Step::NotYet),
             "b: asked to start; still failed (it failed 5 times), see `sprag service explain b`\n"
         );
-        let starting =
-            json!({"path": "b", "state": "starting", "since": "2", "reason": "to be started", "waiting": null});
+        let starting = worker("starting", 2, "to be started");
         assert!(has_followed(&starting, &taken, Verb::Start));
         assert_eq!(
             text(&starting, Verb::Start, Step::Seen),
             "b: starting (to be started)\n"
         );
-        let failed_again = json!({"path": "b", "state": "failed", "since": "3", "waiting": null});
-        assert!(has_followed(&failed_again, &taken, Verb::Start));
+        assert!(has_followed(&worker("failed", 3, ""), &taken, Verb::Start));
     }
 
     #[test]
     fn a_service_that_waits_for_another_has_done_what_it_can() {
-        let waits = json!({"path": "b", "state": "stopped", "since": "1", "reason": "not to run", "waiting": "`a` to be ready"});
+        let waits = Worker {
+            waiting: Some("`a` to be ready".to_owned()),
+            ..worker("stopped", 1, "not to run")
+        };
         assert!(has_followed(&waits, &waits, Verb::Restart));
     }
 
     #[test]
     fn a_restart_is_not_followed_by_what_ran_before() {
-        let running = json!({"path": "b", "state": "running", "since": "1", "waiting": null});
+        let running = worker("running", 1, "");
         assert!(!has_followed(&running, &running, Verb::Restart));
-        let again = json!({"path": "b", "state": "running", "since": "2", "waiting": null});
-        assert!(has_followed(&again, &running, Verb::Restart));
+        assert!(has_followed(&worker("running", 2, ""), &running, Verb::Restart));
     }
 }

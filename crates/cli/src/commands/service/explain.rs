@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
 use sprag_core::time::Timestamp;
+use sprag_wire::{LastAction, LastOutcome, Worker, WorkerEscalation, WorkerExplanation};
 
 use super::Supervisor;
-use super::list::field;
 use super::sentences::{can, next, rule};
 use crate::completion::Names;
 use crate::failure::Exit;
@@ -29,101 +28,106 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn text(worker: &Value, now: Timestamp) -> String {
+fn text(explained: &WorkerExplanation, now: Timestamp) -> String {
+    let worker = &explained.worker;
     let mut text = format!(
         "{} is {} since {}: {}.\n",
-        field(worker, "path"),
-        field(worker, "state"),
-        when(worker, "since", now),
-        plain(&field(worker, "reason"))
+        worker.path,
+        worker.state,
+        When::from(worker.since).long(now),
+        plain(&worker.reason)
     );
     // Writing to a text cannot fail.
-    if worker["pid"].is_number() || worker["restarts"].as_u64().is_some_and(|count| count > 0) {
+    if worker.pid.is_some() || worker.restarts > 0 {
         let _ = writeln!(text, "{}", lives(worker));
     }
-    if worker["observation"] != "fresh" {
-        let _ = writeln!(text, "What is seen of it is {}.", plain(&field(worker, "observation")));
+    if worker.observation != "fresh" {
+        let _ = writeln!(text, "What is seen of it is {}.", plain(&worker.observation));
     }
-    if let Some(failed) = failed_action(worker) {
+    if let Some(failed) = failed_action(explained) {
         let _ = writeln!(text, "{failed}");
     }
-    for error in list(worker, "childErrors") {
-        let error = plain(error.as_str().unwrap_or_default());
-        let _ = writeln!(text, "A child cannot be as it is declared: {error}.");
+    for error in &explained.child_errors {
+        let _ = writeln!(text, "A child cannot be as it is declared: {}.", plain(error));
     }
-    for escalation in list(worker, "escalations") {
-        let _ = writeln!(
-            text,
-            "It gave up on `{}` at {}: {}.",
-            field(escalation, "child"),
-            when(escalation, "since", now),
-            plain(&field(escalation, "cause"))
-        );
+    for WorkerEscalation { child, cause, since } in &explained.escalations {
+        let since = When::from(*since).long(now);
+        let _ = writeln!(text, "It gave up on `{child}` at {since}: {}.", plain(cause));
     }
-    for known in list(worker, "rules").chain(list(worker, "restartedBy")) {
+    for known in explained.rules.iter().chain(&worker.restarted_by) {
         let _ = writeln!(text, "{}", rule(known, now));
     }
-    for sentence in next(worker, now) {
+    for sentence in next(explained, now) {
         let _ = writeln!(text, "What happens next: {}.", plain(&sentence));
     }
-    for (command, why) in can(worker) {
+    for (command, why) in can(explained) {
         let _ = writeln!(text, "What you can do: `{command}` {why}.");
     }
-    if let Some(runbook) = worker["runbook"].as_str() {
+    if let Some(runbook) = &explained.runbook {
         let _ = writeln!(text, "More about circuits: {runbook}.");
     }
     text
 }
 
 /// `Its process is 12; it was restarted 3 times.`
-fn lives(worker: &Value) -> String {
-    let process = match worker["pid"].as_i64() {
+fn lives(worker: &Worker) -> String {
+    let process = match worker.pid {
         Some(pid) => format!("Its process is {pid}"),
         None => "It has no process".to_owned(),
     };
-    match worker["restarts"].as_u64() {
-        None | Some(0) => format!("{process}; it was never restarted."),
-        Some(1) => format!("{process}; it was restarted once."),
-        Some(count) => format!("{process}; it was restarted {count} times."),
+    match worker.restarts {
+        0 => format!("{process}; it was never restarted."),
+        1 => format!("{process}; it was restarted once."),
+        count => format!("{process}; it was restarted {count} times."),
     }
 }
 
 /// What its last action said, unless that is why it is where it is.
-fn failed_action(worker: &Value) -> Option<String> {
-    let action = &worker["action"];
-    let (name, error) = (action["name"].as_str()?, action["error"].as_str()?);
-    let is_known = field(worker, "reason").contains(error) || !action["outcome"]["failed"].is_object();
+fn failed_action(explained: &WorkerExplanation) -> Option<String> {
+    let LastAction {
+        name, error, outcome, ..
+    } = &explained.action;
+    let error = error.as_ref()?;
+    let has_failed = matches!(outcome, LastOutcome::Failed { .. });
+    let is_known = explained.worker.reason.contains(error.as_str()) || !has_failed;
     (!is_known).then(|| format!("Its last {} failed: {}.", plain(name), plain(error)))
-}
-
-/// The entries of a field that is a list.
-pub(super) fn list<'w>(worker: &'w Value, name: &str) -> impl Iterator<Item = &'w Value> {
-    worker[name].as_array().into_iter().flatten()
-}
-
-/// An instant as people read it.
-pub(super) fn when(document: &Value, name: &str, now: Timestamp) -> String {
-    let text = field(document, name);
-    When::parse(&text).map_or(text, |when| when.long(now))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn at_noon(worker: &Value) -> String {
-        text(worker, "2026-01-31T12:00:00.000Z".parse().unwrap())
+    /// The explanation of a service at noon: what is given, over what is most common.
+    fn at_noon(given: Value) -> String {
+        let mut worker = json!({
+            "path": "web", "state": "running", "reason": "", "pid": null, "restarts": 0, "circuit": "closed",
+            "observation": "fresh", "waiting": null, "since": "2026-01-31T11:58:00.000Z", "restartedBy": [],
+            "goal": "running", "holds": [], "rules": [], "escalations": [], "childErrors": [],
+            "children": {"healthy": 0, "unhealthy": 0, "stopped": 0},
+            "action": {"id": 0, "name": "", "generation": 0, "started": null, "attempt": 0, "outcome": "none", "error": null},
+            "observed": null, "runbook": null,
+        });
+        if let (Some(worker), Value::Object(given)) = (worker.as_object_mut(), given) {
+            worker.extend(given);
+        }
+        let worker = serde_json::from_value(worker).unwrap();
+        text(&worker, "2026-01-31T12:00:00.000Z".parse().unwrap())
+    }
+
+    fn action(name: &str, outcome: &Value, error: Option<&str>) -> Value {
+        json!({
+            "id": 1, "name": name, "generation": 1, "started": null, "attempt": 1, "outcome": outcome, "error": error,
+        })
     }
 
     #[test]
     fn a_failed_service_says_why_that_nothing_follows_and_what_helps() {
         let error = "program `nowhere` was not found in any folder of the supervisor's `PATH`";
-        let text = at_noon(&json!({
-            "path": "shop/web", "state": "failed", "since": "2026-01-31T11:58:00.000Z", "reason": error, "goal": "running",
-            "restarts": 0, "observation": "fresh",
-            "action": {"name": "start", "outcome": {"failed": {"class": "start_failed"}}, "error": error},
+        let text = at_noon(json!({
+            "path": "shop/web", "state": "failed", "reason": error,
+            "action": action("start", &json!({"failed": {"class": "start_failed"}}), Some(error)),
         }));
         assert_eq!(
             text,
@@ -138,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_stopped_service_says_by_whom_and_how_it_is_started() {
-        let text = at_noon(&json!({
-            "path": "web", "state": "stopped", "since": "2026-01-31T11:58:00.000Z", "reason": "stopped by hand",
-            "goal": "stopped", "restarts": 2, "observation": "fresh", "action": {"name": "stop", "outcome": "succeeded"},
+        let text = at_noon(json!({
+            "state": "stopped", "reason": "stopped by hand", "goal": "stopped", "restarts": 2,
+            "action": action("stop", &json!("succeeded"), None),
         }));
         assert!(
             text.starts_with("web is stopped since 2026-01-31 11:58:00Z (2m ago): stopped by hand.\n"),
@@ -153,11 +157,12 @@ mod tests {
 
     #[test]
     fn what_holds_a_service_is_said_with_its_time_and_whom_to_look_at() {
-        let text = at_noon(&json!({
-            "path": "shop/web", "state": "stopped", "since": "2026-01-31T11:58:00.000Z", "reason": "not to run",
-            "goal": "stopped", "restarts": 0, "observation": "fresh", "waiting": "`db` to be ready", "action": {},
+        let text = at_noon(json!({
+            "path": "shop/web", "state": "stopped", "reason": "not to run", "goal": "stopped",
+            "waiting": "`db` to be ready",
             "holds": [{"what": "it waits for `db` to be ready", "since": "2026-01-31T11:58:00.000Z",
-                "next": "it goes on when that has happened", "at": null, "givesUp": "2026-01-31T12:00:05.000Z"}],
+                "next": "it goes on when that has happened", "at": null, "givesUp": "2026-01-31T12:00:05.000Z",
+                "remedy": ""}],
         }));
         assert!(
             text.contains(

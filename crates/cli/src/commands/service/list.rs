@@ -1,7 +1,7 @@
 //! `sprag service list`.
 
-use serde_json::Value;
 use sprag_core::time::Timestamp;
+use sprag_wire::{Page, Worker};
 
 use super::Supervisor;
 use super::sentences::rule;
@@ -26,7 +26,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn text(document: &Value, now: Timestamp) -> String {
+fn text(page: &Page<Worker>, now: Timestamp) -> String {
     let headings = [
         "PATH",
         "STATE",
@@ -38,38 +38,28 @@ fn text(document: &Value, now: Timestamp) -> String {
         "REASON",
     ];
     let mut table = Table::new(&headings).optional(&["OBSERVATION", "CIRCUIT", "SINCE", "RESTARTS"]);
-    for worker in document["data"].as_array().into_iter().flatten() {
+    for worker in &page.data {
         table.row([
-            field(worker, "path"),
-            field(worker, "state"),
-            field(worker, "pid"),
-            field(worker, "restarts"),
-            field(worker, "circuit"),
-            field(worker, "observation"),
-            instant(worker, "since"),
+            worker.path.clone(),
+            worker.state.clone(),
+            worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            worker.restarts.to_string(),
+            worker.circuit.clone(),
+            worker.observation.clone(),
+            instant(worker.since),
             why(worker),
         ]);
     }
     if table.is_empty() {
         return String::new();
     }
-    format!("{}{}", table.text(), rules(document, now))
+    format!("{}{}", table.text(), rules(&page.data, now))
 }
 
 /// The rules that restart services, a sentence each.
-fn rules(document: &Value, now: Timestamp) -> String {
-    let workers = document["data"].as_array().into_iter().flatten();
-    let rules = workers.flat_map(|worker| worker["restartedBy"].as_array().into_iter().flatten());
+fn rules(workers: &[Worker], now: Timestamp) -> String {
+    let rules = workers.iter().flat_map(|worker| &worker.restarted_by);
     rules.flat_map(|known| [rule(known, now), "\n".to_owned()]).collect()
-}
-
-/// A field as text; nothing where there is none.
-pub(super) fn field(worker: &Value, name: &str) -> String {
-    match &worker[name] {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
 }
 
 /// The path of a child of the supervisor or of a service.
@@ -81,9 +71,9 @@ pub(super) fn below(path: &str, child: &str) -> String {
 }
 
 /// What it waits for, or why it is where it is.
-pub(super) fn why(worker: &Value) -> String {
-    match worker["waiting"].as_str() {
-        Some(waiting) => format!("{}; waits for {waiting}", field(worker, "reason")),
-        None => field(worker, "reason"),
+pub(super) fn why(worker: &Worker) -> String {
+    match &worker.waiting {
+        Some(waiting) => format!("{}; waits for {waiting}", worker.reason),
+        None => worker.reason.clone(),
     }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use sprag_wire::WorkerLog;
 use tokio::time::sleep;
 
 use super::Supervisor;
-use super::list::field;
 use crate::client::Client;
 use crate::completion::Names;
 use crate::failure::Exit;
@@ -40,8 +40,8 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
             return Ok(Exit::Done);
         }
         sleep(EVERY).await;
-        let offset = field(&part, "offset");
-        part = read(&client, &arguments.path, ("after", &offset)).await?;
+        let WorkerLog { offset, .. } = output::read(part)?;
+        part = read(&client, &arguments.path, ("after", &offset.to_string())).await?;
     }
 }
 
@@ -58,6 +58,9 @@ async fn read(client: &Client, path: &str, which: (&str, &str)) -> anyhow::Resul
 fn show(part: &Value, output: Output) -> anyhow::Result<Reader> {
     match output {
         Output::Json => output::line(&part.to_string()),
-        Output::Text => output::piece(&field(part, "text").replace("\r\n", "\n")),
+        Output::Text => {
+            let WorkerLog { text, .. } = output::read(part.clone())?;
+            output::piece(&text.replace("\r\n", "\n"))
+        }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use sprag_wire::{NotStartable, Reloaded};
 
 use super::Supervisor;
-use super::list::field;
 use crate::failure::Exit;
-use crate::output::{Output, plain};
+use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -23,24 +22,31 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn text(reloaded: &Value) -> String {
+fn text(reloaded: &Reloaded) -> String {
+    let Reloaded {
+        added,
+        changed,
+        removed,
+        unchanged,
+        rules,
+        not_startable,
+    } = reloaded;
     let mut text = String::new();
-    for word in ["added", "changed", "removed"] {
-        for path in reloaded[word].as_array().into_iter().flatten() {
+    for (word, paths) in [("added", added), ("changed", changed), ("removed", removed)] {
+        for path in paths {
             // Writing to a text cannot fail.
-            let _ = writeln!(text, "{word} {}", path.as_str().unwrap_or_default());
+            let _ = writeln!(text, "{word} {path}");
         }
     }
-    for service in reloaded["notStartable"].as_array().into_iter().flatten() {
-        let (path, reason) = (field(service, "path"), plain(&field(service, "reason")));
+    for NotStartable { path, reason } in not_startable {
         let _ = writeln!(
             text,
             "not startable: {path}: {reason}; what runs of it goes on as configured before"
         );
     }
-    let _ = writeln!(text, "unchanged: {}", reloaded["unchanged"]);
-    if reloaded["rules"].as_u64().is_some_and(|rules| rules > 0) {
-        let _ = writeln!(text, "rules new, changed or gone: {}", reloaded["rules"]);
+    let _ = writeln!(text, "unchanged: {unchanged}");
+    if *rules > 0 {
+        let _ = writeln!(text, "rules new, changed or gone: {rules}");
     }
     text
 }

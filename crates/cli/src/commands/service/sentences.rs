@@ -2,40 +2,37 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
 use sprag_core::time::Timestamp;
+use sprag_wire::{Goal, LastOutcome, Worker, WorkerExplanation, WorkerHold, WorkerRule};
 
-use super::explain::{list, when};
-use super::list::{below, field};
-use crate::output::plain;
+use super::list::below;
+use crate::output::{When, plain};
 
 /// What happens next: what holds it, or what its state leads to.
-pub(super) fn next(worker: &Value, now: Timestamp) -> Vec<String> {
-    let holds: Vec<String> = list(worker, "holds").map(|held| hold(held, now)).collect();
-    if !holds.is_empty() {
-        return holds;
+pub(super) fn next(explained: &WorkerExplanation, now: Timestamp) -> Vec<String> {
+    let worker = &explained.worker;
+    if !explained.holds.is_empty() {
+        return explained.holds.iter().map(|held| hold(held, now)).collect();
     }
-    if let Some(rule) = list(worker, "restartedBy").find(|rule| rule["circuit"] != "closed") {
-        let at = if rule["nextAt"].is_string() {
-            format!(", at {}", when(rule, "nextAt", now))
-        } else {
-            String::new()
-        };
-        return vec![format!("{}{at} (rule `{}`)", field(rule, "next"), field(rule, "name"))];
+    if let Some(rule) = worker.restarted_by.iter().find(|rule| rule.circuit != "closed") {
+        return vec![format!("{}{} (rule `{}`)", rule.next, at(rule.next_at, now), rule.name)];
     }
-    if worker["path"] == "/" {
+    if worker.path == "/" {
         return vec!["it goes on; its rules are judged with each new observation".to_owned()];
     }
-    let due = worker["observed"]["service"]["due"].as_str();
-    let one = match worker["state"].as_str().unwrap_or_default() {
+    // What a service says of itself has its own words.
+    let due = explained.observed["service"]["due"].as_str();
+    let one = match worker.state.as_str() {
         "failed" => "nothing, until a person or a changed file says otherwise".to_owned(),
-        "stopped" if worker["goal"] == "running" => "nothing: its work is done".to_owned(),
+        "stopped" if explained.goal == Goal::Running => "nothing: its work is done".to_owned(),
         "stopped" => "nothing, until somebody starts it".to_owned(),
-        "starting" if due.is_some() => {
-            let due = when(&worker["observed"]["service"], "due", now);
-            format!("it is started again at {due}")
-        }
-        "starting" => "it is running once it is ready".to_owned(),
+        "starting" => match due {
+            Some(due) => {
+                let due = When::parse(due).map_or_else(|| due.to_owned(), |when| when.long(now));
+                format!("it is started again at {due}")
+            }
+            None => "it is running once it is ready".to_owned(),
+        },
         "stopping" => "it is stopped once nothing of it runs; what is left after its grace is killed".to_owned(),
         "degraded" => "it is running again once it is well".to_owned(),
         _ => "it is looked at every second; should it end, its `restart` says what follows".to_owned(),
@@ -43,70 +40,62 @@ pub(super) fn next(worker: &Value, now: Timestamp) -> Vec<String> {
     vec![one]
 }
 
-fn hold(hold: &Value, now: Timestamp) -> String {
-    let mut text = format!(
-        "{} since {}; {}",
-        field(hold, "what"),
-        when(hold, "since", now),
-        field(hold, "next")
-    );
-    // Writing to a text cannot fail.
-    if hold["at"].is_string() {
-        let _ = write!(text, ", at {}", when(hold, "at", now));
-    }
-    if hold["givesUp"].is_string() {
-        let _ = write!(text, "; that is given up at {}", when(hold, "givesUp", now));
+/// `, at …`, where that is known.
+fn at(at: Option<Timestamp>, now: Timestamp) -> String {
+    at.map(|at| format!(", at {}", When::from(at).long(now)))
+        .unwrap_or_default()
+}
+
+fn hold(hold: &WorkerHold, now: Timestamp) -> String {
+    let since = When::from(hold.since).long(now);
+    let mut text = format!("{} since {since}; {}{}", hold.what, hold.next, at(hold.at, now));
+    if let Some(gives_up) = hold.gives_up {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "; that is given up at {}", When::from(gives_up).long(now));
     }
     text
 }
 
 /// How a rule over its children stands.
-pub(super) fn rule(rule: &Value, now: Timestamp) -> String {
+pub(super) fn rule(rule: &WorkerRule, now: Timestamp) -> String {
     let mut text = format!(
         "Rule `{}` of {}, which restarts `{}`: circuit {}, {} of {} detections, last check {}",
-        field(rule, "name"),
-        field(rule, "supervisor"),
-        field(rule, "restart"),
-        field(rule, "circuit"),
-        field(rule, "detections"),
-        field(rule, "detectionsMax"),
-        rule["lastCheck"].as_str().unwrap_or("none yet"),
+        rule.name,
+        rule.supervisor,
+        rule.restart,
+        rule.circuit,
+        rule.detections,
+        rule.detections_max,
+        rule.last_check.as_deref().unwrap_or("none yet"),
     );
     // Writing to a text cannot fail.
-    if let Some(why) = rule["gaveUp"].as_str() {
-        let _ = write!(
-            text,
-            "; gave up at {}, because {}",
-            when(rule, "gaveUpAt", now),
-            plain(why)
-        );
-    } else if let Some(reason) = rule["reason"].as_str() {
+    if let Some(why) = &rule.gave_up {
+        let when = rule.gave_up_at.map(|at| When::from(at).long(now)).unwrap_or_default();
+        let _ = write!(text, "; gave up at {when}, because {}", plain(why));
+    } else if let Some(reason) = &rule.reason {
         let _ = write!(text, " ({})", plain(reason));
     }
-    let _ = write!(text, "; next: {}", plain(&field(rule, "next")));
-    if rule["nextAt"].is_string() {
-        let _ = write!(text, ", at {}", when(rule, "nextAt", now));
-    }
-    text.push('.');
+    let _ = write!(text, "; next: {}{}.", plain(&rule.next), at(rule.next_at, now));
     text
 }
 
 /// The commands that would help, each with what it does.
-pub(super) fn can(worker: &Value) -> Vec<(String, &'static str)> {
-    let path = field(worker, "path");
+pub(super) fn can(explained: &WorkerExplanation) -> Vec<(String, &'static str)> {
+    let worker = &explained.worker;
+    let path = &worker.path;
     let on = |verb: &str| format!("sprag service {verb} {path}");
     let mut commands = Vec::new();
-    if let Some(other) = waits_for(worker, &path) {
+    if let Some(other) = waits_for(worker) {
         commands.push((
             format!("sprag service explain {other}"),
             "says how the one it waits for is",
         ));
     }
-    for escalation in list(worker, "escalations") {
-        let child = format!("sprag service restart {}", below(&path, &field(escalation, "child")));
+    for escalation in &explained.escalations {
+        let child = format!("sprag service restart {}", below(path, &escalation.child));
         commands.push((child, "ends the escalation, and what was counted is forgotten"));
     }
-    if worker["action"]["outcome"] == "inProgress" {
+    if explained.action.outcome == LastOutcome::InProgress {
         commands.push((
             on("cancel"),
             "cancels its action; cancelling a stop kills what is left at once",
@@ -119,10 +108,10 @@ pub(super) fn can(worker: &Value) -> Vec<(String, &'static str)> {
         ));
         return commands;
     }
-    if worker["circuit"] == "escalated" {
+    if worker.circuit == "escalated" {
         commands.push((on("restart"), "ends the escalation, and what was counted is forgotten"));
     }
-    match worker["state"].as_str().unwrap_or_default() {
+    match worker.state.as_str() {
         "failed" => commands.extend([
             (on("logs"), "shows what it wrote"),
             (on("start"), "forgets what failed and tries again"),
@@ -146,9 +135,9 @@ pub(super) fn can(worker: &Value) -> Vec<(String, &'static str)> {
 }
 
 /// The sibling that it waits for: its name stands between the first two backticks.
-fn waits_for(worker: &Value, path: &str) -> Option<String> {
-    let name = worker["waiting"].as_str()?.split('`').nth(1)?;
-    Some(match path.rsplit_once('/') {
+fn waits_for(worker: &Worker) -> Option<String> {
+    let name = worker.waiting.as_ref()?.split('`').nth(1)?;
+    Some(match worker.path.rsplit_once('/') {
         Some((parent, _)) => format!("{parent}/{name}"),
         None => name.to_owned(),
     })

@@ -1,6 +1,6 @@
 //! `sprag switch list`.
 
-use serde_json::Value;
+use sprag_wire::{Page, Switch};
 
 use crate::client::Remote;
 use crate::commands::list;
@@ -21,14 +21,19 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn text(document: &Value) -> String {
+fn text(page: &Page<Switch>) -> String {
     let mut table =
         Table::new(&["ID", "SCOPE", "MODE", "STATUS", "SINCE", "BY", "REASON"]).optional(&["BY", "SINCE", "MODE"]);
-    for switch in document["data"].as_array().into_iter().flatten() {
-        let field = |name: &str| switch[name].as_str().unwrap_or_default().to_owned();
-        let [id, scope, mode, status] = ["id", "scope", "mode", "status"].map(field);
-        let [by, reason] = ["by", "reason"].map(field);
-        table.row([id, scope, mode, status, instant(switch, "since"), by, reason]);
+    for switch in &page.data {
+        table.row([
+            switch.id.to_string(),
+            switch.scope.clone(),
+            switch.mode.to_string(),
+            switch.status.to_string(),
+            instant(switch.since),
+            switch.by.clone(),
+            switch.reason.clone(),
+        ]);
     }
     if table.is_empty() { String::new() } else { table.text() }
 }

@@ -4,7 +4,7 @@ mod list;
 mod off;
 mod on;
 
-use serde_json::Value;
+use sprag_wire::Switch;
 
 use crate::failure::Exit;
 use crate::output::{Output, Table};
@@ -30,12 +30,17 @@ impl Command {
 }
 
 /// A switch, one fact a line.
-fn text(switch: &Value) -> String {
+fn text(switch: &Switch) -> String {
     let mut table = Table::bare();
-    for name in ["id", "scope", "mode", "status", "reason", "by", "since", "expiresAt"] {
-        if let Some(value) = switch[name].as_str() {
-            table.pair(name, value);
-        }
+    table.pair("id", switch.id.to_string());
+    table.pair("scope", &switch.scope);
+    table.pair("mode", switch.mode.to_string());
+    table.pair("status", switch.status.to_string());
+    table.pair("reason", &switch.reason);
+    table.pair("by", &switch.by);
+    table.pair("since", switch.since.to_string());
+    if let Some(expires_at) = switch.expires_at {
+        table.pair("expiresAt", expires_at.to_string());
     }
     table.text()
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sprag_wire::{Switch, SwitchStatus};
 
 use crate::client::{Client, Once, Remote};
 use crate::completion::{Names, words};
@@ -13,8 +14,6 @@ use crate::output::{self, Output};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often at the most: by then it holds, whatever became of any node.
 const LOOKS_MAX: u32 = 30;
-const ARMING: &str = "arming";
-const UNMATCHED: &str = "unmatched";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -60,31 +59,35 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         body["allowUnknown"] = json!(true);
     }
     let request = client.post(&["kill-switches"]).json(&body);
-    let mut switch = request.once(once).send().await?;
-    if switch["status"] == ARMING && !no_wait {
+    let mut document = request.once(once).send().await?;
+    let mut switch: Switch = output::read(document.clone())?;
+    if switch.status == SwitchStatus::Arming && !no_wait {
         output::note("the switch is on; waiting until every node knows of it (some 10 s at the most)");
-        switch = until_effective(&client, switch).await?;
+        document = until_effective(&client, &switch).await?.unwrap_or(document);
+        switch = output::read(document.clone())?;
     }
-    output.show(&switch, super::text)?;
+    output.show(&document, super::text)?;
     if output == Output::Text {
-        if switch["status"] == UNMATCHED {
+        if switch.status == SwitchStatus::Unmatched {
             output::note("it holds nothing yet: its scope names nothing that exists");
         }
-        let id = switch["id"].as_str().unwrap_or_default();
-        output::note(&format!("release it with: sprag switch off {id}"));
+        output::note(&format!("release it with: sprag switch off {}", switch.id));
     }
     Ok(Exit::Done)
 }
 
 /// The switch once it is not arming any more; as it is, should that take too long or it be gone.
-async fn until_effective(client: &Client, mut switch: Value) -> anyhow::Result<Value> {
-    let id = switch["id"].as_str().unwrap_or_default().to_owned();
+async fn until_effective(client: &Client, switch: &Switch) -> anyhow::Result<Option<Value>> {
+    let id = switch.id.to_string();
+    let mut last = None;
     for _ in 0..LOOKS_MAX {
         tokio::time::sleep(LOOK_EVERY).await;
-        switch = client.get(&["kill-switches", &id]).send().await?;
-        if switch["status"] != ARMING {
+        let document = client.get(&["kill-switches", &id]).send().await?;
+        let Switch { status, .. } = output::read(document.clone())?;
+        last = Some(document);
+        if status != SwitchStatus::Arming {
             break;
         }
     }
-    Ok(switch)
+    Ok(last)
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -22,7 +23,8 @@ use crate::time::Timestamp;
 const SET_OFF_MAX: usize = 10_000;
 
 /// What one input led to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "SimulationLine")]
 pub struct Line {
     /// The input; null for the start.
     pub event: Option<String>,

@@ -1,9 +1,12 @@
 //! Actions.
 
+use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::command;
 use sprag_engine::health::Window;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, reference, text, words};
+use super::{Operation, Shape, text, words};
+use crate::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "actions";
@@ -15,16 +18,16 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 /// An operation on one action.
 fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
-        .path("id", reference("ActionId"), "The action's id.")
+        .path("id", Shape::of::<ActionId>(), "The action's id.")
         .reads()
-        .answers(Answer::json(200, "The action as it is now.", reference("Action")))
+        .answers::<wire::Action>(200, "The action as it is now.")
         .refuses([command::Code::ActionUnknown])
 }
 
 /// What a person does to an action.
 fn change(id: &'static str, summary: &'static str) -> Operation {
     one(id, summary)
-        .optional_body(reference("Nothing"))
+        .body::<NoFields>()
         .writes()
         .once()
         .refuses([command::Code::StatusConflict])
@@ -32,14 +35,14 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
 
 pub(crate) fn list() -> Operation {
     operation("listActions", "Actions, newest first")
-        .query("executionId", reference("ExecutionId"), "Only of this execution.")
+        .query("executionId", Shape::of::<ExecutionId>(), "Only of this execution.")
         .query("machine", text(), "Only of this machine.")
         .query("actionId", text(), "Only what machines call so.")
         .query("type", text(), "Only of this type.")
-        .query("status", reference("ActionStatus"), "Only with this status.")
+        .query("status", Shape::of::<wire::ActionStatus>(), "Only with this status.")
         .filtered()
         .paged()
-        .answers(Answer::json(200, "The actions.", reference("ActionPage")))
+        .answers::<wire::Page<wire::Action>>(200, "The actions.")
         .reads()
 }
 
@@ -49,7 +52,7 @@ pub(crate) fn queue() -> Operation {
         "How much waits, since when, what runs and what holds it back, by line and by type",
     )
     .continued()
-    .answers(Answer::json(200, "The queue.", reference("Queue")))
+    .answers::<wire::Queue>(200, "The queue.")
     .reads()
 }
 
@@ -65,7 +68,7 @@ pub(crate) fn health() -> Operation {
         windows,
         "Of what was triggered since then; `1h` unless it says otherwise.",
     )
-    .answers(Answer::json(200, "The report.", reference("HealthReport")))
+    .answers::<wire::HealthReport>(200, "The report.")
     .reads()
 }
 

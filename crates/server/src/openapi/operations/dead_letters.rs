@@ -1,8 +1,12 @@
 //! Dead letters.
 
+use sprag_core::ids::ActionId;
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, reference, text};
+use super::{Operation, Shape, text};
+use crate::body::NoFields;
+use crate::handlers::dead_letters::Retry;
 use crate::problem::Code;
 
 /// The group.
@@ -11,9 +15,9 @@ pub(crate) const RESOURCE: &str = "dead letters";
 /// An operation on one dead letter.
 fn one(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(RESOURCE, id, summary)
-        .path("id", reference("ActionId"), "The action's id.")
+        .path("id", Shape::of::<ActionId>(), "The action's id.")
         .reads()
-        .answers(Answer::json(200, "The action as it is now.", reference("Action")))
+        .answers::<wire::Action>(200, "The action as it is now.")
         .refuses([command::Code::ActionUnknown])
 }
 
@@ -24,11 +28,19 @@ pub(crate) fn list() -> Operation {
         .query("error", text(), "Only with an error of this type.")
         .query("tag", text(), "Only with this tag.")
         .query("fingerprint", text(), "Only those that failed alike.")
-        .query("olderThan", reference("Duration"), "Only those that died longer ago.")
-        .query("newerThan", reference("Duration"), "Only those that died since.")
+        .query(
+            "olderThan",
+            Shape::of::<wire::Duration>(),
+            "Only those that died longer ago.",
+        )
+        .query(
+            "newerThan",
+            Shape::of::<wire::Duration>(),
+            "Only those that died since.",
+        )
         .filtered()
         .paged()
-        .answers(Answer::json(200, "The dead letters.", reference("ActionPage")))
+        .answers::<wire::Page<wire::Action>>(200, "The dead letters.")
         .reads()
 }
 
@@ -38,9 +50,9 @@ pub(crate) fn show() -> Operation {
         "showDeadLetter",
         "The case file: why it died, what was sent, who else failed alike, what would mend it",
     )
-    .path("id", reference("ActionId"), "The action's id.")
+    .path("id", Shape::of::<ActionId>(), "The action's id.")
     .reads()
-    .answers(Answer::json(200, "The case file.", reference("CaseFile")))
+    .answers::<wire::CaseFile>(200, "The case file.")
     .refuses([command::Code::ActionUnknown])
     .refuses([Code::DeadLetterUnknown])
 }
@@ -50,7 +62,7 @@ pub(crate) fn retry() -> Operation {
         "retryDeadLetter",
         "Try it again: as it is, with another configuration, changed by a patch, or on another version",
     )
-    .optional_body(reference("RetryRequest"))
+    .body::<Retry>()
     .writes()
     .once()
     .refuses([
@@ -62,7 +74,7 @@ pub(crate) fn retry() -> Operation {
 
 pub(crate) fn archive() -> Operation {
     one("archiveDeadLetter", "Put it away")
-        .optional_body(reference("Nothing"))
+        .body::<NoFields>()
         .writes()
         .once()
         .refuses([command::Code::StatusConflict])

@@ -1,9 +1,13 @@
 //! Executions, and messages to them.
 
-use serde_json::{Value, json};
-use sprag_engine::command;
+use sprag_core::ids::ExecutionId;
+use sprag_engine::command::{self, Start};
+use sprag_wire as wire;
 
-use super::{Answer, Operation, page_of, reference, text, whole};
+use super::{Answer, Operation, Shape, text, whole};
+use crate::body::NoFields;
+use crate::handlers::executions::Destination;
+use crate::handlers::messages::{Addressed, Message};
 use crate::problem::Code;
 
 /// The group.
@@ -15,23 +19,19 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(RESOURCE, id, summary)
 }
 
-fn execution(about: &'static str) -> Answer {
-    Answer::json(200, about, reference("Execution"))
-}
-
 /// An operation on one execution.
 fn one(operation: Operation) -> Operation {
     operation
-        .path("id", reference("ExecutionId"), "The execution's id.")
+        .path("id", Shape::of::<ExecutionId>(), "The execution's id.")
         .reads()
         .refuses([command::Code::ExecutionUnknown])
 }
 
 /// What a person does to an execution.
-fn change(id: &'static str, summary: &'static str, body: Value) -> Operation {
+fn change(id: &'static str, summary: &'static str) -> Operation {
     one(operation(id, summary))
-        .optional_body(body)
-        .answers(execution("The execution as it is now."))
+        .body::<NoFields>()
+        .answers::<wire::Execution>(200, "The execution as it is now.")
         .writes()
         .once()
         .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
@@ -40,8 +40,9 @@ fn change(id: &'static str, summary: &'static str, body: Value) -> Operation {
 pub(crate) fn start() -> Operation {
     operation("startExecution", "Start an execution")
         .waits()
-        .body(reference("StartRequest"))
-        .answers(Answer::json(201, "It is started.", reference("Execution")).located())
+        .body::<Start>()
+        .answers::<wire::Execution>(201, "It is started.")
+        .located()
         .writes()
         .once()
         .refuses([
@@ -58,7 +59,7 @@ pub(crate) fn start() -> Operation {
 pub(crate) fn list() -> Operation {
     operation("listExecutions", "Executions, newest first")
         .query("machine", text(), "Only of this machine.")
-        .query("status", reference("ExecutionStatus"), "Only with this status.")
+        .query("status", Shape::of::<wire::ExecutionStatus>(), "Only with this status.")
         .query("key", text(), "Only with this key.")
         .query(
             "state",
@@ -67,29 +68,26 @@ pub(crate) fn list() -> Operation {
         )
         .filtered()
         .paged()
-        .answers(Answer::json(200, "The executions.", reference("ExecutionPage")))
+        .answers::<wire::Page<wire::Execution>>(200, "The executions.")
         .reads()
 }
 
 pub(crate) fn show() -> Operation {
     one(operation("showExecution", "An execution"))
         .waits()
-        .answers(execution("The execution."))
+        .answers::<wire::Execution>(200, "The execution.")
 }
 
 pub(crate) fn history() -> Operation {
     one(operation("listHistory", "What happened to an execution, oldest first"))
         .query("after", whole(0), "Only after this sequence.")
         .paged()
-        .answers(Answer::json(200, "The entries.", page_of("HistoryEntry")))
+        .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")
 }
 
 pub(crate) fn explain() -> Operation {
-    one(operation("explainExecution", "Why an execution does not move")).answers(Answer::json(
-        200,
-        "What it and each of its open actions wait for.",
-        reference("Explanation"),
-    ))
+    one(operation("explainExecution", "Why an execution does not move"))
+        .answers::<wire::Explanation>(200, "What it and each of its open actions wait for.")
 }
 
 pub(crate) fn replay() -> Operation {
@@ -97,37 +95,28 @@ pub(crate) fn replay() -> Operation {
         "replayExecution",
         "Take every step again and compare with what is stored",
     ))
-    .optional_body(reference("Nothing"))
-    .answers(Answer::json(200, "What the replay found.", reference("Replayed")))
+    .body::<NoFields>()
+    .answers::<wire::Replayed>(200, "What the replay found.")
     .changes_nothing()
 }
 
 pub(crate) fn cancel() -> Operation {
-    change(
-        "cancelExecution",
-        "End an execution and all its open actions",
-        reference("Nothing"),
-    )
+    change("cancelExecution", "End an execution and all its open actions")
 }
 
 pub(crate) fn pause() -> Operation {
-    change("pauseExecution", "Hold decisions and starts", reference("Nothing"))
+    change("pauseExecution", "Hold decisions and starts")
 }
 
 pub(crate) fn resume() -> Operation {
-    change(
-        "resumeExecution",
-        "Go on after a pause or a failure",
-        reference("Nothing"),
-    )
+    change("resumeExecution", "Go on after a pause or a failure")
 }
 
 pub(crate) fn migrate() -> Operation {
-    let either = json!({ "anyOf": [reference("Execution"), reference("MigrationCheck")] });
     let summary = "Move an execution to another version, the newest unless one is named; or check what that would do";
     one(operation("migrateExecution", summary))
-        .optional_body(reference("MigrateRequest"))
-        .answers(Answer::json(200, "The execution as it is now, or the check.", either))
+        .body::<Destination>()
+        .answers::<wire::Migrated>(200, "The execution as it is now, or the check.")
         .writes()
         .once()
         .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
@@ -137,8 +126,8 @@ pub(crate) fn migrate() -> Operation {
 /// What can become of a message.
 fn sends(operation: Operation) -> Operation {
     operation
-        .answers(Answer::json(200, "What it did.", reference("Sent")))
-        .answers(Answer::json(202, "It waits in the inbox.", reference("Sent")))
+        .answers::<wire::Sent>(200, "What it did.")
+        .answers::<wire::Sent>(202, "It waits in the inbox.")
         .writes()
         .refuses([
             command::Code::ExecutionUnknown,
@@ -154,13 +143,13 @@ fn sends(operation: Operation) -> Operation {
 
 pub(crate) fn send() -> Operation {
     let operation = Operation::new(MESSAGES, "sendMessage", "Send a message to an execution");
-    sends(one(operation).body(reference("Message"))).once()
+    sends(one(operation).body::<Message>()).once()
 }
 
 pub(crate) fn send_by_key() -> Operation {
     let summary = "Send a message to the open execution of a machine with a key";
     let operation = Operation::new(MESSAGES, "sendMessageByKey", summary);
-    sends(operation.body(reference("AddressedMessage"))).once()
+    sends(operation.body::<Addressed>()).once()
 }
 
 pub(crate) fn follow() -> Operation {
@@ -174,7 +163,7 @@ pub(crate) fn follow() -> Operation {
         whole(0),
         "The same, as a reader that comes back says it; it counts before `after`.",
     )
-    .answers(Answer::of(
+    .gives(Answer::of(
         200,
         "Events until the execution is closed.",
         "text/event-stream",

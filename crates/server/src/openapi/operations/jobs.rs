@@ -1,8 +1,12 @@
 //! Bulk jobs.
 
+use sprag_core::ids::JobId;
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, page_of, reference, words};
+use super::{Operation, Shape};
+use crate::body::NoFields;
+use crate::handlers::dead_letters::Bulk;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "jobs";
@@ -14,19 +18,19 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 /// An operation on one job.
 fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
-        .path("id", reference("JobId"), "The job's id.")
+        .path("id", Shape::of::<JobId>(), "The job's id.")
         .reads()
         .refuses([command::Code::JobUnknown])
 }
 
 fn shows(operation: Operation) -> Operation {
-    operation.answers(Answer::json(200, "The job as it is now.", reference("Job")))
+    operation.answers::<wire::Job>(200, "The job as it is now.")
 }
 
 /// What a person does to a job.
 fn change(id: &'static str, summary: &'static str) -> Operation {
     shows(one(id, summary))
-        .optional_body(reference("Nothing"))
+        .body::<NoFields>()
         .writes()
         .once()
         .refuses([command::Code::StatusConflict])
@@ -34,13 +38,10 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
 
 pub(crate) fn retry_all() -> Operation {
     operation("retryDeadLetters", "Try all dead letters again that meet a condition")
-        .body(reference("RetryAllRequest"))
-        .answers(Answer::json(202, "The job that does it.", reference("Job")).located())
-        .answers(Answer::json(
-            200,
-            "What it would do, with `dryRun`.",
-            reference("DryRun"),
-        ))
+        .body::<Bulk>()
+        .answers::<wire::Job>(202, "The job that does it.")
+        .located()
+        .answers::<wire::DryRun>(200, "What it would do, with `dryRun`.")
         .writes()
         .once()
         .refuses([
@@ -51,12 +52,11 @@ pub(crate) fn retry_all() -> Operation {
 }
 
 pub(crate) fn list() -> Operation {
-    let statuses = words(&["running", "paused", "completed", "cancelled"]);
     operation("listJobs", "Jobs, newest first")
-        .query("status", statuses, "Only with this status.")
+        .query("status", Shape::of::<wire::JobStatus>(), "Only with this status.")
         .filtered()
         .paged()
-        .answers(Answer::json(200, "The jobs.", page_of("Job")))
+        .answers::<wire::Page<wire::Job>>(200, "The jobs.")
         .reads()
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn show() -> Operation {
 pub(crate) fn items() -> Operation {
     one("listJobItems", "What became of each dead letter, in the order of work")
         .paged()
-        .answers(Answer::json(200, "The items.", page_of("JobItem")))
+        .answers::<wire::Page<wire::JobItem>>(200, "The items.")
 }
 
 pub(crate) fn pause() -> Operation {

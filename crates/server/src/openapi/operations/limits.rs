@@ -1,8 +1,10 @@
 //! Limits.
 
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, page_of, reference, text};
+use super::{Operation, text};
+use crate::handlers::limits::Set;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "limits";
@@ -12,7 +14,8 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(RESOURCE, id, summary)
         .path("key", text(), "The key.")
         .reads()
-        .answers(Answer::json(200, "The key as it is now.", reference("Limit")).tagged())
+        .answers::<wire::Limit>(200, "The key as it is now.")
+        .tagged()
 }
 
 pub(crate) fn list() -> Operation {
@@ -22,7 +25,7 @@ pub(crate) fn list() -> Operation {
         "Every key that is known, with what counts, runs and waits",
     )
     .continued()
-    .answers(Answer::json(200, "The keys.", page_of("Limit")))
+    .answers::<wire::Page<wire::Limit>>(200, "The keys.")
     .reads()
 }
 
@@ -34,7 +37,7 @@ pub(crate) fn set() -> Operation {
     one("setLimit", "Override what definitions say, from the next attempt on")
         .if_match()
         .if_none()
-        .body(reference("LimitRequest"))
+        .body::<Set>()
         .writes()
         .refuses([command::Code::NameInvalid, command::Code::LimitsFull])
 }

@@ -1,10 +1,13 @@
 //! Machines.
 
-use serde_json::Value;
-use sprag_core::machine::DiagramFormat;
+use sprag_core::machine::{DiagramFormat, Difference, Line};
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, page_of, reference, text, version, words};
+use super::{Answer, Operation, text, version, words};
+use crate::body::FromFields;
+use crate::handlers::compare::Both;
+use crate::handlers::simulate::Simulate;
 use crate::problem::Code;
 
 /// The group.
@@ -23,8 +26,8 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 }
 
 /// An operation that takes machines, sent or kept.
-fn of_source(id: &'static str, summary: &'static str, body: Value) -> Operation {
-    operation(id, summary).body(body).changes_nothing().reads().refuses([
+fn of_source<B: FromFields>(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary).body::<B>().changes_nothing().reads().refuses([
         command::Code::DefinitionInvalid,
         command::Code::MachineUnknown,
         command::Code::VersionUnknown,
@@ -34,30 +37,18 @@ fn of_source(id: &'static str, summary: &'static str, body: Value) -> Operation 
 pub(crate) fn list() -> Operation {
     operation("listMachines", "Every machine with its newest version, by name")
         .paged()
-        .answers(Answer::json(200, "The machines.", page_of("MachineSummary")))
+        .answers::<wire::Page<wire::MachineSummary>>(200, "The machines.")
         .reads()
 }
 
 pub(crate) fn apply() -> Operation {
     operation("applyMachine", "Keep a new version, unless the newest one is the same")
         .definition()
-        .answers(
-            Answer::json(
-                201,
-                "A new version is kept; new executions use it.",
-                reference("Applied"),
-            )
-            .located()
-            .tagged(),
-        )
-        .answers(
-            Answer::json(
-                200,
-                "The newest version is the same; nothing changed.",
-                reference("Applied"),
-            )
-            .tagged(),
-        )
+        .answers::<wire::Applied>(201, "A new version is kept; new executions use it.")
+        .located()
+        .tagged()
+        .answers::<wire::Applied>(200, "The newest version is the same; nothing changed.")
+        .tagged()
         .writes()
         .once()
         .if_match()
@@ -69,7 +60,8 @@ pub(crate) fn apply() -> Operation {
 pub(crate) fn show_verb(id: &'static str) -> Operation {
     operation(id, "The machine of this name")
         .alias()
-        .answers(Answer::json(200, "The machine.", reference("Machine")).tagged())
+        .answers::<wire::Machine>(200, "The machine.")
+        .tagged()
         .if_changed()
         .reads()
         .refuses([command::Code::MachineUnknown, command::Code::VersionUnknown])
@@ -78,41 +70,30 @@ pub(crate) fn show_verb(id: &'static str) -> Operation {
 pub(crate) fn lint() -> Operation {
     operation("lintMachine", "Everything wrong or doubtful; nothing is kept")
         .definition()
-        .answers(Answer::json(200, "What was found.", reference("Linted")))
+        .answers::<wire::Linted>(200, "What was found.")
         .changes_nothing()
 }
 
 pub(crate) fn simulate() -> Operation {
-    of_source(
+    of_source::<Simulate>(
         "simulateMachine",
         "Where a machine is after each input; nothing is stored, nothing is sent",
-        reference("SimulateRequest"),
     )
-    .answers(Answer::json(
-        200,
-        "A line for the start, and one for each input.",
-        page_of("SimulationLine"),
-    ))
+    .answers::<wire::Page<Line>>(200, "A line for the start, and one for each input.")
     .refuses([Code::SimulationTooLarge])
     .refuses([command::Code::InputInvalid])
 }
 
 pub(crate) fn diff() -> Operation {
-    of_source(
-        "diffMachines",
-        "What is different between two machines",
-        reference("DiffRequest"),
-    )
-    .answers(Answer::json(
-        200,
-        "The changes, in the words of a machine file.",
-        reference("Difference"),
-    ))
+    of_source::<Both>("diffMachines", "What is different between two machines")
+        .answers::<Difference>(200, "The changes, in the words of a machine file.")
 }
 
 fn shows(operation: Operation) -> Operation {
-    let version = Answer::json(200, "The version with its definition.", reference("Machine"));
-    operation.answers(version.tagged()).if_changed()
+    operation
+        .answers::<wire::Machine>(200, "The version with its definition.")
+        .tagged()
+        .if_changed()
 }
 
 pub(crate) fn show() -> Operation {
@@ -127,7 +108,7 @@ pub(crate) fn diagram() -> Operation {
             "`svg` unless given.",
         )
         .query("version", version(), "The newest unless given.")
-        .answers(
+        .gives(
             Answer::of(200, "The picture.", "image/svg+xml", text())
                 .or("text/plain; charset=utf-8", text())
                 .or("text/vnd.graphviz; charset=utf-8", text()),

@@ -12,4 +12,4 @@ pub(crate) mod system;
 pub(crate) mod workers;
 
 use super::operation::{Answer, Operation, version};
-use super::schemas::{page_of, reference, text, whole, words};
+use super::shapes::{Shape, text, whole, words};

@@ -1,8 +1,11 @@
 //! Programs outside this process, and the attempts they hold.
 
+use sprag_core::ids::AttemptId;
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, reference, text};
+use super::{Operation, Shape, text};
+use crate::handlers::runners::{Asks, Completed, Failed, Heartbeat};
 use crate::openapi::operation::ONCE;
 
 /// The group.
@@ -15,7 +18,7 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 /// What a program says of its attempt.
 fn of_attempt(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
-        .path("id", reference("AttemptId"), "The attempt's id, as it was leased.")
+        .path("id", Shape::of::<AttemptId>(), "The attempt's id, as it was leased.")
         .writes()
         .refuses([
             command::Code::AttemptUnknown,
@@ -34,7 +37,7 @@ fn ends(id: &'static str, summary: &'static str) -> Operation {
             "Not needed and not looked at: an attempt ends once. Sent again with the same body within a day, the request \
              is answered as the first time.",
         )
-        .answers(Answer::json(200, "It has ended.", reference("Finished")))
+        .answers::<wire::Finished>(200, "It has ended.")
 }
 
 pub(crate) fn lease() -> Operation {
@@ -42,32 +45,32 @@ pub(crate) fn lease() -> Operation {
         "leaseAttempts",
         "Ask for work: attempts as soon as there are some, or none when the time is up",
     )
-    .body(reference("LeaseRequest"))
+    .body::<Asks>()
     .header(
         ONCE,
         text(),
         "Accepted and not looked at: asked again, there is other work. What was leased and never heard of comes back \
          when its lease is over.",
     )
-    .answers(Answer::json(200, "Attempts, perhaps none.", reference("Leased")))
+    .answers::<wire::Leased>(200, "Attempts, perhaps none.")
     .writes()
 }
 
 pub(crate) fn heartbeat() -> Operation {
     of_attempt("heartbeatAttempt", "Say that the program still works on its attempt")
-        .optional_body(reference("HeartbeatRequest"))
+        .body::<Heartbeat>()
         .header(
             ONCE,
             text(),
             "Accepted and not looked at: a heartbeat may be sent again as it is.",
         )
-        .answers(Answer::json(200, "It was heard.", reference("Heartbeat")))
+        .answers::<wire::Heartbeat>(200, "It was heard.")
 }
 
 pub(crate) fn complete() -> Operation {
-    ends("completeAttempt", "Say that the effect happened").optional_body(reference("CompleteRequest"))
+    ends("completeAttempt", "Say that the effect happened").body::<Completed>()
 }
 
 pub(crate) fn fail() -> Operation {
-    ends("failAttempt", "Say that the attempt did not succeed").body(reference("FailRequest"))
+    ends("failAttempt", "Say that the attempt did not succeed").body::<Failed>()
 }

@@ -1,8 +1,12 @@
 //! Kill switches.
 
+use sprag_core::ids::SwitchId;
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, page_of, reference};
+use super::{Operation, Shape};
+use crate::body::NoFields;
+use crate::handlers::switches::On;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "kill switches";
@@ -14,14 +18,14 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 /// An operation on one switch.
 fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
-        .path("id", reference("SwitchId"), "The switch's id.")
+        .path("id", Shape::of::<SwitchId>(), "The switch's id.")
         .reads()
         .refuses([command::Code::SwitchUnknown])
 }
 
 pub(crate) fn list() -> Operation {
     operation("listSwitches", "The switches that are on, oldest first")
-        .answers(Answer::json(200, "The switches.", page_of("Switch")))
+        .answers::<wire::Page<wire::Switch>>(200, "The switches.")
         .reads()
 }
 
@@ -30,8 +34,10 @@ pub(crate) fn on() -> Operation {
         "putSwitchOn",
         "Put a switch on: once this is answered, no attempt in its scope begins",
     )
-    .body(reference("SwitchRequest"))
-    .answers(Answer::json(201, "It is on.", reference("Switch")).located().tagged())
+    .body::<On>()
+    .answers::<wire::Switch>(201, "It is on.")
+    .located()
+    .tagged()
     .writes()
     .once()
     .refuses([
@@ -43,14 +49,16 @@ pub(crate) fn on() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    one("showSwitch", "A switch that is on").answers(Answer::json(200, "The switch.", reference("Switch")).tagged())
+    one("showSwitch", "A switch that is on")
+        .answers::<wire::Switch>(200, "The switch.")
+        .tagged()
 }
 
 pub(crate) fn release() -> Operation {
     one("releaseSwitch", "Take a switch off")
         .if_match()
-        .optional_body(reference("Nothing"))
-        .answers(Answer::json(200, "It is off.", reference("Switch")))
+        .body::<NoFields>()
+        .answers::<wire::Switch>(200, "It is off.")
         .writes()
         .once()
 }

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 use sprag_engine::command;
+use sprag_wire as wire;
 
-use super::{Answer, Operation, reference, text};
+use super::{Answer, Operation, text};
+use crate::body::NoFields;
 use crate::problem::Code;
 
 /// The group of the server itself.
@@ -12,7 +14,7 @@ pub(crate) const RESOURCE: &str = "system";
 pub(crate) const PAGES: &str = "pages";
 
 pub(crate) fn index() -> Operation {
-    Operation::lenient(PAGES, "showIndex", "The API as a page to read").answers(Answer::of(
+    Operation::lenient(PAGES, "showIndex", "The API as a page to read").gives(Answer::of(
         200,
         "The page.",
         "text/html; charset=utf-8",
@@ -21,7 +23,7 @@ pub(crate) fn index() -> Operation {
 }
 
 pub(crate) fn style() -> Operation {
-    Operation::lenient(PAGES, "showStyle", "How the page looks").answers(Answer::of(
+    Operation::lenient(PAGES, "showStyle", "How the page looks").gives(Answer::of(
         200,
         "A style sheet.",
         "text/css; charset=utf-8",
@@ -31,9 +33,10 @@ pub(crate) fn style() -> Operation {
 
 pub(crate) fn openapi() -> Operation {
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths", "components"] });
-    Operation::new(PAGES, "showOpenApi", "This API as an OpenAPI 3.1 document").answers(Answer::json(
+    Operation::new(PAGES, "showOpenApi", "This API as an OpenAPI 3.1 document").gives(Answer::of(
         200,
         "The document.",
+        "application/json",
         document,
     ))
 }
@@ -45,7 +48,7 @@ pub(crate) fn error_page() -> Operation {
         "The page of an error code, where a problem's `type` leads",
     )
     .path("code", text(), "The code.")
-    .answers(Answer::of(
+    .gives(Answer::of(
         200,
         "The page, in Markdown.",
         "text/markdown; charset=utf-8",
@@ -61,7 +64,7 @@ pub(crate) fn machine_schema() -> Operation {
         "showMachineSchema",
         "The JSON Schema of a machine file, for editors",
     )
-    .answers(Answer::of(200, "The schema.", "application/schema+json", schema))
+    .gives(Answer::of(200, "The schema.", "application/schema+json", schema))
 }
 
 pub(crate) fn metrics() -> Operation {
@@ -70,12 +73,12 @@ pub(crate) fn metrics() -> Operation {
         "showMetrics",
         "What is counted, in the OpenMetrics text format that Prometheus reads",
     )
-    .answers(Answer::of(200, "The metrics.", crate::metrics::MEDIA_TYPE, text()))
+    .gives(Answer::of(200, "The metrics.", crate::metrics::MEDIA_TYPE, text()))
 }
 
 pub(crate) fn hints() -> Operation {
     Operation::new(RESOURCE, "hintChanges", "Hints at what changes, as server-sent events")
-        .answers(Answer::of(
+        .gives(Answer::of(
             200,
             "Events until the reader goes.",
             "text/event-stream",
@@ -86,11 +89,7 @@ pub(crate) fn hints() -> Operation {
 }
 
 pub(crate) fn healthy() -> Operation {
-    Operation::lenient(RESOURCE, "showHealth", "Whether the process answers").answers(Answer::json(
-        200,
-        "It does.",
-        reference("Health"),
-    ))
+    Operation::lenient(RESOURCE, "showHealth", "Whether the process answers").answers::<wire::Health>(200, "It does.")
 }
 
 pub(crate) fn ready() -> Operation {
@@ -99,16 +98,12 @@ pub(crate) fn ready() -> Operation {
         "showReadiness",
         "Whether the engine answers and the store can be read",
     )
-    .answers(Answer::json(200, "They do.", reference("Health")))
+    .answers::<wire::Health>(200, "They do.")
     .refuses([Code::NotReady])
 }
 
 pub(crate) fn show() -> Operation {
-    Operation::new(RESOURCE, "showSystem", "Version, store and bounds").answers(Answer::json(
-        200,
-        "The server.",
-        reference("System"),
-    ))
+    Operation::new(RESOURCE, "showSystem", "Version, store and bounds").answers::<wire::System>(200, "The server.")
 }
 
 pub(crate) fn accept_clock() -> Operation {
@@ -117,8 +112,8 @@ pub(crate) fn accept_clock() -> Operation {
         "acceptClock",
         "Accept the clock as right, so that retention continues after a jump",
     )
-    .optional_body(reference("Nothing"))
-    .answers(Answer::json(200, "The server.", reference("System")))
+    .body::<NoFields>()
+    .answers::<wire::System>(200, "The server.")
     .writes()
 }
 
@@ -130,24 +125,19 @@ pub(crate) fn backup() -> Operation {
         json!({}),
     );
     Operation::new(RESOURCE, "takeBackup", "A copy of everything as of one instant")
-        .optional_body(reference("Nothing"))
-        .answers(copy)
+        .body::<NoFields>()
+        .gives(copy)
         .changes_nothing()
         .writes()
         .refuses([command::Code::BackupUnderWay, command::Code::BackupUnsupported])
 }
 
 pub(crate) fn restored() -> Operation {
-    let report = json!({ "anyOf": [reference("RestoreReport"), { "type": "null" }] });
     Operation::new(
         RESOURCE,
         "showRestored",
         "The effects that may repeat, where the store comes from a backup",
     )
-    .answers(Answer::json(
-        200,
-        "The report, or null where it does not come from one.",
-        report,
-    ))
+    .answers::<Option<wire::RestoreReport>>(200, "The report, or null where it does not come from one.")
     .reads()
 }

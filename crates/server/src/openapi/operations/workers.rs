@@ -1,6 +1,8 @@
 //! Supervised services.
 
-use super::{Answer, Operation, page_of, reference, text, whole};
+use sprag_wire as wire;
+
+use super::{Operation, text, whole};
 use crate::problem::Code;
 
 /// The group.
@@ -25,7 +27,7 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 /// A person's word to a worker.
 fn word(id: &'static str, summary: &'static str) -> Operation {
     one(id, summary)
-        .answers(Answer::json(200, "The worker as it is now.", reference("Worker")))
+        .answers::<wire::Worker>(200, "The worker as it is now.")
         .once()
         .refuses([Code::WorkerLeaving, Code::OperationRefused])
 }
@@ -33,28 +35,25 @@ fn word(id: &'static str, summary: &'static str) -> Operation {
 pub(crate) fn list() -> Operation {
     operation("listWorkers", "All workers, parents before their children")
         .continued()
-        .answers(Answer::json(200, "The workers.", page_of("Worker")))
+        .answers::<wire::Page<wire::Worker>>(200, "The workers.")
 }
 
 pub(crate) fn deltas() -> Operation {
     operation("listWorkerDeltas", "What changed since a cursor, or everything")
         .query("after", text(), "`cursor` of the answer before; none to begin with.")
-        .answers(Answer::json(200, "What changed.", reference("WorkerDeltas")))
+        .answers::<wire::WorkerDeltas>(200, "What changed.")
 }
 
 pub(crate) fn explain() -> Operation {
-    one("explainWorker", "Why a worker is where it is, and what happens next").answers(Answer::json(
-        200,
-        "What holds it.",
-        reference("WorkerExplanation"),
-    ))
+    one("explainWorker", "Why a worker is where it is, and what happens next")
+        .answers::<wire::WorkerExplanation>(200, "What holds it.")
 }
 
 pub(crate) fn logs() -> Operation {
     one("showWorkerLogs", "What a worker wrote")
         .query("lines", whole(0), "The last so many lines.")
         .query("after", whole(0), "What was written after this `offset`.")
-        .answers(Answer::json(200, "A part of its log.", reference("WorkerLog")))
+        .answers::<wire::WorkerLog>(200, "A part of its log.")
 }
 
 pub(crate) fn start() -> Operation {
@@ -84,7 +83,7 @@ pub(crate) fn cancel() -> Operation {
 
 pub(crate) fn reload() -> Operation {
     operation("reloadWorkers", "Read the file of services again")
-        .answers(Answer::json(200, "What is different.", reference("WorkersReloaded")))
+        .answers::<wire::Reloaded>(200, "What is different.")
         .once()
         .refuses([Code::ServicesInvalid])
 }

@@ -1,11 +1,18 @@
 //! The document against the table it is made of.
 
+mod agreed;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use sprag_core::text::NAME_BYTES_MAX;
+use sprag_engine::control::REASON_CHARACTERS_MAX;
+use sprag_engine::jobs::{CANARY_MAX, RATE_MAX};
+use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX};
 
 use super::operation::Place;
 use super::*;
+use crate::handlers::runners::ERROR_TYPE_BYTES_MAX;
 use crate::problem::page;
 use crate::routes::table;
 
@@ -46,6 +53,29 @@ fn parameters_of_paths_are_those_of_the_route() {
             let in_path = operation.parameters.iter().filter(|one| one.place == Place::Path);
             let documented: Vec<&str> = in_path.map(|one| one.name).collect();
             assert_eq!(documented, named, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_body_is_read_by_the_names_that_are_documented() {
+    for (path, methods) in table() {
+        for (method, operation) in methods.operations {
+            let Some(known) = operation.body.and_then(|body| body.known) else {
+                continue;
+            };
+            let content = &document()["paths"][path][method]["requestBody"]["content"];
+            let schema = content["application/json"]["schema"]["$ref"].as_str().unwrap();
+            let schema = document().pointer(schema.trim_start_matches('#')).unwrap();
+            let documented: BTreeSet<&str> = match schema["properties"].as_object() {
+                Some(properties) => properties.keys().map(String::as_str).collect(),
+                None => BTreeSet::new(),
+            };
+            assert_eq!(
+                known.iter().copied().collect::<BTreeSet<_>>(),
+                documented,
+                "{method} {path}"
+            );
         }
     }
 }
@@ -105,5 +135,52 @@ fn references(value: &Value, targets: &mut BTreeSet<String>) {
 fn every_shape_is_a_schema_of_json_schema_2020_12() {
     for (name, schema) in document()["components"]["schemas"].as_object().unwrap() {
         assert!(jsonschema::draft202012::meta::is_valid(schema), "{name}");
+    }
+}
+
+/// The document as clients and generators find it in the repository.
+const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/openapi.json");
+
+#[test]
+fn the_published_document_is_current() {
+    let text = format!("{:#}\n", document());
+    if std::env::var_os("SPRAG_PUBLISH_OPENAPI").is_some() {
+        std::fs::write(PUBLISHED, &text).unwrap();
+    }
+    let published = std::fs::read_to_string(PUBLISHED).unwrap_or_default();
+    assert!(
+        published == text,
+        "clients/openapi.json is not the document of this server: run `make openapi` and commit it"
+    );
+}
+
+#[test]
+fn the_bounds_of_bodies_are_those_that_the_server_holds() {
+    let bound = |shape: &str, member: &str, word: &str| {
+        let schema = &document()["components"]["schemas"][shape]["properties"][member];
+        let bound = schema[word].as_u64().or_else(|| schema["items"][word].as_u64());
+        usize::try_from(bound.unwrap_or_else(|| panic!("{shape} {member} {word}"))).unwrap()
+    };
+    let seconds = |seconds: u64| usize::try_from(seconds).unwrap();
+    let count = |count: u32| usize::try_from(count).unwrap();
+    for (shape, member, word, held) in [
+        ("RetryAllRequest", "rate", "maximum", count(RATE_MAX)),
+        ("RetryAllRequest", "canary", "maximum", count(CANARY_MAX)),
+        ("SwitchRequest", "reason", "maxLength", REASON_CHARACTERS_MAX),
+        ("LeaseRequest", "max", "maximum", LEASED_MAX),
+        ("LeaseRequest", "types", "maxItems", NAMES_MAX),
+        ("LeaseRequest", "leaseSeconds", "maximum", seconds(LEASE_SECONDS_MAX)),
+        (
+            "LeaseRequest",
+            "leaseSeconds",
+            "default",
+            seconds(LEASE_SECONDS_DEFAULT),
+        ),
+        ("LeaseRequest", "runner", "maxLength", NAME_BYTES_MAX),
+        ("ReportedError", "type", "maxLength", ERROR_TYPE_BYTES_MAX),
+        ("StartRequest", "key", "maxLength", NAME_BYTES_MAX),
+        ("Message", "type", "maxLength", NAME_BYTES_MAX),
+    ] {
+        assert_eq!(bound(shape, member, word), held, "{shape} {member} {word}");
     }
 }

@@ -1,0 +1,280 @@
+//! Actions, the queue they wait in, and dead letters.
+
+use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
+use sprag_engine::view::{ActionView, AttemptView, ResultEventView};
+use sprag_engine::{CaseFile, DryRun, Others, SentRequest};
+use sprag_wire as wire;
+
+use super::IntoWire;
+
+impl IntoWire for ActionView {
+    type Wire = wire::Action;
+
+    fn into_wire(self) -> wire::Action {
+        let Self {
+            id,
+            action_id,
+            kind,
+            status,
+            waiting,
+            attempts,
+            success,
+            duration,
+            result,
+            result_events,
+            last_error,
+            execution_id,
+            machine,
+            version,
+            runner,
+            tags,
+            priority,
+            created_at,
+            run_at,
+            died_at,
+            fingerprint,
+            cost_estimate,
+            idempotency_key,
+            config,
+            cancel_requested,
+            skipped,
+            remark,
+        } = self;
+        wire::Action {
+            id,
+            action_id,
+            kind,
+            status: status.into(),
+            waiting: waiting.into_wire(),
+            attempts: attempts.into_wire(),
+            success,
+            duration,
+            result,
+            result_events: result_events.into_wire(),
+            last_error,
+            execution_id,
+            machine,
+            version,
+            runner,
+            tags,
+            priority,
+            created_at,
+            run_at,
+            died_at,
+            fingerprint,
+            cost_estimate,
+            idempotency_key,
+            config,
+            cancel_requested,
+            skipped: skipped.map(Into::into),
+            remark: remark.map(Into::into),
+        }
+    }
+}
+
+impl IntoWire for AttemptView {
+    type Wire = wire::Attempt;
+
+    fn into_wire(self) -> wire::Attempt {
+        let Self {
+            id,
+            number,
+            start_time,
+            end_time,
+            duration,
+            outcome,
+            success,
+            error,
+            cost,
+            lease,
+            metadata,
+        } = self;
+        wire::Attempt {
+            id,
+            number,
+            start_time,
+            end_time,
+            duration,
+            outcome: outcome.map(Into::into),
+            success,
+            error,
+            cost,
+            lease: lease.into_wire(),
+            metadata,
+        }
+    }
+}
+
+impl IntoWire for ResultEventView {
+    type Wire = wire::ResultEvent;
+
+    fn into_wire(self) -> wire::ResultEvent {
+        let Self {
+            kind,
+            payload,
+            source,
+            timestamp,
+        } = self;
+        wire::ResultEvent {
+            kind,
+            payload,
+            source,
+            timestamp,
+        }
+    }
+}
+
+impl IntoWire for QueueStatus {
+    type Wire = wire::Queue;
+
+    fn into_wire(self) -> wire::Queue {
+        let Self { lines, types, held } = self;
+        wire::Queue {
+            data: lines.into_wire(),
+            next_cursor: None,
+            types: types.into_wire(),
+            held: held.into_wire(),
+        }
+    }
+}
+
+impl IntoWire for Depth {
+    type Wire = wire::QueueDepth;
+
+    fn into_wire(self) -> wire::QueueDepth {
+        let Self {
+            ready,
+            oldest_ready_at,
+            oldest_age,
+        } = self;
+        wire::QueueDepth {
+            ready,
+            oldest_ready_at,
+            oldest_age,
+        }
+    }
+}
+
+impl IntoWire for LineStatus {
+    type Wire = wire::QueueLine;
+
+    fn into_wire(self) -> wire::QueueLine {
+        let Self {
+            kind,
+            runner,
+            limits,
+            destination,
+            depth,
+            running,
+            waiting,
+        } = self;
+        wire::QueueLine {
+            kind,
+            runner,
+            limits,
+            destination,
+            depth: depth.into_wire(),
+            running,
+            waiting: waiting.into_wire(),
+        }
+    }
+}
+
+impl IntoWire for TypeStatus {
+    type Wire = wire::QueuedType;
+
+    fn into_wire(self) -> wire::QueuedType {
+        let Self {
+            kind,
+            depth,
+            running,
+            started_last_minute,
+        } = self;
+        wire::QueuedType {
+            kind,
+            depth: depth.into_wire(),
+            running,
+            started_last_minute,
+        }
+    }
+}
+
+impl IntoWire for CaseFile {
+    type Wire = wire::CaseFile;
+
+    fn into_wire(self) -> wire::CaseFile {
+        let Self {
+            action,
+            failure_reason,
+            total_attempts,
+            last_attempt_at,
+            request,
+            others,
+            recoverable,
+            manual_review_required,
+            suggested_fix,
+            fix_patch,
+        } = self;
+        wire::CaseFile {
+            action: action.into_wire(),
+            failure_reason,
+            total_attempts,
+            last_attempt_at,
+            request: request.into_wire(),
+            others: others.into_wire(),
+            recoverable,
+            manual_review_required,
+            suggested_fix,
+            fix_patch,
+        }
+    }
+}
+
+impl IntoWire for SentRequest {
+    type Wire = wire::SentRequest;
+
+    fn into_wire(self) -> wire::SentRequest {
+        let Self {
+            config,
+            secrets,
+            destination,
+            timeout,
+            retry_policy,
+        } = self;
+        wire::SentRequest {
+            config,
+            secrets,
+            destination,
+            timeout,
+            retry_policy,
+        }
+    }
+}
+
+impl IntoWire for Others {
+    type Wire = wire::Others;
+
+    fn into_wire(self) -> wire::Others {
+        let Self { count, more } = self;
+        wire::Others { count, more }
+    }
+}
+
+impl IntoWire for DryRun {
+    type Wire = wire::DryRun;
+
+    fn into_wire(self) -> wire::DryRun {
+        let Self {
+            dry_run,
+            filter,
+            expected,
+            sample,
+        } = self;
+        wire::DryRun {
+            dry_run,
+            filter,
+            expected: expected.into_wire(),
+            sample: sample.into_wire(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What happened to an execution.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sprag_core::action::ActionError;
+use sprag_core::time::Timestamp;
+
+use crate::words::words;
+
+/// One entry of an execution's history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryEntry {
+    /// Dense, from 1.
+    #[schemars(range(min = 1))]
+    pub sequence: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What a history entry is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum What {
+    /// A macrostep.
+    Step {
+        /// What caused it.
+        cause: Cause,
+        /// Whether a transition answered.
+        handled: bool,
+        /// The transitions, in order.
+        microsteps: Vec<Microstep>,
+        /// The variables that changed.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        variables: Map<String, Value>,
+        /// What a start gave.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        given: Map<String, Value>,
+    },
+    /// A decision failed and nothing changed.
+    Refused {
+        /// What caused it.
+        cause: Cause,
+        /// Why it failed.
+        error: String,
+    },
+    /// A decision failed that cannot be refused: the execution has failed.
+    Stuck {
+        /// What caused it.
+        cause: Cause,
+        /// Why it failed.
+        error: String,
+    },
+    /// A person paused it.
+    Paused,
+    /// A person resumed it.
+    Resumed,
+    /// A person ended it.
+    Cancelled,
+    /// Everything as of here, so that replay can begin here.
+    Snapshot {
+        /// The active states and visits.
+        place: Map<String, Value>,
+        /// How often each action was triggered.
+        triggered: BTreeMap<String, u64>,
+        /// The variables.
+        variables: Map<String, Value>,
+        /// The results of actions.
+        results: Map<String, Value>,
+        /// The message that is handled last.
+        message: Option<Map<String, Value>>,
+    },
+    /// It moved to another version.
+    Migrated {
+        /// The version before.
+        #[schemars(range(min = 1))]
+        from: u32,
+        /// The version since.
+        #[schemars(range(min = 1))]
+        to: u32,
+        /// The active states and visits in the new version.
+        moved: Map<String, Value>,
+    },
+    /// A kind that this version does not know.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Other(Map<String, Value>),
+}
+
+/// One transition of a macrostep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Microstep {
+    /// The event that it answered; null for one without.
+    pub event: Option<String>,
+    /// The states it left.
+    pub exited: Vec<String>,
+    /// The states it entered.
+    pub entered: Vec<String>,
+}
+
+/// What caused a macrostep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "cause", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Cause {
+    /// The start.
+    Start,
+    /// A message.
+    Message {
+        /// Its id.
+        id: String,
+        /// Its type.
+        #[serde(rename = "type")]
+        kind: String,
+        /// What it carried.
+        payload: Value,
+    },
+    /// A timer.
+    Timer {
+        /// The visit it belongs to.
+        visit: u64,
+        /// Which of the state's timers.
+        index: u64,
+    },
+    /// The end of an action.
+    Ended {
+        /// What the machine calls the action.
+        action_id: String,
+        /// Which occurrence of it.
+        ordinal: u64,
+        /// How it ended.
+        how: Ended,
+        /// The event that its runner made of the result.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        event: Map<String, Value>,
+        /// What came back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ActionError>,
+    },
+    /// A schedule.
+    Occurrence {
+        /// The action it triggers.
+        action: String,
+        /// The visit it belongs to.
+        visit: u64,
+        /// Milliseconds since 1970.
+        nominal: i64,
+    },
+    /// A cause that this version does not know.
+    #[serde(other)]
+    #[schemars(skip)]
+    Other,
+}
+
+words! {
+    /// How an action ended, as the machine was fed it.
+    Ended {
+        /// It succeeded.
+        Done = "done",
+        /// It is dead or cancelled.
+        Failed = "failed",
+        /// It was skipped.
+        Skipped = "skipped",
+    }
+}

@@ -1,0 +1,25 @@
+//! Lists.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
+pub struct Page<T> {
+    /// The rows.
+    pub data: Vec<T>,
+    /// Where the next page begins; null on the last one.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// A list that is always shown whole.
+    pub fn whole(data: Vec<T>) -> Self {
+        Self {
+            data,
+            next_cursor: None,
+        }
+    }
+}
