@@ -145,15 +145,18 @@ impl<'n> Loader<'n> {
             }
             return;
         };
-        let targets = self.initial_targets(index, &spot);
-        for &target in &targets {
-            if !self.machine.is_descendant(target, index) {
+        let mut targets = self.initial_targets(index, &spot);
+        // A target outside is dropped: later checks enter states, and following it might never end.
+        targets.retain(|&target| {
+            let is_inside = self.machine.is_descendant(target, index);
+            if !is_inside {
                 let path = self.machine.display_path(target);
                 let detail = format!("`{}` does not lie inside `{}`", path, self.machine.display_path(index));
                 self.findings
                     .error(&spot.place(), "bad-initial", detail, "name a state inside");
             }
-        }
+            is_inside
+        });
         self.machine.states[index.position()].initial = targets;
     }
 
@@ -180,13 +183,13 @@ impl<'n> Loader<'n> {
             return;
         };
         let own = fields.get("target");
-        let targets = match &own {
+        let mut targets = match &own {
             Some(spot) => self.targets(index, spot),
             None if self.machine.state(parent).kind == Kind::Parallel => self.machine.child_states(parent).collect(),
             None => self.machine.state(parent).initial.clone(),
         };
         let place = own.as_ref().map_or_else(|| fields.at.key_place(), Spot::place);
-        for &target in &targets {
+        targets.retain(|&target| {
             let path = shown(self.machine.display_path(target));
             if self.machine.is_history(target) {
                 let detail = format!("`{path}` is a history state, and so cannot be where one leads");
@@ -200,8 +203,11 @@ impl<'n> Loader<'n> {
                     detail,
                     "name a state beside the history state, or inside one",
                 );
+            } else {
+                return true;
             }
-        }
+            false
+        });
         self.machine.states[index.position()].history_default = targets;
     }
 }

@@ -213,6 +213,16 @@ id: m
 initial: a
 states: {a: {initial: «c, states: {b: {}}}, c: {}}
 ---
+bad-initial /states/w/states/r/initial | `w.l.x` does not lie inside `w.r` | inside
+id: m
+initial: a
+states: {a: {on: {GO: w}}, w: {type: parallel, states: {l: {initial: x, states: {x: {}}}, r: {initial: «x, states: {y: {}}}}}}
+---
+bad-initial /states/w/states/r/initial | `w.l.x` does not lie inside `w.r` | inside
+id: m
+initial: a
+states: {a: {always: w}, w: {type: parallel, states: {l: {initial: x, states: {x: {}}}, r: {initial: «x, states: {y: {}}}}}}
+---
 misplaced-key /states/a/on | `on` has no meaning in a final state such as `a` | remove `on`
 id: m
 initial: a
