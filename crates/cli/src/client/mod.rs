@@ -43,7 +43,7 @@ pub(crate) struct Remote {
     /// The token to show it
     #[arg(long, hide = true)]
     token: Option<String>,
-    /// Fail at once where the server says that the same request may succeed later
+    /// Fail at once instead of retrying when the server is busy
     #[arg(long)]
     no_retry: bool,
 }

@@ -8,7 +8,7 @@ use crate::output::{self, Output};
 pub(crate) struct Arguments {
     /// Only with this actionId; all actions otherwise
     action: Option<String>,
-    /// What was triggered since then: 15m, 1h, 24h, 7d
+    /// Time window: 15m, 1h, 24h or 7d
     #[arg(long, default_value = "1h")]
     window: String,
     #[command(flatten)]

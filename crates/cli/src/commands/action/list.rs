@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Only in this status: scheduled, queued, running, retrying, succeeded, dead, cancelled, skipped, archived
     #[arg(long)]
     status: Option<String>,
-    /// Only what meets this, as in 'type = "webhook" AND errorType = "timeout"'
+    /// Filter, such as 'type = "webhook" AND errorType = "timeout"'
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use crate::output::{self, Output};
 pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     id: String,
-    /// Wait until the execution is closed, at most so long (60s)
+    /// Wait until the execution closes, at most this long (60s)
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

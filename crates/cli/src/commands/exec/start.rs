@@ -29,10 +29,10 @@ pub(crate) struct Arguments {
     /// A tag; repeat it for more
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The machine's version; the newest unless given
+    /// The version of the machine [default: the newest]
     #[arg(long)]
     version: Option<u32>,
-    /// Wait until the execution is closed, at most so long
+    /// Wait until the execution closes, at most this long
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

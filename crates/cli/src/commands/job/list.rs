@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// Only in this status: running, paused, completed, cancelled
     #[arg(long)]
     status: Option<String>,
-    /// Only what meets this, as in 'createdAt > "2026-01-01"'
+    /// Filter, such as 'createdAt > "2026-01-01"'
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

@@ -10,10 +10,10 @@ use crate::output::{self, Output};
 pub(crate) struct Arguments {
     /// The job's id
     id: String,
-    /// List what became of its items, in the order of work
+    /// List the items with their results
     #[arg(long)]
     items: bool,
-    /// Wait until the job is over, and show how far it is
+    /// Wait until the job ends, and show its progress
     #[arg(long, conflicts_with = "items")]
     wait: bool,
     #[command(flatten)]

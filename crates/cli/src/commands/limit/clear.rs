@@ -8,7 +8,7 @@ use crate::output::Output;
 pub(crate) struct Arguments {
     /// The key
     key: String,
-    /// Only if it is still at this revision
+    /// Only if the revision is still this one
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

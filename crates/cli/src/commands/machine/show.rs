@@ -8,7 +8,7 @@ use crate::output::{self, Output};
 pub(crate) struct Arguments {
     /// The machine's name
     id: String,
-    /// Which version; the newest unless given
+    /// The version [default: the newest]
     #[arg(long)]
     version: Option<u32>,
     #[command(flatten)]

@@ -18,10 +18,10 @@ const EVERY: Duration = Duration::from_millis(300);
 pub(crate) struct Arguments {
     /// The service: its name, or `parent/child`
     path: String,
-    /// How many of the last lines
+    /// Number of last lines
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]
     lines: usize,
-    /// Go on with what is written, until interrupted
+    /// Follow the log until interrupted
     #[arg(long, short)]
     follow: bool,
     #[command(flatten)]

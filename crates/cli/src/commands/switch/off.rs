@@ -10,7 +10,7 @@ use crate::output::Output;
 pub(crate) struct Arguments {
     /// The switch's id
     id: String,
-    /// Only if it is still at this revision
+    /// Only if the revision is still this one
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]
