@@ -62,7 +62,7 @@ pub(crate) struct Sprag {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Create a starter machine with scenarios, configuration and services
+    /// Create a starter project: machine, configuration, services
     Init(init::Arguments),
     /// Start a server
     Up(up::Arguments),

@@ -12,7 +12,7 @@ use crate::output::{self, Output};
 pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     id: String,
-    /// Wait until the execution closes, at most this long (60s)
+    /// Wait at most this long (60s) for the end
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

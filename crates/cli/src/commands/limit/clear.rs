@@ -8,7 +8,7 @@ use crate::output::Output;
 pub(crate) struct Arguments {
     /// The key
     key: String,
-    /// Only if the revision is still this one
+    /// Only at this revision
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

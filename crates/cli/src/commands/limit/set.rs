@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Attempts per time, such as 100/1m
     #[arg(long, value_name = "COUNT/TIME")]
     rate: Option<String>,
-    /// Only if the revision is still this one; 0 means no override
+    /// Only at this revision; 0 means no override
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

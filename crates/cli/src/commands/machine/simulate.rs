@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// {"outcome": "actionId", "success": true, "result": …}
     #[arg(long = "events", value_name = "FILE")]
     events_file: Option<PathBuf>,
-    /// A variable to start with, as JSON or else as text; repeat it for more
+    /// A start variable, as JSON or text; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
     /// All variables to start with: a JSON object, or a YAML or JSON file

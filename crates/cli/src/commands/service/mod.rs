@@ -59,7 +59,7 @@ impl Command {
 /// Which supervisor a command speaks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Supervisor {
-    /// Address of the server [default: port 7401 if it answers, else 7400]
+    /// [default: port 7401 if it answers, else 7400]
     #[arg(long, env = "SPRAG_SERVER", value_name = "URL")]
     server: Option<String>,
     /// The token to show it

@@ -10,7 +10,7 @@ use crate::output::Output;
 pub(crate) struct Arguments {
     /// The switch's id
     id: String,
-    /// Only if the revision is still this one
+    /// Only at this revision
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

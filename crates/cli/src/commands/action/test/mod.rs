@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Action definitions, or files of action tests; YAML or JSON
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Run the attempts for real with `sprag.NAME.toml`, without waiting between them
+    /// Run the attempts for real, with `sprag.NAME.toml`
     #[arg(long, value_name = "NAME")]
     sandbox: Option<String>,
     /// Configuration, without a sandbox [default: the file's own, or sprag.toml]
