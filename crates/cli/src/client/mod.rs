@@ -38,12 +38,12 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Remote {
     // Not read from the environment by clap, which would show what the environment says as if it were required.
-    #[arg(long, value_name = "URL", help = format!("The server's address [env: SPRAG_SERVER] [default: {ADDRESS}]"))]
+    #[arg(long, value_name = "URL", help = format!("[default: SPRAG_SERVER or {ADDRESS}]"))]
     server: Option<String>,
     /// The token to show it
     #[arg(long, hide = true)]
     token: Option<String>,
-    /// Fail at once where the server says that the same request may succeed later
+    /// Do not retry when the server is busy
     #[arg(long)]
     no_retry: bool,
 }

@@ -10,7 +10,7 @@ pub(super) const REPLAYED: &str = "idempotent-replayed";
 /// What makes a command act once.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Once {
-    /// Act once under this key: the same command again does nothing and shows the first answer, for a day
+    /// Act once: a repeat gets the first answer, for a day
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub(super) idempotency_key: Option<String>,
 }

@@ -15,10 +15,10 @@ const WHOLE_PAGES_MAX: usize = 64;
 /// Which page of a list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Page {
-    /// At most so many
+    /// Show at most this many
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Go on where the last page ended
+    /// Continue after the last page
     #[arg(long)]
     cursor: Option<String>,
 }

@@ -14,11 +14,13 @@ use crate::output::{self, Output, Progress, Table};
 const DIGITS: usize = 16;
 
 const MORE: &str = "\
-The server must be stopped, and the database must be empty. A move that was interrupted goes on where it was when the same
-command is run again; until it has ended, no server starts on the database. At the end both sides are compared row by row.
+Stop the server first, and name an empty database. If the move is interrupted,
+run the same command again: it continues where it was. Until it ends, no server
+starts on the database. At the end it compares both sides row by row.
 
-The file keeps everything and is marked as moved. Start the server on the database: on the file none starts any more, because
-both would go on with the same work (`sqlite:PATH?moved=allow` insists).";
+The file keeps everything and is marked as moved. Start the server on the
+database. No server starts on the file, because both would do the same work
+(`sqlite:PATH?moved=allow` overrides this).";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
@@ -30,7 +32,7 @@ pub(crate) struct Arguments {
         value_name = "TO",
         env = "SPRAG_STORE",
         hide_env = true,
-        help = "The database: postgres://USER@HOST/DATABASE [default: SPRAG_STORE, where a password is not seen by others]"
+        help = "The database: postgres://USER@HOST/DATABASE [default: SPRAG_STORE]"
     )]
     to: String,
 }

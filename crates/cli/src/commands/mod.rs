@@ -35,18 +35,20 @@ use crate::output::{self, Output};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  it did what it was asked
-  1  it could not
-  2  it was asked wrongly: usage, or input that is not valid
-Commands with more of them say so in their own help. With --output json an error is JSON on stderr.
+  0  success
+  1  the command failed
+  2  usage error or invalid input
+Commands with more codes list them in their help. With --output json, errors
+are JSON on stderr.
 
-Start a server with `sprag up`; every command that speaks to one takes --server URL or SPRAG_SERVER.";
+Start a server with `sprag up`. Every command that talks to a server takes
+--server URL or SPRAG_SERVER.";
 
-/// Runs state machines that act on the world, and never lose a step.
+/// Run state machines that act on the world, and never lose a step.
 #[derive(Debug, clap::Parser)]
 #[command(name = "sprag", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Sprag {
-    /// How data is shown: text or json
+    /// Output format: text or json
     #[arg(
         long,
         global = true,
@@ -56,7 +58,7 @@ pub(crate) struct Sprag {
         value_name = "FORMAT"
     )]
     output: Output,
-    /// Show tables as wide as they are, also on a narrow terminal
+    /// Show full tables, also on a narrow terminal
     #[arg(long, global = true)]
     wide: bool,
     #[command(subcommand)]
@@ -65,47 +67,47 @@ pub(crate) struct Sprag {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Write a machine, its scenarios, a configuration and services to begin with
+    /// Create a starter project: machine, configuration, services
     Init(init::Arguments),
     /// Start a server
     Up(up::Arguments),
     /// Keep services running
     Supervise(supervise::Arguments),
-    /// See and steer supervised services
+    /// List and control supervised services
     #[command(subcommand)]
     Service(service::Command),
     /// Check, apply, draw, simulate, test and compare machines
     #[command(subcommand)]
     Machine(machine::Command),
-    /// Start executions, send them messages, see what they do
+    /// Start executions, send messages, show progress
     #[command(subcommand)]
     Exec(exec::Command),
-    /// See and steer actions
+    /// List and control actions
     #[command(subcommand)]
     Action(action::Command),
-    /// See and settle dead letters
+    /// List and settle dead letters
     #[command(subcommand)]
     Dlq(dlq::Command),
-    /// Hold everything, a machine, a type or an action, and let it go on
+    /// Set and release kill switches
     #[command(subcommand)]
     Switch(switch::Command),
-    /// See and override how many attempts run at once, and per time
+    /// List and override limits
     #[command(subcommand)]
     Limit(limit::Command),
-    /// Take a backup of a running server
+    /// Back up a running server
     Backup(backup::Arguments),
-    /// Put a backup in the place of a stopped server's store
+    /// Restore a backup to a stopped server's store
     Restore(restore::Arguments),
-    /// Move what a stopped server's file holds into a database
+    /// Move a stopped server's file to PostgreSQL
     Migrate(migrate::Arguments),
-    /// See and steer bulk jobs
+    /// List and control bulk jobs
     #[command(subcommand)]
     Job(job::Command),
-    /// Say why an execution or an action is not moving, and what would free it
+    /// Explain why an execution or action waits, and what helps
     Explain(explain::Arguments),
-    /// Show what a server is and how it runs
+    /// Show version, store, nodes and limits of a server
     System(system::Arguments),
-    /// The configuration of a server
+    /// Show the configuration of a server
     #[command(subcommand)]
     Config(config::Command),
     /// Print a completion script for a shell

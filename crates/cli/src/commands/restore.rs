@@ -25,13 +25,13 @@ const PRINTED_MAX: usize = 50;
 pub(crate) struct Arguments {
     /// The backup
     file: PathBuf,
-    /// Where it is to be: sqlite:PATH [default: as `sprag up` would]
+    /// Target: sqlite:PATH [default: the store of `sprag up`]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// The configuration file [default: sprag.toml if it is there]
+    /// Configuration file [default: sprag.toml, if present]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Replace the database that is there
+    /// Replace an existing database
     #[arg(long)]
     force: bool,
 }

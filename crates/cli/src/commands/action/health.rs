@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// Only with this actionId; all actions otherwise
     #[arg(add = Names::DefinedActions.completer())]
     action: Option<String>,
-    /// What was triggered since then: 15m, 1h, 24h, 7d
+    /// Time window: 15m, 1h, 24h or 7d
     #[arg(long, default_value = "1h")]
     window: String,
     #[command(flatten)]

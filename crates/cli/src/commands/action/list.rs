@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// Only in this status: scheduled, queued, running, retrying, succeeded, dead, cancelled, skipped, archived
     #[arg(long, add = words(&STATUSES))]
     status: Option<String>,
-    /// Only what meets this, as in 'type = "webhook" AND errorType = "timeout"'
+    /// Filter, such as 'type = "webhook" AND errorType = "timeout"'
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

@@ -19,17 +19,17 @@ pub(crate) enum Command {
     List(list::Arguments),
     /// Show one action with its attempts
     Show(One),
-    /// Make a scheduled or retrying action due now
+    /// Start a scheduled or retrying action now
     RetryNow(Changed),
-    /// End an action
+    /// Cancel an action
     Cancel(Changed),
-    /// Show what waits and what runs
+    /// Show waiting and running actions
     Queue(queue::Arguments),
-    /// Show how actions have been doing, what failed, and what could be changed
+    /// Show success rates, failures and recommendations
     Health(health::Arguments),
-    /// Rehearse an action definition against scripted replies, or in a sandbox; no server is needed
+    /// Test an action against scripted replies, or in a sandbox
     Test(test::Arguments),
-    /// Make a plan to load an action with: what it meets, in which shares, how long and how many at once
+    /// Generate a load-test plan for an action
     PlanLoad(plan_load::Arguments),
 }
 

@@ -11,10 +11,10 @@ use crate::failure::{Exit, Failure};
 use crate::output::{self, plain};
 
 const AFTER_HELP: &str = "\
-The plan is JSON. The same definition and options give the same bytes. --schema prints the JSON Schema of a plan;
-docs/actions/testing.md explains it.
+The plan is JSON. The same definition and options give the same bytes.
+See docs/actions/testing.md.
 
-Exits with 2 when the file or an option is not valid.";
+Exits with 2 if the file or an option is not valid.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -25,13 +25,13 @@ pub(crate) struct Arguments {
     /// Actions at once, 1 to 100000
     #[arg(long, default_value_t = 10, value_name = "COUNT")]
     concurrency: u32,
-    /// For how long: 1s to 7d
+    /// Duration: 1s to 7d
     #[arg(long, default_value = "1m", value_name = "TIME")]
     duration: String,
-    /// How long until all of them are at work; part of the duration
+    /// Time until all actions run; part of the duration
     #[arg(long, default_value = "10s", value_name = "TIME")]
     ramp_up: String,
-    /// What everything that looks random is drawn from
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
     /// Print the JSON Schema of a plan

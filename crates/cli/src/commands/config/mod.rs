@@ -7,7 +7,7 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Print the default `sprag.toml`, with a comment for everything that can be set
+    /// Print the default `sprag.toml` with every key explained
     Print,
 }
 

@@ -20,16 +20,16 @@ pub(crate) struct Arguments {
     /// Only with this tag
     #[arg(long)]
     tag: Option<String>,
-    /// Only those that failed alike: the fingerprint that `dlq show` shows
+    /// Only with this fingerprint, from `dlq show`
     #[arg(long)]
     fingerprint: Option<String>,
-    /// Only those that died longer ago, as in 7d
+    /// Only those that died longer ago, such as 7d
     #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
-    /// Only those that died since, as in 1h
+    /// Only those that died since, such as 1h
     #[arg(long, value_name = "DURATION")]
     newer_than: Option<String>,
-    /// Only what meets this, as in 'machine = "order" AND errorType = "timeout"'
+    /// Filter, such as 'machine = "order" AND errorType = "timeout"'
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

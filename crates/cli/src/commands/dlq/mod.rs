@@ -13,13 +13,13 @@ use crate::output::{self, Output};
 pub(crate) enum Command {
     /// List dead letters, newest first
     List(list::Arguments),
-    /// Show one dead letter: why it died, what was sent, who else failed alike, what would mend it
+    /// Show one dead letter: cause, request, similar failures, fix
     Show(One),
-    /// Try a dead letter again, with a fresh budget of attempts
+    /// Retry a dead letter with a fresh budget of attempts
     Retry(retry::Arguments),
-    /// Try all dead letters again that meet a filter, as a job
+    /// Retry all dead letters that match a filter, as a job
     RetryAll(retry_all::Arguments),
-    /// Put a dead letter away
+    /// Archive a dead letter
     Archive(Changed),
 }
 

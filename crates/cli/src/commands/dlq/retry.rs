@@ -14,16 +14,16 @@ pub(crate) struct Arguments {
     /// The action: its id, or MACHINE/KEY/ACTION
     #[arg(add = Names::DeadLetters.completer())]
     id: String,
-    /// Another configuration: a JSON object, or a YAML or JSON file; gives it a new idempotency key
+    /// New configuration: a JSON object or a file; sets a new idempotency key
     #[arg(long, value_name = "JSON|FILE")]
     config: Option<String>,
-    /// Take the action's definition of this version of the machine
+    /// Use the definition of this machine version
     #[arg(long)]
     version: Option<u32>,
-    /// Change it by a JSON Patch of {timeout, retryPolicy, config}: a JSON list, or a file
+    /// JSON Patch of {timeout, retryPolicy, config}: a list or a file
     #[arg(long, value_name = "JSON|FILE", conflicts_with = "apply_fix")]
     patch: Option<String>,
-    /// Change it as its case file suggests, where it says how
+    /// Apply the fix that the case file suggests
     #[arg(long)]
     apply_fix: bool,
     #[command(flatten)]

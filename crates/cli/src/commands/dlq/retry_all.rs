@@ -11,31 +11,31 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Which, as in 'machine = "order" AND errorType = "timeout"'
+    /// Filter, such as 'machine = "order" AND errorType = "timeout"'
     #[arg(long)]
     filter: String,
-    /// Another configuration for each: a JSON object, or a YAML or JSON file; gives them new idempotency keys
+    /// New configuration: a JSON object or a file; sets new idempotency keys
     #[arg(long, value_name = "JSON|FILE")]
     config: Option<String>,
-    /// Take the definition of this version of the machine
+    /// Use the definition of this machine version
     #[arg(long)]
     version: Option<u32>,
-    /// Change each by a JSON Patch of {timeout, retryPolicy, config}: a JSON list, or a file
+    /// JSON Patch of {timeout, retryPolicy, config}: a list or a file
     #[arg(long, value_name = "JSON|FILE")]
     patch: Option<String>,
-    /// Why, for those who look later
+    /// The reason, shown to later readers
     #[arg(long)]
     reason: Option<String>,
     /// Count them and show some; change nothing
     #[arg(long, conflicts_with_all = ["wait", "rate", "canary"])]
     dry_run: bool,
-    /// At most so many a second
+    /// Retry at most this many per second
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<u32>,
-    /// Retry so many first; go on only if none of them dies again
+    /// Retry this many first; continue only if none dies again
     #[arg(long, value_name = "LETTERS")]
     canary: Option<u32>,
-    /// Wait until the job is over, and show how far it is
+    /// Wait until the job ends, and show its progress
     #[arg(long)]
     wait: bool,
     #[command(flatten)]

@@ -11,10 +11,10 @@ pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     #[arg(add = Names::Executions.completer())]
     id: String,
-    /// At most so many entries
+    /// Show at most this many entries
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Go on where the last page ended
+    /// Continue after the last page
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]

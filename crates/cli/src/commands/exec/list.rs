@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Only where this state is active, or a state inside it
     #[arg(long, add = Names::States.completer())]
     state: Option<String>,
-    /// Only what meets this, as in 'status = "running" AND createdAt > "2026-01-01"'
+    /// Filter, such as 'status = "running" AND createdAt > "2026-01-01"'
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

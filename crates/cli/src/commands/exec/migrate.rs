@@ -16,16 +16,16 @@ pub(crate) struct Arguments {
     /// The executions: their ids, or MACHINE/KEY
     #[arg(required_unless_present = "filter", value_name = "ID", add = Names::Executions.completer())]
     ids: Vec<String>,
-    /// All open executions that meet this, as in 'machine = "order" AND tag = "eu"'
+    /// All open executions that match, such as 'machine = "order" AND tag = "eu"'
     #[arg(long, conflicts_with = "ids")]
     filter: Option<String>,
-    /// The version to move to; the newest unless given
+    /// The version to migrate to [default: the newest]
     #[arg(long)]
     version: Option<u32>,
-    /// Where a state is called otherwise in that version; repeat it for more
+    /// Map a renamed state; repeatable
     #[arg(long = "state", value_name = "OLD=NEW")]
     states: Vec<String>,
-    /// Only say what would happen, and whether that version would have led there; nothing is changed
+    /// Preview the migration and report divergences; change nothing
     #[arg(long)]
     check: bool,
     #[command(flatten)]

@@ -24,21 +24,21 @@ pub(crate) enum Command {
     List(list::Arguments),
     /// Show one execution
     Show(show::Arguments),
-    /// Show what happened to an execution
+    /// Show the history of an execution
     History(history::Arguments),
-    /// Watch what happens to an execution until it is closed
+    /// Watch an execution until it closes
     Watch(watch::Arguments),
-    /// Say why an execution is not moving, and what would free it
+    /// Explain why an execution waits, and what helps
     Explain(One),
-    /// End an execution and all its open actions
+    /// Cancel an execution and its open actions
     Cancel(Changed),
-    /// Hold an execution: messages wait, nothing starts
+    /// Pause an execution: messages wait, no action starts
     Pause(Changed),
-    /// Let a paused or failed execution go on
+    /// Resume a paused or failed execution
     Resume(Changed),
-    /// Move an execution to another version of its machine
+    /// Migrate executions to another version of their machine
     Migrate(migrate::Arguments),
-    /// Take every step of an execution again and compare
+    /// Replay every step of an execution and compare
     Replay(One),
 }
 

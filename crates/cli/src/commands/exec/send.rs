@@ -14,8 +14,8 @@ sprag exec send [OPTIONS] ID|MACHINE/KEY TYPE [PAYLOAD]
        sprag exec send [OPTIONS] --machine MACHINE --key KEY TYPE [PAYLOAD]";
 
 const AFTER_HELP: &str = "\
-Exits with 0 when the message was recorded, whether a transition handled it or
-not (`handled` in the JSON output says which), and with 1 when it was refused.";
+Exits with 0 if the message was recorded, whether a transition handled it or
+not (`handled` in the JSON output says which), and with 1 if it was refused.";
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = AFTER_HELP)]
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// The key of the open execution
     #[arg(long, requires = "machine")]
     key: Option<String>,
-    /// Unique for the execution's life: the same id again gives the first answer
+    /// Message id, unique per execution; a repeat gets the first answer
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]

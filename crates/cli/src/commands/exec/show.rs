@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     #[arg(add = Names::Executions.completer())]
     id: String,
-    /// Wait until the execution is closed, at most so long (60s)
+    /// Wait at most this long (60s) for the end
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

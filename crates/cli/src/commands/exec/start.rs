@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Unique among the machine's open executions
     #[arg(long)]
     key: Option<String>,
-    /// A variable, as JSON or else as text; repeat it for more
+    /// A variable, as JSON or text; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
     /// All variables: a JSON object, or a YAML or JSON file
@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     /// A tag; repeat it for more
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The machine's version; the newest unless given
+    /// The version of the machine [default: the newest]
     #[arg(long)]
     version: Option<u32>,
-    /// Wait until the execution is closed, at most so long
+    /// Wait at most this long for the end
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

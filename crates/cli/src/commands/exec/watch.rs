@@ -24,14 +24,15 @@ const SAID_MAX: usize = 4_096;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  the execution is completed, or whoever read the output has seen enough
-  1  it could not be watched (any longer)
-  2  it was asked wrongly: usage, or input that is not valid
+  0  the execution completed, or the reader of the output closed it
+  1  the command could not watch the execution
+  2  usage error or invalid input
   3  a decision of the execution failed, and it waits for a person
   4  the execution was cancelled
 
-With --output json every line is one object: event (history, action, execution, closed or lagged), data, and for history
-entries id, their sequence.";
+With --output json every line is one object with event (history, action,
+execution, closed or lagged) and data; history entries also have their
+sequence as id.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     #[arg(add = Names::Executions.completer())]
     id: String,
-    /// Only what its history holds after this sequence
+    /// Start after this sequence of the history
     #[arg(long, value_name = "SEQUENCE")]
     after: Option<u64>,
     #[command(flatten)]

@@ -33,7 +33,7 @@ Next:
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder, created if it is missing [default: this one]
+    /// The folder, created if missing [default: the current one]
     folder: Option<PathBuf>,
 }
 

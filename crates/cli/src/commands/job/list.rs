@@ -11,7 +11,7 @@ pub(crate) struct Arguments {
     /// Only in this status: running, paused, completed, cancelled
     #[arg(long, add = words(&["running", "paused", "completed", "cancelled"]))]
     status: Option<String>,
-    /// Only what meets this, as in 'createdAt > "2026-01-01"'
+    /// Filter, such as 'createdAt > "2026-01-01"'
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

@@ -12,13 +12,13 @@ use crate::output::{self, Output};
 pub(crate) enum Command {
     /// List jobs, newest first
     List(list::Arguments),
-    /// Show one job and how far it is, or what became of its items
+    /// Show one job with its progress or its items
     Show(show::Arguments),
-    /// Hold a job between two steps
+    /// Pause a job between two steps
     Pause(Changed),
-    /// Let a job go on
+    /// Resume a job
     Resume(Changed),
-    /// End a job; what it did stays done
+    /// Cancel a job; finished items stay
     Cancel(Changed),
 }
 

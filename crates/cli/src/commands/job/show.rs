@@ -12,10 +12,10 @@ pub(crate) struct Arguments {
     /// The job's id
     #[arg(add = Names::Jobs.completer())]
     id: String,
-    /// List what became of its items, in the order of work
+    /// List the items with their results
     #[arg(long)]
     items: bool,
-    /// Wait until the job is over, and show how far it is
+    /// Wait until the job ends, and show its progress
     #[arg(long, conflicts_with = "items")]
     wait: bool,
     #[command(flatten)]

@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// The key
     #[arg(add = Names::Limits.completer())]
     key: String,
-    /// Only if it is still at this revision
+    /// Only at this revision
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

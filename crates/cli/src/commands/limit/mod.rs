@@ -11,11 +11,11 @@ use crate::output::{Output, Table, dash, span};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// List limited keys with what runs and waits under each
+    /// List limits with running and waiting actions
     List(list::Arguments),
-    /// Override what definitions say under a key
+    /// Override the limits of a key
     Set(set::Arguments),
-    /// Let the definitions count again
+    /// Clear the override of a key
     Clear(clear::Arguments),
 }
 

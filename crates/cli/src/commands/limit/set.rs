@@ -15,10 +15,10 @@ pub(crate) struct Arguments {
     /// Attempts at once
     #[arg(long, value_name = "COUNT")]
     concurrency: Option<u32>,
-    /// Attempts per time, as in 100/1m
+    /// Attempts per time, such as 100/1m
     #[arg(long, value_name = "COUNT/TIME")]
     rate: Option<String>,
-    /// Only if it is still at this revision; 0 if it is not overridden
+    /// Only at this revision; 0 means no override
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

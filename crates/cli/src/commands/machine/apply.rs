@@ -20,7 +20,7 @@ const CREATED: u16 = 201;
 pub(crate) struct Arguments {
     /// The machine file, YAML or JSON; a folder `templates` beside it holds its mail templates
     file: PathBuf,
-    /// Only if this is the newest version so far; 0 if there must be none yet
+    /// Only if this is the newest version; 0 means none yet
     #[arg(long, value_name = "VERSION")]
     newest: Option<u32>,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::failure::Exit;
 use crate::output::{self, Output, plain};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exits with 0 when both are the same, 1 when they differ, 2 when one of them is not valid.")]
+#[command(after_help = "Exits with 0 if both are the same, 1 if they differ, 2 if one is not valid.")]
 pub(crate) struct Arguments {
     /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
     #[arg(value_name = "BEFORE", add = Names::MachinesOrFiles.completer())]

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// Treat warnings like errors
     #[arg(long)]
     strict: bool,
-    /// The server's configuration: what is not configured in it is an error then, not a warning [default: sprag.toml if it is there]
+    /// Configuration of the server; makes missing providers errors [default: sprag.toml, if present]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }

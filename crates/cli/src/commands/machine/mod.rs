@@ -19,21 +19,21 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Say everything that is wrong or doubtful about machine files
+    /// Report every error and warning of machine files
     Lint(lint::Arguments),
-    /// Give a machine file to a server, which keeps it as a new version
+    /// Apply a machine file to a server as a new version
     Apply(apply::Arguments),
     /// List machines with their newest versions
     List(list::Arguments),
-    /// Show a machine as the server keeps it
+    /// Show a machine of the server
     Show(show::Arguments),
-    /// Step through events and show the active states after each; nothing is stored, nothing is sent
+    /// Simulate events and show the active states after each
     Simulate(simulate::Arguments),
-    /// Run scenario files: given, when, then, with mocked actions and simulated time
+    /// Run scenario files with mocked actions and simulated time
     Test(test::Arguments),
     /// Draw a machine as SVG, Mermaid or DOT
     Diagram(diagram::Arguments),
-    /// Show what is different between two machines
+    /// Compare two machines
     Diff(diff::Arguments),
 }
 

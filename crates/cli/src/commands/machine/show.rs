@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// The machine's name
     #[arg(add = Names::Machines.completer())]
     id: String,
-    /// Which version; the newest unless given
+    /// The version [default: the newest]
     #[arg(long)]
     version: Option<u32>,
     #[command(flatten)]

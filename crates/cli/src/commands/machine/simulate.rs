@@ -17,28 +17,28 @@ use crate::output::{self, Output, plain};
 const BEGIN: &str = "2026-01-01T00:00:00Z";
 
 const AFTER_HELP: &str = "\
-Events happen in the order they are given:
+Events happen in the given order:
   NAME, NAME=JSON           a message, with a payload
   done.ACTION[=JSON]        an action succeeds, with a result
   failed.ACTION[=JSON]      an action fails, with an error {\"type\": …, \"message\": …}
-  +5m                       the clock moves on
+  +5m                       the clock advances
 
-Exits with 0 when every event was accepted, 1 when one was refused or a decision
-failed, 2 when the file or an event is not valid.";
+Exits with 0 if every event was accepted, 1 if one was refused or a decision
+failed, 2 if the file or an event is not valid.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The machine file, YAML or JSON; `-` is standard input
     file: PathBuf,
-    /// Events in order: messages, ends of actions, and time that passes
+    /// Events in order: messages, ends of actions, elapsed time
     #[arg(value_name = "EVENT")]
     events: Vec<String>,
     /// More events, one JSON object a line: {"type": …, "payload": …}, {"advance": "5m"},
     /// {"outcome": "actionId", "success": true, "result": …}
     #[arg(long = "events", value_name = "FILE")]
     events_file: Option<PathBuf>,
-    /// A variable to start with, as JSON or else as text; repeat it for more
+    /// A start variable, as JSON or text; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
     /// All variables to start with: a JSON object, or a YAML or JSON file
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// The business key of the simulated execution
     #[arg(long)]
     key: Option<String>,
-    /// When the simulation begins
+    /// Start time of the simulation
     #[arg(long, value_name = "TIME", default_value = BEGIN)]
     now: Timestamp,
 }

@@ -13,7 +13,7 @@ use crate::input;
 use crate::output::{self, Output, plain};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exits with 0 when every scenario passes, 1 when one fails, 2 when a file is not valid.")]
+#[command(after_help = "Exits with 0 if every scenario passes, 1 if one fails, 2 if a file is not valid.")]
 pub(crate) struct Arguments {
     /// Scenario files, YAML or JSON
     #[arg(required = true, value_name = "FILE")]

@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     /// The service: its name, or `parent/child`
     #[arg(add = Names::Services.completer())]
     path: String,
-    /// How many of the last lines
+    /// Number of last lines
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]
     lines: usize,
-    /// Go on with what is written, until interrupted
+    /// Follow the log until interrupted
     #[arg(long, short)]
     follow: bool,
     #[command(flatten)]

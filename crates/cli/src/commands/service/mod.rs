@@ -25,19 +25,19 @@ const CONNECT: Duration = Duration::from_millis(300);
 pub(crate) enum Command {
     /// List services with their states
     List(list::Arguments),
-    /// Start a service; end escalations and start what failed below it
+    /// Start a service; clear escalations and failures below it
     Start(act::Arguments),
-    /// Stop a service, and keep it stopped
+    /// Stop a service and keep it stopped
     Stop(act::Arguments),
-    /// Stop a service and start it again; what failed before is forgotten
+    /// Restart a service and clear its failures
     Restart(act::Arguments),
-    /// Cancel the action of a service that is in progress
+    /// Cancel the action in progress of a service
     Cancel(act::Arguments),
-    /// Have the file of services read again: what is new starts, what changed restarts, what is gone stops
+    /// Reload the file: start new, restart changed, stop removed services
     Reload(reload::Arguments),
-    /// Show what a service wrote
+    /// Show the log of a service
     Logs(logs::Arguments),
-    /// Say why a service is where it is, what happens next, and what a person can do
+    /// Explain the state of a service, the next step and what helps
     Explain(explain::Arguments),
 }
 
@@ -59,7 +59,7 @@ impl Command {
 /// Which supervisor a command speaks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Supervisor {
-    /// Its address [default: port 7401 of this machine where somebody answers, else 7400]
+    /// [default: port 7401 if it answers, else 7400]
     #[arg(long, env = "SPRAG_SERVER", value_name = "URL")]
     server: Option<String>,
     /// The token to show it

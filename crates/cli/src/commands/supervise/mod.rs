@@ -32,10 +32,12 @@ use crate::privacy;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  asked to stop, and every service stopped in its time; with --check, the file is valid and all of it could be started
-  1  it could not supervise, or was asked to stop twice; with --check, a program, folder or user is not on this machine
-  2  usage, or a file that is not valid
-  3  asked to stop, and something had to be killed or was cut off; the log says what and where";
+  0  every service stopped in time; with --check, the file is valid and
+     everything can start
+  1  it could not supervise, or was stopped twice; with --check, a program,
+     folder or user is missing on this machine
+  2  usage error or invalid file
+  3  a service did not stop in time and was killed or cut off; the log names it";
 
 /// Threads for what waits for the disk: as many starts and ends of processes at once. Each holds memory of its own, so
 /// they are few and go soon.
@@ -53,16 +55,16 @@ pub(crate) struct Arguments {
     /// The file of services, YAML or JSON
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Check the file, show what it would do and when it would give up, and exit
+    /// Check the file, print the plan and the restart budgets, and exit
     #[arg(long)]
     check: bool,
-    /// Where everything is remembered; logs are in the folder of the same name that ends with .d
+    /// State of the supervisor; logs are in the folder of the same name with .d
     #[arg(long, value_name = "PATH", default_value = STATE)]
     state: PathBuf,
-    /// Where the API answers
+    /// Address of the API
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     listen: SocketAddr,
-    /// The configuration file, for its [[alerts]] and what they need [default: sprag.toml if it is there]
+    /// Configuration file with [[alerts]] [default: sprag.toml, if present]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -13,9 +13,9 @@ use crate::output::{Output, Table};
 pub(crate) enum Command {
     /// List the switches that are on
     List(list::Arguments),
-    /// Put a switch on: nothing in its scope begins any more
+    /// Set a switch: no attempt in its scope starts
     On(on::Arguments),
-    /// Release a switch: what it held begins again
+    /// Release a switch: held actions start again
     Off(off::Arguments),
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     /// The switch's id
     #[arg(add = Names::Switches.completer())]
     id: String,
-    /// Only if it is still at this revision
+    /// Only at this revision
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

@@ -20,19 +20,19 @@ pub(crate) struct Arguments {
     /// What it holds: all, machine:NAME, type:TYPE or actionId:MACHINE/ACTION
     #[arg(add = Names::Scopes.completer())]
     scope: String,
-    /// Why, for whoever finds it on
+    /// The reason, shown to other operators
     #[arg(long)]
     reason: String,
     /// hold: nothing new begins; cancel: what waits is cancelled too, and what runs is asked to stop
     #[arg(long, default_value = "hold", add = words(&["hold", "cancel"]))]
     mode: String,
-    /// Go off by itself after this time, as in 2h
+    /// Release the switch after this time, such as 2h
     #[arg(long = "for", value_name = "DURATION")]
     lasts: Option<String>,
-    /// Do not wait until it holds on every node
+    /// Do not wait until the switch is effective on every node
     #[arg(long)]
     no_wait: bool,
-    /// Put it on although its scope names nothing that exists yet
+    /// Set the switch even if its scope does not exist yet
     #[arg(long)]
     allow_unknown: bool,
     #[command(flatten)]

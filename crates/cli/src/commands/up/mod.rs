@@ -49,28 +49,28 @@ const RUNTIME_END: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where everything is remembered: sqlite:PATH, or the URL of a database [default: sqlite:./sprag.db]
+    /// Store: sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:./sprag.db]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Where the API answers [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where other nodes on the same database reach this one [default: where it listens]
+    /// Address for other nodes [default: the --listen address]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// The configuration file [default: sprag.toml if it is there]
+    /// Configuration file [default: sprag.toml, if present]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
-    /// Run the examples in a small simulated world, on a store that goes when the server stops unless --store names one
+    /// Run the examples in a simulated world, on a temporary store unless --store names one
     #[arg(long)]
     demo: bool,
-    /// Also keep the services of this file running
+    /// Also supervise the services of this file
     #[arg(long, value_name = "FILE")]
     services: Option<PathBuf>,
-    /// Where those services are remembered; logs are in the folder of the same name that ends with .d
+    /// State of the services; their logs are in the folder of the same name with .d
     #[arg(long, value_name = "PATH", default_value = supervise::STATE, requires = "services")]
     services_state: PathBuf,
 }

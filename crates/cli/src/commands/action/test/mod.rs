@@ -17,10 +17,11 @@ use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
 const AFTER_HELP: &str = "\
-FILE is an action definition, which is tried once while everything goes well, or a file with `action` (or `machine`
-and `actionId`) and `tests`; docs/actions/testing.md has every key. Time is simulated: nobody waits for delays.
+FILE is an action definition, which runs one test in which every reply is a
+success, or a file with `action` (or `machine` and `actionId`) and `tests`.
+Time is simulated, so delays take no time. See docs/actions/testing.md.
 
-Exits with 0 when every test passes, 1 when one fails, 2 when a file is not valid.";
+Exits with 0 if every test passes, 1 if one fails, 2 if a file is not valid.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -28,10 +29,10 @@ pub(crate) struct Arguments {
     /// Action definitions, or files of action tests; YAML or JSON
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Really perform the attempts, with the configuration `sprag.NAME.toml`; only the time between them is skipped
+    /// Run the attempts for real, with `sprag.NAME.toml`
     #[arg(long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// The server's configuration, where there is no sandbox [default: the file's own, or sprag.toml]
+    /// Configuration, without a sandbox [default: the file's own, or sprag.toml]
     #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
