@@ -134,11 +134,10 @@ impl Tree {
     }
 
     /// Changes a worker between two visits, and runs the acts that follow.
-    pub(super) fn act_at<T>(&mut self, key: WorkerKey, now: Timestamp, change: impl FnOnce(&mut Visit<'_>) -> T) -> T {
+    pub(super) fn act_at(&mut self, key: WorkerKey, now: Timestamp, change: impl FnOnce(&mut Visit<'_>)) {
         let mut acts = Vec::new();
-        let changed = change(&mut self.visit(key, now, &mut acts));
+        change(&mut self.visit(key, now, &mut acts));
         self.run(&mut acts, now);
-        changed
     }
 
     fn visit<'a>(&'a mut self, key: WorkerKey, now: Timestamp, acts: &'a mut Vec<Act>) -> Visit<'a> {

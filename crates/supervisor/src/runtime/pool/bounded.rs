@@ -123,15 +123,22 @@ impl PoolShared {
     fn free(&self) {
         let mut state = lock(&self.state);
         state.running = state.running.saturating_sub(1);
-        drop(state);
-        // Scheduled without the lock: threads that have ended drop what they are given, and its room with it.
-        while let Some(runnable) = self.start_next() {
-            runnable.schedule();
+        loop {
+            let started = self.start_next(&mut state);
+            let is_room = state.running < self.bound && !state.queue.is_empty();
+            drop(state);
+            // Scheduled without the lock: threads that have ended drop what they are given, and its room with it.
+            if let Some(runnable) = started {
+                runnable.schedule();
+            }
+            if !is_room {
+                return;
+            }
+            state = lock(&self.state);
         }
     }
 
-    fn start_next(&self) -> Option<Runnable> {
-        let mut state = lock(&self.state);
+    fn start_next(&self, state: &mut PoolState) -> Option<Runnable> {
         while state.running < self.bound {
             if let Some(runnable) = state.queue.pop_front()?.start(&self.threads) {
                 state.running += 1;
@@ -233,8 +240,12 @@ struct Room(Arc<PoolEntry>);
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if let (EntryStage::Running(_), Some(pool)) = (self.0.end(), self.0.pool.upgrade()) {
-            pool.free();
+        if let EntryStage::Running(task) = self.0.end() {
+            // It has ended: there is nothing to cancel.
+            task.detach();
+            if let Some(pool) = self.0.pool.upgrade() {
+                pool.free();
+            }
         }
     }
 }
