@@ -64,7 +64,7 @@ static COLUMN: LazyLock<BTreeMap<&str, OwnerFirst>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whose owner is asked first, if anybody's is.
+/// The slot whose owner is asked first, if the route has this column.
 pub(crate) async fn wanted(parts: &mut Parts) -> Option<Wanted> {
     if parts.method != Method::GET {
         return None;

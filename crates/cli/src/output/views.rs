@@ -31,9 +31,13 @@ pub(crate) fn instant(at: impl Into<Option<Timestamp>>) -> String {
     at.into().map_or_else(|| "-".to_owned(), |at| When::from(at).short())
 }
 
-/// A value of somebody else's: text as it is, anything else as JSON.
+/// A value that others define: text as it is, a list item by item, anything else as JSON.
 fn value(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Array(items) => joined(&items.iter().map(text).collect::<Vec<_>>()),
+        other => dash(Some(text(other))),
+    }
 }
 
 /// What a list holds, a row each; nothing where it holds nothing.
@@ -86,7 +90,7 @@ pub(crate) fn execution(execution: &Execution) -> String {
         ),
         ("failure", execution.failure.clone()),
     ] {
-        if let Some(given) = given.filter(|given| !given.is_empty()) {
+        if let Some(given) = given.filter(|given| !given.is_empty() && given != "-") {
             table.pair(name, given);
         }
     }

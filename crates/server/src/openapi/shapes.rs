@@ -64,23 +64,23 @@ impl Shapes {
     pub(crate) fn schema(&mut self, shape: &Shape) -> Value {
         match shape {
             Shape::Plain(schema) => schema.clone(),
-            Shape::Read(of) => told(of(&mut self.read), Side::Read),
-            Shape::Written(of) => told(of(&mut self.written), Side::Written),
+            Shape::Read(of) => documented(of(&mut self.read), Side::Read),
+            Shape::Written(of) => documented(of(&mut self.written), Side::Written),
         }
     }
 
     /// Every shape that was named, by its name.
     pub(crate) fn named(mut self) -> Map<String, Value> {
-        let tell = |definitions: Map<String, Value>, side| {
+        let documented_all = |definitions: Map<String, Value>, side| {
             let schemas = definitions.into_iter().filter_map(move |(name, schema)| {
                 let schema = Schema::try_from(schema).ok()?;
-                Some((name, told(schema, side)))
+                Some((name, documented(schema, side)))
             });
             schemas.collect::<Vec<_>>()
         };
         let mut all = Map::new();
-        all.extend(tell(self.read.take_definitions(false), Side::Read));
-        for (name, schema) in tell(self.written.take_definitions(false), Side::Written) {
+        all.extend(documented_all(self.read.take_definitions(false), Side::Read));
+        for (name, schema) in documented_all(self.written.take_definitions(false), Side::Written) {
             let other = all.insert(name.clone(), schema.clone());
             // A type that is both read and written has one shape, or it would need two names.
             debug_assert!(
@@ -99,15 +99,16 @@ enum Side {
     Written,
 }
 
-/// A schema as the document tells it.
-fn told(mut schema: Schema, side: Side) -> Value {
-    Told(side).transform(&mut schema);
+/// A schema as the document has it.
+fn documented(mut schema: Schema, side: Side) -> Value {
+    Rules(side).transform(&mut schema);
     schema.to_value()
 }
 
-struct Told(Side);
+/// The rules that hold for every schema of the document.
+struct Rules(Side);
 
-impl Transform for Told {
+impl Transform for Rules {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(members) = schema.as_object_mut() {
             without_number_format(members);
@@ -123,7 +124,7 @@ impl Transform for Told {
     }
 }
 
-/// Widths of numbers are a matter of this program; bounds say what counts.
+/// Integer widths are an internal matter of this program: clients need the bounds.
 fn without_number_format(members: &mut Map<String, Value>) {
     if members
         .get("format")
@@ -133,7 +134,7 @@ fn without_number_format(members: &mut Map<String, Value>) {
     }
 }
 
-/// What is left out is left out: only a default that does something is told.
+/// The document names a default only where it differs from leaving the member out.
 fn without_idle_default(members: &mut Map<String, Value>) {
     let is_idle = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
@@ -147,7 +148,7 @@ fn without_idle_default(members: &mut Map<String, Value>) {
     }
 }
 
-/// Objects that are told apart by a word are one of them, never two.
+/// Variants that differ in a constant member exclude each other.
 fn exclude_each_other(members: &mut Map<String, Value>) {
     let has_word = |variant: &Value| {
         let properties = variant["properties"].as_object();
@@ -161,7 +162,7 @@ fn exclude_each_other(members: &mut Map<String, Value>) {
     }
 }
 
-/// The members that all variants of an object have are told with each of them.
+/// Each variant of an object lists the members that all variants share.
 fn distribute(members: &mut Map<String, Value>) {
     let Some(Value::Object(properties)) = members.get("properties").cloned() else {
         return;
@@ -185,7 +186,7 @@ fn distribute(members: &mut Map<String, Value>) {
     }
 }
 
-/// What is written is either there or left out; it is null only where it is always there.
+/// An answer leaves an optional member out: only a required one can be null.
 fn missing_is_not_null(members: &mut Map<String, Value>) {
     let required = members
         .get("required")
@@ -225,12 +226,12 @@ fn without_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Objects hold what is named, and nothing else.
+/// Objects hold the members that are named, and no others.
 fn close(members: &mut Map<String, Value>) {
     if members.contains_key("properties") && !members.contains_key("additionalProperties") {
         members.insert("additionalProperties".to_owned(), false.into());
     }
-    // What is said by default need not be said.
+    // This is the default of JSON Schema.
     if members.get("additionalProperties") == Some(&Value::Bool(true)) {
         members.remove("additionalProperties");
     }

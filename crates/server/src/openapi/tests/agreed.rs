@@ -288,7 +288,7 @@ fn either(document: &Value, reduced: &mut Map<String, Value>, variants: Option<&
     }
 }
 
-/// The text of a value whatever the order of its members.
+/// The text of a value, the same in any order of its members.
 fn sorted(value: &Value) -> String {
     let mut flat = BTreeMap::new();
     flatten("", value, &mut flat);
