@@ -388,21 +388,30 @@ async fn report_recovery(handle: Handle, recovered: oneshot::Receiver<usize>) {
     if let Ok(census) = handle.census().await {
         let executions: u64 = census.executions.iter().map(|(_, count)| count).sum();
         let interrupted_attempts = interrupted;
+        let interrupted = counted(u64::try_from(interrupted).unwrap_or(u64::MAX), "interrupted attempt");
         if handle.whereabouts().is_some() {
             // Other nodes may own some of the executions.
             tracing::info!(
                 executions,
                 interrupted_attempts,
-                "recovered {interrupted} interrupted attempts; the database holds {executions} open executions"
+                "recovered {interrupted}; the database holds {}",
+                counted(executions, "open execution")
             );
         } else {
             tracing::info!(
                 executions,
                 interrupted_attempts,
-                "recovered {executions} executions, {interrupted} interrupted attempts"
+                "recovered {}, {interrupted}",
+                counted(executions, "execution")
             );
         }
     }
+}
+
+/// A number of things by their name: `1 execution`, `2 executions`.
+fn counted(count: u64, name: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {name}{plural}")
 }
 
 /// The lane's loop: gather what waits, decide it in one batch, sleep until the next thing is due.
@@ -531,4 +540,16 @@ fn fill(
         }
     }
     Stop::NotAsked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_thing_is_named_in_the_singular_and_any_other_number_in_the_plural() {
+        assert_eq!(counted(1, "execution"), "1 execution");
+        assert_eq!(counted(0, "execution"), "0 executions");
+        assert_eq!(counted(2, "interrupted attempt"), "2 interrupted attempts");
+    }
 }
