@@ -542,3 +542,15 @@ fn fill(
     }
     Stop::NotAsked
 }
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_thing_is_named_in_the_singular_and_any_other_number_in_the_plural() {
+        assert_eq!(counted(1, "execution"), "1 execution");
+        assert_eq!(counted(0, "execution"), "0 executions");
+        assert_eq!(counted(2, "interrupted attempt"), "2 interrupted attempts");
+    }
+}

@@ -138,7 +138,7 @@ impl Simulation {
         };
         let mut entropy = self.entropy.fork(life);
         let opened = Lane::open(Parts {
-            store: Box::new(self.disk.open_cut(is_cut)),
+            store: Box::new(self.disk.open_cut(life, is_cut)),
             committer: Some(Box::new(Beside::default())),
             hands: Box::new(hands),
             clock,
@@ -422,8 +422,7 @@ impl Simulation {
         let asks: Vec<Ask> = self.crowd.nodes[place].inbox.drain(..).collect();
         self.trace.line(format_args!("{} node {life} ticks", self.now()));
         let (commands, replies) = self.commands(asks);
-        self.ticks += 1;
-        self.model.ticked();
+        self.count_tick();
         let now = self.now();
         let rests = self.world.lock().is_calm || self.random.chance(2, 3);
         let mut node = self.crowd.nodes.remove(place);
@@ -434,8 +433,10 @@ impl Simulation {
         } else {
             self.decide_on(&mut node.lane, commands)
         };
+        let left_alone = node.lane.left_alone().clone();
         self.crowd.nodes.insert(place, node);
         self.observe()?;
+        self.disk.lock().check_refused(&left_alone)?;
         self.hear(place)?;
         if let Err(fatal) = ticked {
             self.die(place, &fatal.0.to_string());
@@ -478,7 +479,16 @@ impl Simulation {
     fn settle_crowd(&mut self) -> Checked {
         self.trace.line(format_args!("{} faults stop", self.now()));
         self.world.lock().is_calm = true;
-        self.disk.lock().next = None;
+        let has_refused = {
+            let mut disk = self.disk.lock();
+            disk.next = None;
+            disk.is_picky = false;
+            disk.has_refused
+        };
+        // What was refused by plan was set aside: only other processes take it up again.
+        while has_refused && !self.crowd.nodes.is_empty() {
+            self.die(0, "after a refusal");
+        }
         let now = self.now();
         for node in &mut self.crowd.nodes {
             node.still_until = now;

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 use sprag_core::action::Status;
+use sprag_core::action::error::kind;
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Action, ExecutionStatus};
 use sprag_store::traits::{Loaded, LoadedExecution, ReadyRef};
@@ -90,6 +91,10 @@ mutants! {
     KeysHidden => [StoreAccepts];
     /// A lane that reads a line takes the last for the first.
     LineReversed => [LineOrder];
+    /// What is decided after a refused commit is refused too, though it holds no such row.
+    RefusalSpreads => [HonestRefusals, Isolation];
+    /// The error that stands in for a refused outcome is not stored.
+    StandInNotStored => [Isolation];
 }
 
 impl Mutant {
@@ -114,6 +119,9 @@ impl Mutant {
             (Self::TimerEarly, Mutation::PutTimer(timer)) if timer.schedule.is_none() => {
                 timer.due_at = Timestamp::from_millis(timer.due_at.as_millis() - EARLY_MILLIS);
                 true
+            }
+            (Self::StandInNotStored, Mutation::UpdateAction(action)) => {
+                action.error_kind.as_deref() != Some(kind::OUTCOME_REFUSED)
             }
             (Self::HistoryGap, Mutation::AppendHistory(entry)) => !entry.sequence.is_multiple_of(4),
             (Self::AttemptNotStored, Mutation::UpdateAction(action)) => !is(action, Status::Running),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
-use sprag_engine::command::{Command, Reply};
+use sprag_engine::command::{AttemptRef, Command, Internal, Reply, Request};
 use sprag_engine::lane::{Fatal, Lane, Parts, Tenure};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
@@ -19,6 +19,14 @@ use crate::violation::{Checked, Invariant, Violation};
 
 /// How long a lane leaves a store alone that failed, in milliseconds.
 const STORE_REST_MILLIS: u64 = 500;
+
+/// The attempt whose end a request reports.
+fn reported(ask: &Ask) -> Option<AttemptRef> {
+    match ask.request {
+        Request::Internal(Internal::Outcome { attempt, .. }) => Some(attempt),
+        _ => None,
+    }
+}
 
 /// A lane that is alive, with the number of its process.
 pub(crate) struct Process {
@@ -46,7 +54,7 @@ impl Simulation {
         self.model.opened(life, self.now());
         self.world.lock().starts_left = None;
         let opened = Lane::open(Parts {
-            store: Box::new(self.disk.open()),
+            store: Box::new(self.disk.open(life)),
             committer: Some(Box::new(Beside::default())),
             hands: Box::new(hands),
             clock: Arc::clone(&self.lane_clock) as Arc<dyn Clock>,
@@ -153,10 +161,11 @@ impl Simulation {
         if dies_in_starts {
             self.world.lock().starts_left = Some(u32::try_from(self.random.below(2)).unwrap_or(0));
         }
+        let reported: Vec<AttemptRef> = asks.iter().filter_map(reported).collect();
         let (commands, replies) = self.commands(asks);
         let failures = self.disk.lock().failures;
-        self.ticks += 1;
-        self.model.ticked();
+        let mishaps = self.disk.lock().mishaps();
+        self.count_tick();
         let ticked = self.decide(&mut process.lane, commands);
         self.observe()?;
         let (wake, opened_at) = (process.lane.next_wake(), process.opened_at);
@@ -178,6 +187,10 @@ impl Simulation {
             }
             Ok(()) => self.take_replies(replies)?,
         }
+        if self.disk.lock().mishaps() == mishaps {
+            self.model.check_ended(&reported)?;
+        }
+        self.disk.lock().check_refused(&left_alone)?;
         if self.disk.lock().failures != failures {
             self.model.read_anew();
             self.rests_until = self.now().plus(STORE_REST_MILLIS);
@@ -186,6 +199,13 @@ impl Simulation {
             self.model.check_stopped(self.now(), opened_at, &left_alone)?;
         }
         Ok(())
+    }
+
+    /// A lane is about to tick.
+    pub(crate) fn count_tick(&mut self) {
+        self.ticks += 1;
+        self.disk.lock().ticks = self.ticks;
+        self.model.ticked();
     }
 
     /// A process that is asked to goes down: it starts nothing more, and is gone once nothing is under way.

@@ -17,6 +17,7 @@ use crate::describe;
 use crate::machines::{self, Fixture};
 use crate::model::{Acknowledged, Model};
 use crate::mutant::Mutant;
+use crate::picky;
 use crate::process::Process;
 use crate::programs;
 use crate::random::Random;
@@ -74,11 +75,6 @@ pub struct Counts {
     pub told_away: u64,
     /// Of commits that had been sent behind such a one, those that were written too.
     pub told_away_behind: u64,
-}
-
-/// Whether runs with one process meet a store that refuses chosen rows: `SPRAG_SIM_PICKY` asks for it.
-pub(crate) fn is_picky() -> bool {
-    std::env::var_os("SPRAG_SIM_PICKY").is_some()
 }
 
 /// Runs one seed, with one process at a time.
@@ -151,7 +147,7 @@ impl Simulation {
         let mut random = Random::new(seed);
         let start = Timestamp::from_millis(START_MILLIS + i64::try_from(random.below(100_000)).unwrap_or(0));
         let disk = SharedDisk::new(mutant, shards);
-        disk.lock().is_picky = shards == 1 && is_picky();
+        disk.lock().is_picky = picky::is_met_by(seed);
         let world = SharedWorld::new(random.fork(1), trace.clone(), mutant, start);
         // Programs ask one node for work, and get what that node has: they are left to runs with one process.
         let is_used = |fixture: &&Fixture| shards == 1 || fixture.name != programs::SERVED;

@@ -4,6 +4,7 @@
 //! right before or right after it; then the wrapper answers nothing but errors until it is dropped. Whatever was
 //! applied is in the journal, for the checks to follow.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,8 @@ use sprag_store::{Commit, Error, Fence, LaneStore, Memory, Mutation, Queue, Shar
 
 use crate::describe;
 use crate::mutant::Mutant;
-use crate::picky;
+use crate::picky::{Refused, Tried};
+use crate::violation::Checked;
 
 /// How the next commit or read goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,12 @@ pub(crate) struct Disk {
     pub is_picky: bool,
     /// How many commits held such a row.
     pub picked: u64,
+    /// The rows of those.
+    pub rows_refused: Refused,
+    /// How many ticks there were.
+    pub ticks: u64,
+    /// The commit before was refused, and a planted bug refuses the next with it.
+    spreads: bool,
     /// How many commits failed, by plan or not.
     pub failures: u64,
     /// How many commits of somebody who had lost a shard were refused.
@@ -111,18 +119,22 @@ impl SharedDisk {
     }
 
     /// A wrapper for one process.
-    pub(crate) fn open(&self) -> FaultyStore {
+    pub(crate) fn open(&self, life: u64) -> FaultyStore {
         FaultyStore {
             disk: self.clone(),
             memory: self.memory(),
+            life,
             is_dead: false,
             is_cut: Arc::default(),
         }
     }
 
     /// A wrapper for one node of several, which may be cut off from the database.
-    pub(crate) fn open_cut(&self, is_cut: Arc<AtomicBool>) -> FaultyStore {
-        FaultyStore { is_cut, ..self.open() }
+    pub(crate) fn open_cut(&self, life: u64, is_cut: Arc<AtomicBool>) -> FaultyStore {
+        FaultyStore {
+            is_cut,
+            ..self.open(life)
+        }
     }
 
     /// The process died. With a planted bug, that may cost the last commit.
@@ -161,6 +173,19 @@ impl Disk {
         self.memory = memory;
     }
 
+    /// A process leaves these executions alone: those alone whose rows were refused, where it is known which rows are.
+    pub(crate) fn check_refused(&self, left_alone: &BTreeSet<ExecutionId>) -> Checked {
+        if self.is_picky {
+            self.rows_refused.check(left_alone)?;
+        }
+        Ok(())
+    }
+
+    /// How many commits and reads failed but for rows that the store refuses always.
+    pub(crate) fn mishaps(&self) -> u64 {
+        self.failures - self.picked
+    }
+
     fn fault(&mut self) -> Option<Fault> {
         match &mut self.next {
             Some((0, fault)) => {
@@ -196,6 +221,8 @@ impl Disk {
 pub(crate) struct FaultyStore {
     disk: SharedDisk,
     memory: Memory,
+    /// The number of the process.
+    life: u64,
     is_dead: bool,
     /// Nothing reaches the database.
     is_cut: Arc<AtomicBool>,
@@ -271,12 +298,18 @@ impl FaultyStore {
     /// Whether a row of the commit is one that the store refuses always.
     fn is_picked(&self, mutations: &[Mutation]) -> bool {
         let mut disk = self.disk.lock();
-        let is_picked = disk.is_picky && mutations.iter().any(picky::refuses);
+        if !disk.is_picky {
+            return false;
+        }
+        let (tick, mishaps) = (disk.ticks, disk.mishaps());
+        let is_picked = disk.rows_refused.meets(mutations, self.life, Tried::now(tick, mishaps));
+        let spreads = disk.spreads;
+        disk.spreads = is_picked && disk.mutant == Some(Mutant::RefusalSpreads);
         if is_picked {
             disk.has_refused = true;
             disk.picked += 1;
         }
-        is_picked
+        is_picked || spreads
     }
 
     /// A crash in the middle of a commit leaves nothing of it, unless a bug is planted.
@@ -318,9 +351,12 @@ impl LaneStore for FaultyStore {
         let is_owner = fences.iter().all(|fence| self.memory.holds(*fence));
         let fault = if is_owner { self.disk.lock().fault() } else { None };
         match fault {
-            None if is_owner && self.is_picked(mutations) => self.fail(Error::Refused {
-                detail: "a chosen row".to_owned(),
-            }),
+            // What is refused always is not written, also where another fault is planned.
+            None | Some(Fault::DieAfter | Fault::ToldAway) if is_owner && self.is_picked(mutations) => {
+                self.fail(Error::Refused {
+                    detail: "a chosen row".to_owned(),
+                })
+            }
             None => self.apply(fences, mutations),
             Some(Fault::DieBefore) => self.die_before(fences, mutations),
             Some(Fault::DieAfter) => {

@@ -50,6 +50,9 @@ pub enum Invariant {
     SuspectsAlone,
     /// The engine never writes what the store must refuse.
     StoreAccepts,
+    /// What the store refuses costs only what asked for it: an outcome ends its attempt all the same, no execution is left
+    /// alone but those that the refused rows are of, and nothing is tried again as it was.
+    Isolation,
     /// A refusal says what is so.
     HonestRefusals,
     /// Nothing panics.

@@ -16,6 +16,7 @@ mod pages;
 mod queues;
 mod random;
 mod reader;
+mod refusals;
 mod texts;
 mod values;
 
@@ -28,6 +29,7 @@ pub use lane::LANE;
 pub use nodes::{Crowd, NODES, run_crowd};
 pub use queues::QUEUES;
 pub use reader::READER;
+pub use refusals::REFUSALS;
 pub use texts::TEXTS;
 pub use values::VALUES;
 

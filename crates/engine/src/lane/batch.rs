@@ -67,6 +67,9 @@ impl Change {
     }
 }
 
+/// An action whose turn came, and whose it is.
+pub(super) type Turn = (ExecutionId, ActionId);
+
 /// How a record is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
@@ -104,8 +107,8 @@ pub(crate) struct Batch {
     pub(crate) bulk: BTreeMap<JobId, jobs::Job>,
     /// To start once durable.
     pub(crate) jobs: Vec<Job>,
-    /// The executions of actions that were begun for no command's sake, because their turn came.
-    pub(super) begun: Vec<ExecutionId>,
+    /// The actions that were begun for no command's sake, because their turn came.
+    pub(super) begun: Vec<Turn>,
     /// What must hold beside the fences of what is written: the homes of limits.
     pub(crate) fences: Vec<Fence>,
     /// To say to the homes of limits once durable.

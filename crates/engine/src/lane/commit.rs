@@ -9,10 +9,10 @@ use sprag_core::ids::ExecutionId;
 use sprag_store::{Error, Mutation};
 
 use super::Change;
-use super::batch::Batch;
+use super::batch::{Batch, Turn};
 use super::closed::Told;
 use super::held::Reading;
-use super::refused::{Begun, execution_of};
+use super::refused::{Begun, turn_of};
 use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
 use crate::command::{Code, Command, Internal, Refusal, Reply, Request};
 use crate::hands::Task;
@@ -359,7 +359,7 @@ impl Lane {
 
     /// Writes a batch that begins actions, here and now.
     pub(super) fn write_begins(&mut self, begins: Vec<Command>) -> Result<Begun, Fatal> {
-        let executions = begins.iter().filter_map(|begin| execution_of(&begin.request)).collect();
+        let mut turns: Vec<Turn> = begins.iter().filter_map(turn_of).collect();
         self.open.is_begun = true;
         let decided = self.decide_all(&begins);
         self.open.commands.extend(begins);
@@ -368,9 +368,11 @@ impl Lane {
             Err(error) => return self.fail_open(error).map(|()| Begun::Nothing),
         }
         let (mut decided, mutations) = self.conclude();
+        // One that lacks a permit after all writes nothing, and is not to blame.
+        turns.retain(|(_, action)| decided.batch.action(*action).is_some());
         if mutations.is_empty() {
             self.follow_up(decided);
-            return Ok(Begun::Written);
+            return Ok(Begun::Written(turns));
         }
         decided.began = self.clock.micros();
         let fences = self.owned.fences(&mutations, &decided.batch.fences).into_owned();
@@ -378,13 +380,12 @@ impl Lane {
             Err(Error::Refused { detail }) => {
                 self.unlearn(&decided.batch);
                 self.metrics.commits_failed.inc();
-                match self.forget() {
-                    Ok(()) => Ok(Begun::Refused(executions, detail)),
-                    Err(error) => self.away(Vec::new(), error).map(|()| Begun::Nothing),
-                }
+                // What is to blame is known, even if the store cannot be read now.
+                self.forget().or_else(|error| self.away(Vec::new(), error))?;
+                Ok(Begun::Refused(turns, detail))
             }
             result => self.end(decided, result).map(|landed| match landed {
-                Landed::Durable => Begun::Written,
+                Landed::Durable => Begun::Written(turns),
                 Landed::Undone => Begun::Nothing,
             }),
         }

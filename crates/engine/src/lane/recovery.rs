@@ -128,6 +128,7 @@ impl Lane {
         self.timers = Timers::new(self.owned.shards(), self.owned.all());
         self.dispatcher.forget();
         self.pending.retain(is_kept);
+        self.alone.clear();
         let held = self.dispatcher.leases.take();
         let derived = self.derive(&held);
         if derived.is_err() {

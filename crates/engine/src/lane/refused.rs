@@ -2,7 +2,9 @@
 //!
 //! A refused batch is never sent again as it is. Its commands are decided again in two halves, in order, until the guilty
 //! one stands alone: one bad row among 1,024 commands costs about 20 commits. Actions whose turn came in the same batch
-//! belong to no command, so they wait until all commands are settled, and are then begun apart.
+//! belong to no command, so they wait until all commands are settled, and are then begun apart. One that lacks a permit by
+//! then, because its rate is used up, its program has gone or another node allows it no more, stays suspected: when its turn
+//! comes again, it begins in a batch of its own.
 //!
 //! The guilty command fails by what it is. A caller is told. The outcome of an attempt is replaced by an error that can be
 //! stored, because the attempt must end. Other work of the engine's own is set aside with its execution until the process
@@ -15,6 +17,7 @@ use sprag_core::action::error::kind;
 use sprag_core::ids::ExecutionId;
 use sprag_store::Error;
 
+use super::batch::Turn;
 use super::tick::{Fatal, Lane, STORE_REST_MILLIS};
 use crate::command::{Code, Command, Internal, JobStep, Refusal, Request};
 use crate::options::BEGIN_MAX;
@@ -24,45 +27,47 @@ const SET_ASIDE_MAX: usize = 10_000;
 
 /// What became of a batch that begins actions.
 pub(super) enum Begun {
-    /// It was written, and more may wait.
-    Written,
+    /// These were written, and more may wait.
+    Written(Vec<Turn>),
     /// Nothing waits, or the store failed otherwise, which was dealt with.
     Nothing,
     /// The store refused it, with why.
-    Refused(Vec<ExecutionId>, String),
+    Refused(Vec<Turn>, String),
 }
 
 impl Lane {
     /// Settles the commands of a batch that the store refused, and begins apart what was to begin in it.
-    pub(super) fn refused(
-        &mut self,
-        commands: Vec<Command>,
-        mut begun: Vec<ExecutionId>,
-        detail: &str,
-    ) -> Result<(), Fatal> {
+    pub(super) fn refused(&mut self, commands: Vec<Command>, mut begun: Vec<Turn>, detail: &str) -> Result<(), Fatal> {
         self.metrics.commits_failed.inc();
-        if let Err(error) = self.forget() {
-            return self.away(commands, error);
-        }
+        // What was chosen to begin loses its place with the batch: it is chosen again.
+        let (begins, commands): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_begin);
+        begun.extend(begins.iter().filter_map(turn_of));
+        self.searched.extend(&begun);
+        let forgotten = self.forget();
         if self.begin_most == 0 {
             // A part of a batch that is being settled already.
-            return self.split(commands, detail);
+            return match forgotten {
+                Ok(()) => self.split(commands, detail),
+                Err(error) => self.away(commands, error),
+            };
+        }
+        if let Err(error) = forgotten {
+            self.suspect_searched();
+            return self.away(commands, error);
         }
         tracing::error!(
             detail,
             commands = commands.len(),
             "the store refused a batch: looking for the command that causes it"
         );
-        // What was chosen to begin lost its place with the batch: it is chosen again.
-        let (begins, commands): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_begin);
-        begun.extend(begins.iter().filter_map(|begin| execution_of(&begin.request)));
         self.begin_most = 0;
         let settled = self.settle_refused(commands, begun, detail);
         self.begin_most = BEGIN_MAX;
+        self.suspect_searched();
         settled
     }
 
-    fn settle_refused(&mut self, commands: Vec<Command>, begun: Vec<ExecutionId>, detail: &str) -> Result<(), Fatal> {
+    fn settle_refused(&mut self, commands: Vec<Command>, begun: Vec<Turn>, detail: &str) -> Result<(), Fatal> {
         if commands.is_empty() {
             return self.begin_apart(Begun::Refused(begun, detail.to_owned()));
         }
@@ -71,7 +76,7 @@ impl Lane {
         } else {
             self.decide_again(commands)?;
         }
-        self.begin_apart(Begun::Written)
+        self.begin_apart(Begun::Written(Vec::new()))
     }
 
     /// Decides commands again in two halves; a command that stands alone is the guilty one.
@@ -142,14 +147,17 @@ impl Lane {
         for _ in 0..BEGIN_MAX {
             match begun {
                 Begun::Nothing => break,
-                Begun::Written => {}
-                Begun::Refused(executions, detail) => match executions.as_slice() {
+                Begun::Written(turns) => self.acquit(&turns),
+                Begun::Refused(turns, detail) => match turns.as_slice() {
                     [] => break,
-                    [only] => {
+                    [(only, _)] => {
                         self.set_aside(*only, &detail);
                         most = BEGIN_MAX;
                     }
-                    several => most = several.len() / 2,
+                    several => {
+                        self.searched.extend(several);
+                        most = several.len() / 2;
+                    }
                 },
             }
             begun = self.begin_some(most)?;
@@ -166,11 +174,65 @@ impl Lane {
         if let Err(error) = self.refill_hungry() {
             return self.away(Vec::new(), error).map(|()| Begun::Nothing);
         }
-        let begins: Vec<Command> = self.choose_waiting(most).into_iter().map(Command::own).collect();
+        let chosen = self.choose_waiting(most).into_iter().map(Command::own);
+        let (alone, begins): (Vec<_>, Vec<_>) = chosen.partition(|begin| self.is_suspected(begin));
+        self.alone.extend(alone);
         if begins.is_empty() {
             return Ok(Begun::Nothing);
         }
         self.write_begins(begins)
+    }
+
+    /// Begins those whose turn came in this tick and whose begin was refused in company before, each in a batch of its own.
+    pub(super) fn begin_suspected(&mut self) -> Result<(), Fatal> {
+        if self.alone.is_empty() {
+            return Ok(());
+        }
+        self.come_to_rest()?;
+        self.begin_most = 0;
+        let begun = self.begin_each_alone();
+        self.begin_most = BEGIN_MAX;
+        begun?;
+        // What they gave back may let others begin.
+        self.again(Vec::new())
+    }
+
+    fn begin_each_alone(&mut self) -> Result<(), Fatal> {
+        // A batch that is not written takes the places of all others along.
+        while let Some(begin) = self.alone.pop() {
+            let begin = self.turn_away(vec![begin]);
+            if self.is_away || begin.is_empty() {
+                continue;
+            }
+            match self.write_begins(begin)? {
+                Begun::Written(turns) => self.acquit(&turns),
+                Begun::Refused(turns, detail) => {
+                    turns.into_iter().for_each(|(only, _)| self.set_aside(only, &detail));
+                }
+                Begun::Nothing => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an action is to begin in a batch of its own.
+    fn is_suspected(&self, begin: &Command) -> bool {
+        turn_of(begin).is_some_and(|turn| self.suspected.contains(&turn))
+    }
+
+    /// The search is over: what has not begun by now begins alone.
+    fn suspect_searched(&mut self) {
+        self.suspected.append(&mut self.searched);
+        while self.suspected.len() > SET_ASIDE_MAX {
+            self.suspected.pop_first();
+        }
+    }
+
+    fn acquit(&mut self, turns: &[Turn]) {
+        for turn in turns {
+            self.searched.remove(turn);
+            self.suspected.remove(turn);
+        }
     }
 
     /// Does no work of the engine's own on an execution from now on: the store would refuse it again and again.
@@ -180,6 +242,8 @@ impl Lane {
             detail,
             "the store refused what comes next in an execution: it waits until the server starts again"
         );
+        self.searched.retain(|(of, _)| *of != execution);
+        self.suspected.retain(|(of, _)| *of != execution);
         self.set_aside.insert(execution);
         if self.set_aside.len() > SET_ASIDE_MAX {
             self.set_aside.pop_first();
@@ -222,11 +286,19 @@ fn storable(request: &Request) -> Option<Request> {
 }
 
 fn is_begin(command: &Command) -> bool {
-    matches!(command.request, Request::Internal(Internal::Begin(..)))
+    turn_of(command).is_some()
+}
+
+/// The action that a command begins.
+pub(super) fn turn_of(command: &Command) -> Option<Turn> {
+    match command.request {
+        Request::Internal(Internal::Begin(execution, action)) => Some((execution, action)),
+        _ => None,
+    }
 }
 
 /// The execution that work of the engine's own is about.
-pub(super) fn execution_of(request: &Request) -> Option<ExecutionId> {
+fn execution_of(request: &Request) -> Option<ExecutionId> {
     let Request::Internal(internal) = request else {
         return None;
     };

@@ -16,7 +16,7 @@ use sprag_store::traits::{Loaded, LoadedExecution};
 use sprag_store::{Error, Fence, LaneStore, Mutation, Wanted};
 
 use super::alerts::Armed;
-use super::batch::{Batch, Change};
+use super::batch::{Batch, Change, Turn};
 use super::cache::Cache;
 use super::commit::{Decided, Open, may_overlap};
 use super::held::{Committer, Held};
@@ -123,6 +123,12 @@ pub struct Lane {
     pub(super) begin_most: usize,
     /// Executions whose next step the store refuses (see `refused.rs`).
     pub(super) set_aside: BTreeSet<ExecutionId>,
+    /// Actions that were to begin in the batch that is being settled now.
+    pub(super) searched: BTreeSet<Turn>,
+    /// Those of earlier ones that have not begun since: they begin alone.
+    pub(super) suspected: BTreeSet<Turn>,
+    /// Those of them whose turn came in this tick.
+    pub(super) alone: Vec<Command>,
     pub(super) started_at: Timestamp,
     /// The instant from which ids go on.
     pub(super) order_from: Timestamp,
@@ -186,6 +192,9 @@ impl Lane {
             is_away: false,
             begin_most: BEGIN_MAX,
             set_aside: BTreeSet::new(),
+            searched: BTreeSet::new(),
+            suspected: BTreeSet::new(),
+            alone: Vec::new(),
             options,
             metrics,
             owned,
@@ -237,7 +246,8 @@ impl Lane {
         if let Some(until) = self.store_rests_until {
             return until;
         }
-        if !self.lost.is_empty() || !self.pending.is_empty() || self.dispatcher.is_hungry() || self.jobs_have_work() {
+        let has_more = !self.lost.is_empty() || !self.pending.is_empty() || !self.alone.is_empty();
+        if has_more || self.dispatcher.is_hungry() || self.jobs_have_work() {
             return self.now;
         }
         let wakes = [
@@ -274,7 +284,12 @@ impl Lane {
 
     /// Decides on commands, together with what is due. They are written at once, unless a batch is being written still: then
     /// they are the beginning of the next one.
-    pub fn tick(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
+    pub fn tick(&mut self, commands: Vec<Command>) -> Result<(), Fatal> {
+        self.decide_with_due(commands)?;
+        self.begin_suspected()
+    }
+
+    fn decide_with_due(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
         self.advance()?;
         if !may_overlap(&commands) {
             self.come_to_rest()?;
@@ -407,8 +422,12 @@ impl Lane {
             let Some(chosen) = self.dispatcher.choose(&mut self.mint, &self.control.switches, self.now) else {
                 break;
             };
-            if self.cache.contains(chosen.execution) {
-                self.batch.begun.push(chosen.execution);
+            let turn = (chosen.execution, chosen.action);
+            if self.suspected.contains(&turn) {
+                let begin = Internal::Begin(chosen.execution, chosen.action);
+                self.alone.push(Command::own(Request::Internal(begin)));
+            } else if self.cache.contains(chosen.execution) {
+                self.batch.begun.push(turn);
                 self.begin(chosen.execution, chosen.action)?;
             } else {
                 self.batch

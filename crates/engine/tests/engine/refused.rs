@@ -190,6 +190,39 @@ fn an_attempt_that_cannot_be_begun_waits_and_all_others_begin() {
     );
 }
 
+const BAD_PACED: &str = r"
+id: paced
+initial: a
+states: { a: {} }
+actions:
+  - { actionId: stuck, type: noop, triggerState: a, tags: bad, limits: [{ key: pace, rate: { count: 1, per: 1000 } }] }
+";
+
+#[test]
+fn an_attempt_that_lacks_its_rate_while_the_guilty_one_is_looked_for_is_tried_once_more_and_alone() {
+    let mut rig = Rig::new(CALL);
+    rig.apply(BAD_PACED);
+    rig.store.refuse_where(Some(begins_bad));
+    let starts = ["m", "paced", "m"].into_iter().zip(["x", "y", "z"]);
+    let (commands, answers): (Vec<_>, Vec<_>) = starts.map(|(machine, key)| start(machine, key)).unzip();
+    rig.tick(commands);
+    rig.run();
+    for mut answer in answers {
+        assert!(answer.try_recv().expect("an answer").is_ok());
+    }
+    assert_eq!(rig.started(), ["call", "call"]);
+    let failed = rig.metrics.commits_failed.get();
+    // Its rate lets it begin again and again: once, and not in company.
+    rig.advance(1_500);
+    assert_eq!(rig.metrics.commits_failed.get(), failed + 1);
+    rig.advance(60_000);
+    assert_eq!(
+        rig.metrics.commits_failed.get(),
+        failed + 1,
+        "what is refused alone is left alone"
+    );
+}
+
 fn completes_bad(mutation: &Mutation) -> bool {
     matches!(mutation, Mutation::UpdateExecution { execution, .. }
         if execution.key.as_deref() == Some("bad") && execution.status == ExecutionStatus::Completed)

@@ -104,8 +104,7 @@ impl Model {
         let told = commit.around.promised.get(&ended.id).copied();
         let anew = (begun_in < self.life).then(|| lease.renewed(self.opened_at).until);
         let until = [Some(lease.until), told, anew].into_iter().flatten().max();
-        let is_timeout = ended.error.as_ref().is_some_and(|error| error.kind == kind::TIMEOUT);
-        is_timeout && until.is_some_and(|until| until <= commit.around.now)
+        is_of(commit, ended, kind::TIMEOUT) && until.is_some_and(|until| until <= commit.around.now)
     }
 
     /// Whether an attempt may begin now: due, within its deadline and its budget, and wanted.
@@ -220,16 +219,24 @@ impl Model {
         let died = kind == Some(kind::CRASHED) && begun_in < self.life && ended.lease.is_none();
         let lost = self.is_lease_lost(commit, new, ended);
         let asked_at = new.body.cancel.map(|request| request.at.plus(CANCEL_GRACE_MILLIS));
-        let ignored = kind == Some(kind::TIMEOUT) && asked_at.is_some_and(|at| at <= commit.around.now);
+        let ignored = is_of(commit, ended, kind::TIMEOUT) && asked_at.is_some_and(|at| at <= commit.around.now);
         // A node that may have lost its lease before an attempt of its own began does not begin it.
         let is_unstarted = self.is_shared() && !commit.around.started.contains(&ended.id);
-        let held_back = is_unstarted && kind == Some(kind::TEMPORARY_FAILURE);
+        let held_back = is_unstarted && is_of(commit, ended, kind::TEMPORARY_FAILURE);
+        // What stands in for a refused outcome says of it what the outcome said.
+        let told = |outcome: Outcome| {
+            if is_stand_in(commit, ended) {
+                outcome.not_stored()
+            } else {
+                outcome
+            }
+        };
         match &ended.error {
             Some(error) if verdict == Some(Verdict::Unknown) && (died || ignored || lost) => {
-                Ok(Outcome::Unknown(Failure::new(error.clone())))
+                Ok(told(Outcome::Unknown(Failure::new(error.clone()))))
             }
             Some(error) if verdict == Some(Verdict::NotDone) && held_back => {
-                Ok(Outcome::NotDone(Failure::new(error.clone())))
+                Ok(told(Outcome::NotDone(Failure::new(error.clone()))))
             }
             _ => {
                 let detail = format!("{}: nobody reported {verdict:?} {kind:?} of {}", new.id, ended.id);
@@ -278,13 +285,21 @@ impl Model {
 
 /// What stands in for a report that the store refused: it says as much about the effect as the report did.
 fn stand_in(commit: &Commit<'_>, ended: &AttemptRecord, reports: Option<&Vec<Outcome>>) -> Option<Outcome> {
-    let is_stand_in = ended
-        .error
-        .as_ref()
-        .is_some_and(|error| error.kind == kind::OUTCOME_REFUSED);
-    if !commit.around.has_refused || !is_stand_in {
+    if !is_stand_in(commit, ended) {
         return None;
     }
     let mut said = reports.into_iter().flatten().map(Outcome::not_stored);
     said.find(|stand_in| Some(stand_in.verdict()) == ended.outcome)
+}
+
+/// Whether an attempt ended with what stands in for an outcome that the store refused.
+fn is_stand_in(commit: &Commit<'_>, ended: &AttemptRecord) -> bool {
+    let kind = ended.error.as_ref().map(|error| error.kind.as_str());
+    commit.around.has_refused && kind == Some(kind::OUTCOME_REFUSED)
+}
+
+/// Whether an attempt ended with an error of a kind, or with what stands in for it.
+fn is_of(commit: &Commit<'_>, ended: &AttemptRecord, wanted: &str) -> bool {
+    let kind = ended.error.as_ref().map(|error| error.kind.as_str());
+    kind == Some(wanted) || is_stand_in(commit, ended)
 }

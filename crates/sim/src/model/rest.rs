@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sprag_core::action::{LimitUse, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
+use sprag_engine::command::AttemptRef;
 use sprag_store::records::ExecutionStatus;
 
 use super::Model;
@@ -118,6 +119,18 @@ impl Model {
                 Invariant::CancelHonoured,
                 || format!("{} was asked to stop at {asked:?} and runs at {now}", named(*id, known)),
             )?;
+        }
+        Ok(())
+    }
+
+    /// Attempts whose end was reported to a process have ended, also where the store refused the report.
+    pub(crate) fn check_ended(&self, reported: &[AttemptRef]) -> Checked {
+        for at in reported {
+            let running = self.actions.get(&at.action).and_then(|known| known.action.current());
+            let has_ended = running.is_none_or(|running| running.id != at.attempt);
+            ensure(has_ended, Invariant::Isolation, || {
+                format!("the end of {} was reported, and it runs still", at.attempt)
+            })?;
         }
         Ok(())
     }

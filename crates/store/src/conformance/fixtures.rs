@@ -1,5 +1,8 @@
 //! Records to test with. A number makes each one different, and later numbers make later ids.
 
+use std::collections::VecDeque;
+use std::task::{Context, Poll};
+
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, Slot, scatter};
 use sprag_core::time::Timestamp;
@@ -9,7 +12,7 @@ use crate::records::{
     Action, Execution, ExecutionStatus, HistoryEntry, Idempotency, InboxEntry, MachineVersion, Receipt, Scope, Timer,
     TimerKey,
 };
-use crate::traits::{Error, Fence, LaneStore, Loaded, Mutation, Reader, ShardId, Wanted};
+use crate::traits::{Commit, Error, Fence, LaneStore, Loaded, Mutation, Queue, Reader, ShardId, Wanted};
 
 /// The shard of the tests.
 pub(crate) const SHARD: ShardId = ShardId(0);
@@ -65,6 +68,40 @@ impl Opened {
             executions,
             ..Wanted::default()
         })
+    }
+}
+
+/// Commits that all wait from the beginning.
+pub(crate) struct Line {
+    pub(crate) waiting: VecDeque<Commit>,
+    pub(crate) told: Vec<Result<(), Error>>,
+    /// Taken and not told of, now and at most.
+    under_way: usize,
+    pub(crate) under_way_max: usize,
+}
+
+impl Line {
+    pub(crate) fn new(commits: impl IntoIterator<Item = Commit>) -> Self {
+        Self {
+            waiting: commits.into_iter().collect(),
+            told: Vec::new(),
+            under_way: 0,
+            under_way_max: 0,
+        }
+    }
+}
+
+impl Queue for Line {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Commit>> {
+        let next = self.waiting.pop_front();
+        self.under_way += usize::from(next.is_some());
+        self.under_way_max = self.under_way_max.max(self.under_way);
+        Poll::Ready(next)
+    }
+
+    fn tell(&mut self, result: Result<(), Error>) {
+        self.under_way -= 1;
+        self.told.push(result);
     }
 }
 

@@ -107,7 +107,7 @@ fn what_is_not_there_is_left_out(subject: &dyn Subject) -> Result<(), Error> {
 }
 
 /// Each of these is refused by a store that holds what [`one_of_each`] inserts.
-fn refusals(one: &Execution) -> Vec<Mutation> {
+pub(super) fn refusals(one: &Execution) -> Vec<Mutation> {
     let missing = execution(99);
     vec![
         Mutation::InsertMachineVersion(version("order", 1)),
@@ -126,7 +126,8 @@ fn refusals(one: &Execution) -> Vec<Mutation> {
     ]
 }
 
-fn one_of_each(one: &Execution) -> Vec<Mutation> {
+/// A record of every kind about one execution.
+pub(super) fn one_of_each(one: &Execution) -> Vec<Mutation> {
     vec![
         Mutation::InsertMachineVersion(version("order", 1)),
         Mutation::InsertExecution(one.clone()),

@@ -90,6 +90,11 @@ fn it_serves_readers() -> Result<(), Error> {
 }
 
 #[test]
+fn a_refused_row_in_a_queue_fails_its_commit_alone() -> Result<(), Error> {
+    conformance::run(conformance::REFUSALS, Memory::default)
+}
+
+#[test]
 fn what_follows_from_the_records_follows_them_through_undone_commits() -> Result<(), Error> {
     let memory = Memory::default();
     conformance::differential(1, 200, &memory, &Memory::default())?;

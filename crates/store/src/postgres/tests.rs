@@ -74,7 +74,7 @@ fn it_passes_the_suite() -> Result<(), Error> {
     if !Postgres::is_installed() {
         return Ok(());
     }
-    let groups: [&[Check]; 9] = [
+    let groups: [&[Check]; 10] = [
         conformance::LANE,
         conformance::VALUES,
         conformance::TEXTS,
@@ -84,6 +84,7 @@ fn it_passes_the_suite() -> Result<(), Error> {
         conformance::CONTROL,
         conformance::DEAD_LETTERS,
         conformance::READER,
+        conformance::REFUSALS,
     ];
     for group in groups {
         conformance::run(group, Database::new)?;

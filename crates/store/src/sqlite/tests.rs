@@ -90,6 +90,11 @@ fn it_serves_readers() -> Result<(), Error> {
 }
 
 #[test]
+fn a_refused_row_in_a_queue_fails_its_commit_alone() -> Result<(), Error> {
+    conformance::run(conformance::REFUSALS, File::new)
+}
+
+#[test]
 fn it_answers_like_memory() -> Result<(), Error> {
     let commits = 150;
     for seed in 1..=6 {

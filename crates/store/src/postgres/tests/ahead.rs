@@ -1,53 +1,19 @@
 //! Commits that are sent before the one before them is answered.
 
-use std::collections::VecDeque;
-use std::task::{Context, Poll};
-
 use sprag_tests::Postgres;
 
 use super::outages::{LOSE_ANSWER, LOSE_REQUEST, PASS, Wire};
 use super::{Database, options};
-use crate::conformance::fixtures::{SHARD, execution};
+use crate::conformance::fixtures::{Line, SHARD, execution};
 use crate::postgres::{Store, open};
-use crate::traits::{Commit, Error, Fence, LaneStore, Mutation, Queue, Reader};
+use crate::traits::{Commit, Error, Fence, LaneStore, Mutation, Reader};
 
-/// Commits that all wait from the beginning.
-struct Line {
-    waiting: VecDeque<Commit>,
-    told: Vec<Result<(), Error>>,
-    /// Taken and not told of, now and at most.
-    under_way: usize,
-    under_way_max: usize,
-}
-
-impl Line {
-    /// Each commit is a new execution with this number: a number that comes twice is refused.
-    fn of(fence: Fence, executions: impl IntoIterator<Item = u64>) -> Self {
-        let commit = |number| Commit {
-            fences: vec![fence],
-            mutations: vec![Mutation::InsertExecution(execution(number))],
-        };
-        Self {
-            waiting: executions.into_iter().map(commit).collect(),
-            told: Vec::new(),
-            under_way: 0,
-            under_way_max: 0,
-        }
-    }
-}
-
-impl Queue for Line {
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Commit>> {
-        let next = self.waiting.pop_front();
-        self.under_way += usize::from(next.is_some());
-        self.under_way_max = self.under_way_max.max(self.under_way);
-        Poll::Ready(next)
-    }
-
-    fn tell(&mut self, result: Result<(), Error>) {
-        self.under_way -= 1;
-        self.told.push(result);
-    }
+/// Each commit is a new execution with this number: a number that comes twice is refused.
+fn line(fence: Fence, executions: impl IntoIterator<Item = u64>) -> Line {
+    Line::new(executions.into_iter().map(|number| Commit {
+        fences: vec![fence],
+        mutations: vec![Mutation::InsertExecution(execution(number))],
+    }))
 }
 
 fn stored(store: &Store, numbers: impl IntoIterator<Item = u64>) -> Result<Vec<u64>, Error> {
@@ -66,7 +32,7 @@ fn the_next_is_sent_before_the_one_before_is_answered() -> Result<(), Error> {
     }
     let mut store = Database::new().store();
     let fence = store.writer.acquire(SHARD)?;
-    let mut line = Line::of(fence, 0..20);
+    let mut line = line(fence, 0..20);
     store.writer.commit_all(&mut line);
     assert!(
         line.told.len() == 20 && line.told.iter().all(Result::is_ok),
@@ -85,7 +51,7 @@ fn what_was_sent_behind_a_commit_that_is_refused_is_not_written() -> Result<(), 
     }
     let mut store = Database::new().store();
     let fence = store.writer.acquire(SHARD)?;
-    let mut line = Line::of(fence, [0, 0, 1, 2]);
+    let mut line = line(fence, [0, 0, 1, 2]);
     store.writer.commit_all(&mut line);
     let [Ok(()), Err(Error::Refused { .. }), behind, Ok(())] = line.told.as_slice() else {
         panic!("{:?}", line.told);
@@ -110,7 +76,7 @@ fn each_lands_once_wherever_the_connection_is_cut() -> Result<(), Error> {
         (20, LOSE_ANSWER),
         (30, LOSE_REQUEST),
     ] {
-        let mut line = Line::of(fence, first..first + 10);
+        let mut line = line(fence, first..first + 10);
         wire.is_now(mood);
         store.writer.commit_all(&mut line);
         assert_eq!(wire.mood(), PASS, "the wire was cut");
@@ -132,7 +98,7 @@ fn a_row_that_the_server_cannot_index_is_refused_for_good() -> Result<(), Error>
     }
     let mut store = Database::new().store();
     let fence = store.writer.acquire(SHARD)?;
-    let mut line = Line::of(fence, 0..4);
+    let mut line = line(fence, 0..4);
     let mut drawn = 1;
     let letter = |_| {
         drawn = sprag_core::ids::scatter(drawn);
