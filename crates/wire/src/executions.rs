@@ -183,10 +183,6 @@ pub struct Explanation {
 }
 
 /// An open action or a dead letter, with why it does not move.
-#[expect(
-    clippy::option_option,
-    reason = "a member that is missing and one that is null say different things"
-)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedAction {

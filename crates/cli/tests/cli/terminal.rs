@@ -204,8 +204,14 @@ fn tables_fit_a_terminal_of_80_columns() {
 #[test]
 fn a_terminal_obeys_no_name() {
     let site = Site::start(|_| {
-        let row = serde_json::json!({"id": "m\u{1b}]0;owned\u{7}", "version": 1, "description": "\u{1b}[2J"});
-        Reply::json(200, &serde_json::json!({"data": [row]}))
+        let row = serde_json::json!({
+            "id": "m\u{1b}]0;owned\u{7}",
+            "version": 1,
+            "digest": "00",
+            "description": "\u{1b}[2J",
+            "createdAt": "2026-01-31T12:00:00.000Z",
+        });
+        Reply::json(200, &serde_json::json!({"data": [row], "nextCursor": null}))
     });
     let place = Place::new();
     let text = Session::start(&place, &format!("{SPRAG} machine list --server {}", site.url("")), &[]).end();

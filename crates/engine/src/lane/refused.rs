@@ -207,7 +207,9 @@ impl Lane {
             match self.write_begins(begin)? {
                 Begun::Written(turns) => self.acquit(&turns),
                 Begun::Refused(turns, detail) => {
-                    turns.into_iter().for_each(|(only, _)| self.set_aside(only, &detail));
+                    for (only, _) in turns {
+                        self.set_aside(only, &detail);
+                    }
                 }
                 Begun::Nothing => {}
             }

@@ -89,6 +89,7 @@ pages! {
     "migration-mismatch"
     "migration-under-way"
     "migration-unfinished"
+    "migration-unfit"
     "name-invalid"
     "network-filesystem"
     "network_congestion"
