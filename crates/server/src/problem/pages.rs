@@ -16,6 +16,7 @@ pages! {
     "authentication_failed"
     "authorities-unreadable"
     "authorization_failed"
+    "backup-irregular"
     "backup-is-store"
     "backup-missing"
     "backup-under-way"

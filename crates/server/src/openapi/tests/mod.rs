@@ -1,7 +1,5 @@
 //! The document against the table it is made of.
 
-mod agreed;
-
 use std::collections::BTreeSet;
 
 use serde_json::Value;
