@@ -183,7 +183,6 @@ pub struct Explanation {
 }
 
 /// An open action or a dead letter, with why it does not move.
-#[expect(clippy::option_option, reason = "a member that is missing and one that is null say different things")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedAction {
@@ -222,7 +221,10 @@ fn text_or_null(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A text that is there, even if it is null.
-#[expect(clippy::option_option, reason = "a member that is missing and one that is null say different things")]
+#[expect(
+    clippy::option_option,
+    reason = "a member that is missing and one that is null say different things"
+)]
 fn maybe_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }

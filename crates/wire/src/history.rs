@@ -142,7 +142,7 @@ pub enum Cause {
         result: Option<Value>,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<ActionError>,
+        error: Option<Box<ActionError>>,
     },
     /// A schedule.
     Occurrence {
@@ -168,5 +168,41 @@ words! {
         Failed = "failed",
         /// It was skipped.
         Skipped = "skipped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn entry(what: &Value) -> HistoryEntry {
+        let mut entry = json!({"sequence": 1, "at": "2026-01-31T12:00:00.000Z"});
+        entry.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+        let read: HistoryEntry = from_value(entry.clone()).unwrap();
+        assert_eq!(json!(read), entry);
+        read
+    }
+
+    #[test]
+    fn an_entry_is_read_and_written_as_it_was() {
+        let error = json!({"type": "timeout", "message": "no answer", "retryable": false});
+        let cause = json!({"cause": "ended", "actionId": "a", "ordinal": 1, "how": "failed", "error": error});
+        let read = entry(&json!({"kind": "stuck", "cause": cause, "error": "a guard failed"}));
+        assert!(matches!(
+            read.what,
+            What::Stuck {
+                cause: Cause::Ended { how: Ended::Failed, .. },
+                ..
+            }
+        ));
+        assert_eq!(entry(&json!({"kind": "paused"})).what, What::Paused);
+    }
+
+    #[test]
+    fn an_entry_of_an_unknown_kind_is_kept_as_it_is() {
+        let read = entry(&json!({"kind": "forked", "into": ["a", "b"]}));
+        assert!(matches!(read.what, What::Other(members) if members["kind"] == "forked"));
     }
 }

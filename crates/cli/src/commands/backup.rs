@@ -54,9 +54,10 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         return Err(error);
     }
     let bytes = writing.written;
-    output.show(&json!({"file": to.display().to_string(), "bytes": bytes}), |_: &Value| {
-        format!("{}: {bytes} bytes\n", output::plain(&to.display().to_string()))
-    })?;
+    output.show(
+        &json!({"file": to.display().to_string(), "bytes": bytes}),
+        |_: &Value| format!("{}: {bytes} bytes\n", output::plain(&to.display().to_string())),
+    )?;
     Ok(Exit::Done)
 }
 

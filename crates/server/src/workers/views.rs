@@ -90,7 +90,7 @@ impl IntoWire for StoredSnapshot {
             worker: worker.to_string(),
             identity,
             desired: json!(desired.map(|desired| desired.document)),
-            state: observed.as_ref().map(|observed| observed.state.to_string()),
+            state: observed.as_ref().map(|observed| observed.state.clone()),
             observed: json!(observed.map(|observed| observed.document)),
             action: action.into_wire(),
         }

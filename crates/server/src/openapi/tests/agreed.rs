@@ -279,12 +279,11 @@ fn either(document: &Value, reduced: &mut Map<String, Value>, variants: Option<&
         words.sort_by_key(Value::to_string);
         variants.push(json!({ "enum": words }));
     }
-    match variants.as_slice() {
-        [only] => merge(reduced, &only.clone()),
-        _ => {
-            variants.sort_by_key(sorted);
-            reduced.insert("either".to_owned(), variants.into());
-        }
+    if let [only] = variants.as_slice() {
+        merge(reduced, only);
+    } else {
+        variants.sort_by_key(sorted);
+        reduced.insert("either".to_owned(), variants.into());
     }
 }
 

@@ -170,7 +170,12 @@ fn the_bounds_of_bodies_are_those_that_the_server_holds() {
         ("LeaseRequest", "max", "maximum", LEASED_MAX),
         ("LeaseRequest", "types", "maxItems", NAMES_MAX),
         ("LeaseRequest", "leaseSeconds", "maximum", seconds(LEASE_SECONDS_MAX)),
-        ("LeaseRequest", "leaseSeconds", "default", seconds(LEASE_SECONDS_DEFAULT)),
+        (
+            "LeaseRequest",
+            "leaseSeconds",
+            "default",
+            seconds(LEASE_SECONDS_DEFAULT),
+        ),
         ("LeaseRequest", "runner", "maxLength", NAME_BYTES_MAX),
         ("ReportedError", "type", "maxLength", ERROR_TYPE_BYTES_MAX),
         ("StartRequest", "key", "maxLength", NAME_BYTES_MAX),
