@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::TimerKey;
-use sprag_store::traits::{DueAction, Error, LaneStore, ShardId, Window, shard_of};
+use sprag_store::traits::{DueAction, Error, LaneReads, ShardId, Window, shard_of};
 
 use crate::command::AttemptRef;
 
@@ -191,7 +191,7 @@ impl Timers {
     }
 
     /// Reads the next stretch of each shard from the store once its horizon has been reached.
-    pub(crate) fn refill(&mut self, store: &mut dyn LaneStore, now: Timestamp) -> Result<(), Error> {
+    pub(crate) fn refill(&mut self, store: &mut dyn LaneReads, now: Timestamp) -> Result<(), Error> {
         let until = now.plus(HORIZON_MILLIS);
         for Read { shard, visits, actions } in &mut self.read {
             if now >= visits.horizon {

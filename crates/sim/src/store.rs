@@ -4,15 +4,15 @@
 //! right before or right after it; then the wrapper answers nothing but errors until it is dropped. Whatever was
 //! applied is in the journal, for the checks to follow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::ExecutionId;
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
-use sprag_store::traits::{Aged, AgedPage, DueAction, Found, Loaded, OpenAction, ReadyKey, ReadyRef, Search, Window};
-use sprag_store::{Commit, Error, Fence, LaneStore, Memory, Mutation, Queue, ShardId, Wanted};
+use sprag_store::hooked::{Answered, ReadCall};
+use sprag_store::traits::Window;
+use sprag_store::{Commit, CommitStore, Error, Fence, Hooked, LaneReads, Memory, Mutation, ShardId, StoreHook};
 
 use crate::describe;
 use crate::mutant::Mutant;
@@ -120,21 +120,21 @@ impl SharedDisk {
 
     /// A wrapper for one process.
     pub(crate) fn open(&self, life: u64) -> FaultyStore {
-        FaultyStore {
-            disk: self.clone(),
-            memory: self.memory(),
-            life,
-            is_dead: false,
-            is_cut: Arc::default(),
-        }
+        self.open_cut(life, Arc::default())
     }
 
     /// A wrapper for one node of several, which may be cut off from the database.
     pub(crate) fn open_cut(&self, life: u64, is_cut: Arc<AtomicBool>) -> FaultyStore {
-        FaultyStore {
+        let faults = Faults {
+            disk: self.clone(),
+            memory: self.memory(),
+            life,
+            is_dead: false,
             is_cut,
-            ..self.open(life)
-        }
+            taken: VecDeque::new(),
+            has_landed: false,
+        };
+        Hooked::new(self.memory(), faults)
     }
 
     /// The process died. With a planted bug, that may cost the last commit.
@@ -217,8 +217,11 @@ impl Disk {
 }
 
 /// A store as one process has it.
+pub(crate) type FaultyStore = Hooked<Memory, Faults>;
+
+/// What goes wrong between a process and its store.
 #[derive(Debug)]
-pub(crate) struct FaultyStore {
+pub(crate) struct Faults {
     disk: SharedDisk,
     memory: Memory,
     /// The number of the process.
@@ -226,9 +229,21 @@ pub(crate) struct FaultyStore {
     is_dead: bool,
     /// Nothing reaches the database.
     is_cut: Arc<AtomicBool>,
+    /// The commits that the store has taken, oldest first.
+    taken: VecDeque<Taken>,
+    /// The last commit whose answer was lost had landed.
+    has_landed: bool,
 }
 
-/// What whoever is cut off from the database hears.
+/// A commit that the store has taken.
+#[derive(Debug)]
+struct Taken {
+    applied: Applied,
+    /// The fault that strikes once it is written.
+    then: Option<Fault>,
+}
+
+/// What a process hears that is cut off from the database.
 pub(crate) fn cut_off() -> Error {
     Error::Away {
         detail: "the database cannot be reached".to_owned(),
@@ -241,53 +256,22 @@ fn dead() -> Error {
     }
 }
 
-impl FaultyStore {
-    fn read<T>(&mut self, ask: impl FnOnce(&mut Memory) -> Result<T, Error>) -> Result<T, Error> {
+fn planned() -> Error {
+    Error::Failed {
+        detail: "planned".to_owned(),
+    }
+}
+
+impl Faults {
+    /// Fails unless the process lives and has a way to its store.
+    fn reaches(&self) -> Result<(), Error> {
         if self.is_dead {
             return Err(dead());
         }
         if self.is_cut.load(Ordering::SeqCst) {
             return Err(cut_off());
         }
-        let is_planned = self.disk.lock().read_fault();
-        if is_planned {
-            self.disk.lock().failures += 1;
-            return Err(Error::Failed {
-                detail: "planned".to_owned(),
-            });
-        }
-        ask(&mut self.memory)
-    }
-
-    fn apply(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
-        let mut disk = self.disk.lock();
-        let carried = fences.to_vec();
-        let is_stale = |fence: &Fence| !self.memory.holds(*fence);
-        let stale: Vec<Fence> = carried.iter().copied().filter(is_stale).collect();
-        let (fences, mutations) = match disk.mutant {
-            Some(mutant) => (mutant.fences(fences, &stale), mutant.written(mutations)),
-            None => (carried.clone(), mutations.to_vec()),
-        };
-        let applied = self.memory.commit(&fences, &mutations);
-        match &applied {
-            Ok(()) => {
-                if disk.mutant == Some(Mutant::AnswerBeforeCommit) {
-                    disk.log.push(mutations.clone());
-                }
-                disk.journal.push(Applied {
-                    fences: carried,
-                    stale,
-                    mutations,
-                });
-            }
-            Err(Error::FenceBroken { .. }) => disk.fenced += 1,
-            Err(Error::Refused { detail }) => {
-                let mutations: Vec<String> = mutations.iter().map(describe::mutation).collect();
-                disk.refused.push(format!("{detail}: {mutations:#?}"));
-            }
-            Err(_) => {}
-        }
-        applied
+        Ok(())
     }
 
     fn fail(&mut self, error: Error) -> Result<(), Error> {
@@ -312,58 +296,108 @@ impl FaultyStore {
         is_picked || spreads
     }
 
-    /// A crash in the middle of a commit leaves nothing of it, unless a bug is planted.
-    fn die_before(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
-        let is_halved = self.disk.lock().mutant == Some(Mutant::HalfCommit);
-        if is_halved && let Some(half) = mutations.get(..mutations.len() / 2) {
-            self.apply(fences, half)?;
+    /// Lets a commit through, changed by a planted bug. `then` strikes afterwards.
+    fn take(&mut self, commit: &mut Commit, then: Option<Fault>) {
+        let carried = commit.fences.clone();
+        let stale: Vec<Fence> = carried
+            .iter()
+            .copied()
+            .filter(|fence| !self.memory.holds(*fence))
+            .collect();
+        if let Some(mutant) = self.disk.lock().mutant {
+            commit.fences = mutant.fences(&carried, &stale);
+            commit.mutations = mutant.written(&commit.mutations);
         }
-        self.is_dead = true;
-        self.fail(dead())
+        let applied = Applied {
+            fences: carried,
+            stale,
+            mutations: commit.mutations.clone(),
+        };
+        self.taken.push_back(Taken { applied, then });
+    }
+
+    /// Notes what became of a commit.
+    fn note(&self, applied: Applied, result: &Result<(), Error>) {
+        let mut disk = self.disk.lock();
+        match result {
+            Ok(()) => {
+                if disk.mutant == Some(Mutant::AnswerBeforeCommit) {
+                    disk.log.push(applied.mutations.clone());
+                }
+                disk.journal.push(applied);
+            }
+            Err(Error::FenceBroken { .. }) => disk.fenced += 1,
+            Err(Error::Refused { detail }) => {
+                let mutations: Vec<String> = applied.mutations.iter().map(describe::mutation).collect();
+                disk.refused.push(format!("{detail}: {mutations:#?}"));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// A crash in the middle of a commit leaves nothing of it, unless a bug is planted: then the first half.
+    fn die_before(&mut self, commit: &mut Commit) -> Result<(), Error> {
+        let is_halved = self.disk.lock().mutant == Some(Mutant::HalfCommit);
+        if !is_halved {
+            self.is_dead = true;
+            return self.fail(dead());
+        }
+        commit.mutations.truncate(commit.mutations.len() / 2);
+        self.take(commit, Some(Fault::DieBefore));
+        Ok(())
     }
 }
 
-impl LaneStore for FaultyStore {
-    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        let mut loaded = self.read(|memory| memory.load(wanted))?;
-        if let Some(mutant) = self.disk.lock().mutant {
-            mutant.read(&mut loaded);
+impl StoreHook for Faults {
+    fn read(&mut self, call: ReadCall) -> Result<(), Error> {
+        self.reaches()?;
+        // Facts are read where a lane begins, when a planned fault would only mean that it begins again.
+        let is_planned = call != ReadCall::Facts && self.disk.lock().read_fault();
+        if is_planned {
+            return self.fail(planned());
         }
-        Ok(loaded)
+        Ok(())
     }
 
-    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
-        self.read(|memory| memory.machine_version(machine, version))
+    fn answered(&mut self, _: ReadCall, answered: Answered<'_>) {
+        let mut disk = self.disk.lock();
+        match (answered, disk.mutant) {
+            (Answered::Acquired(fence), _) => disk.epoch = fence.epoch,
+            (Answered::Loaded(loaded), Some(mutant)) => mutant.read(loaded),
+            (Answered::Ready(found), Some(mutant)) => mutant.read_line(found),
+            (Answered::DueActions(shard, found), Some(Mutant::RetryEarly)) => {
+                let all = Window {
+                    until: Timestamp::MAX,
+                    after: None,
+                    limit: usize::MAX,
+                };
+                // A store in memory cannot fail to be read.
+                *found = self.memory.due_actions(shard, &all).unwrap_or_default();
+                for due in found {
+                    due.run_at = Timestamp::from_millis(0);
+                }
+            }
+            _ => {}
+        }
     }
 
-    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        self.read(|memory| memory.version_with_digest(machine, digest))
-    }
-
-    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
-        if self.is_dead {
-            return Err(dead());
-        }
-        if self.is_cut.load(Ordering::SeqCst) {
-            return Err(cut_off());
-        }
+    fn before(&mut self, commit: &mut Commit) -> Result<(), Error> {
+        self.has_landed = false;
+        self.reaches()?;
         // A process that lost its shard meets its fence, not the faults planned for the owner.
-        let is_owner = fences.iter().all(|fence| self.memory.holds(*fence));
+        let is_owner = commit.fences.iter().all(|fence| self.memory.holds(*fence));
         let fault = if is_owner { self.disk.lock().fault() } else { None };
         match fault {
             // What is refused always is not written, also where another fault is planned.
-            None | Some(Fault::DieAfter | Fault::ToldAway) if is_owner && self.is_picked(mutations) => {
-                self.fail(Error::Refused {
+            None | Some(Fault::DieAfter | Fault::ToldAway) if is_owner && self.is_picked(&commit.mutations) => self
+                .fail(Error::Refused {
                     detail: "a chosen row".to_owned(),
-                })
+                }),
+            None | Some(Fault::DieAfter | Fault::ToldAway) => {
+                self.take(commit, fault);
+                Ok(())
             }
-            None => self.apply(fences, mutations),
-            Some(Fault::DieBefore) => self.die_before(fences, mutations),
-            Some(Fault::DieAfter) => {
-                self.apply(fences, mutations)?;
-                self.is_dead = true;
-                self.fail(dead())
-            }
+            Some(Fault::DieBefore) => self.die_before(commit),
             Some(Fault::Full) => self.fail(Error::Full),
             Some(Fault::ReadOnly) => self.fail(Error::ReadOnly),
             Some(Fault::Refused) => {
@@ -372,136 +406,41 @@ impl LaneStore for FaultyStore {
                     detail: "planned".to_owned(),
                 })
             }
-            Some(Fault::Failed) => self.fail(Error::Failed {
-                detail: "planned".to_owned(),
-            }),
+            Some(Fault::Failed) => self.fail(planned()),
             Some(Fault::Away) => self.fail(cut_off()),
+        }
+    }
+
+    fn after(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        let Some(Taken { applied, then }) = self.taken.pop_front() else {
+            return result;
+        };
+        self.note(applied, &result);
+        result?;
+        match then {
+            Some(Fault::DieBefore | Fault::DieAfter) => {
+                self.is_dead = true;
+                self.fail(dead())
+            }
             Some(Fault::ToldAway) => {
-                self.apply(fences, mutations)?;
+                self.has_landed = true;
                 self.disk.lock().told_away += 1;
                 self.fail(cut_off())
             }
+            _ => Ok(()),
         }
     }
 
-    /// What was sent behind a commit of which nobody heard is not heard of either, and landed if that did.
-    fn commit_all(&mut self, queue: &mut dyn Queue) {
-        while let Some(Commit { fences, mutations }) = queue.next() {
-            let landed_before = self.disk.lock().told_away;
-            let result = self.commit(&fences, &mutations);
-            let has_landed = self.disk.lock().told_away > landed_before;
-            let is_away = matches!(result, Err(Error::Away { .. }));
-            let behind = if is_away { queue.next() } else { None };
-            queue.tell(result);
-            if let Some(Commit { fences, mutations }) = behind {
-                if has_landed && self.apply(&fences, &mutations).is_ok() {
-                    self.disk.lock().told_away_behind += 1;
-                }
-                queue.tell(self.fail(cut_off()));
-            }
+    /// What was sent behind a commit whose answer was lost landed if that did.
+    fn behind(&mut self, mut commit: Commit) {
+        self.disk.lock().failures += 1;
+        if !self.has_landed {
+            return;
         }
-    }
-
-    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
-        let fence = self.read(|memory| memory.acquire(shard))?;
-        self.disk.lock().epoch = fence.epoch;
-        Ok(fence)
-    }
-
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.read(LaneStore::last_life)
-    }
-
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
-        let mut found = self.read(|memory| memory.ready(shard, line, after, limit))?;
-        if let Some(mutant) = self.disk.lock().mutant {
-            mutant.read_line(&mut found);
+        self.take(&mut commit, None);
+        let result = self.memory.commit(&commit.fences, &commit.mutations);
+        if self.after(result).is_ok() {
+            self.disk.lock().told_away_behind += 1;
         }
-        Ok(found)
-    }
-
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.read(|memory| memory.lines(shard))
-    }
-
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.read(|memory| memory.due_timers(shard, window))
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        let is_early = self.disk.lock().mutant == Some(Mutant::RetryEarly);
-        if is_early {
-            let all = Window {
-                until: Timestamp::MAX,
-                after: None,
-                limit: window.limit,
-            };
-            let mut found = self.read(|memory| memory.due_actions(shard, &all))?;
-            for due in &mut found {
-                due.run_at = Timestamp::from_millis(0);
-            }
-            return Ok(found);
-        }
-        self.read(|memory| memory.due_actions(shard, window))
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.read(|memory| memory.running(shard, after, limit))
-    }
-
-    fn deferred(
-        &mut self,
-        shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
-        self.read(|memory| memory.deferred(shard, after, limit))
-    }
-
-    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
-        // Read where a lane begins, when a planned fault would only mean that it begins again.
-        if self.is_dead {
-            return Err(dead());
-        }
-        if self.is_cut.load(Ordering::SeqCst) {
-            return Err(cut_off());
-        }
-        self.memory.facts(kind)
-    }
-
-    fn open(
-        &mut self,
-        shard: ShardId,
-        status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
-        self.read(|memory| memory.open(shard, status, after, limit))
-    }
-
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        self.read(|memory| memory.aged(shard, page))
-    }
-
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
-        self.read(|memory| LaneStore::find_actions(memory, search))
-    }
-
-    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
-        self.read(|memory| memory.open_jobs(shard))
-    }
-
-    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
-        self.read(|memory| memory.job_beyond(shard, kept))
-    }
-
-    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
-        self.read(|memory| memory.first_to_expire(shard, limit))
     }
 }

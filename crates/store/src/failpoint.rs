@@ -6,14 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_core::time::Timestamp;
-
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
-use crate::traits::{
-    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, Mutation, OpenAction, ReadyKey, ReadyRef,
-    Search, ShardId, Wanted, Window,
-};
+use crate::hooked::{Answered, ReadCall, StoreHook};
+use crate::traits::{Commit, Error};
 
 /// The calls that can be chosen, by name.
 const CALLS: [(&str, Call); 5] = [
@@ -83,164 +77,102 @@ fn parse(text: &str) -> Option<Failpoint> {
     Some(Failpoint { side, call, number })
 }
 
-/// A store that dies at its failpoint and is otherwise the store it wraps.
-pub struct Failing<S> {
-    store: S,
+/// Dies at its failpoint: a hook of any store.
+pub struct Dying {
     failpoint: Failpoint,
-    calls: u64,
+    /// How many of the chosen calls were made.
+    made: u64,
+    /// How many of them were answered.
+    answered: u64,
     die: fn(),
 }
 
-impl<S> Failing<S> {
+impl Dying {
     /// Aborts the process at the failpoint.
-    pub fn new(store: S, failpoint: Failpoint) -> Self {
-        Self::with(store, failpoint, || std::process::abort())
+    pub fn at(failpoint: Failpoint) -> Self {
+        Self::with(failpoint, || std::process::abort())
     }
 
-    fn with(store: S, failpoint: Failpoint, die: fn()) -> Self {
+    fn with(failpoint: Failpoint, die: fn()) -> Self {
         Self {
-            store,
             failpoint,
-            calls: 0,
+            made: 0,
+            answered: 0,
             die,
         }
     }
 
-    /// Makes a call, counted; the chosen one meets what was chosen for it.
-    fn call<T>(&mut self, call: Call, make: impl FnOnce(&mut S) -> Result<T, Error>) -> Result<T, Error> {
+    /// A call is about to be made; the chosen one meets what was chosen for it.
+    fn call(&mut self, call: Call) -> Result<(), Error> {
         if call != self.failpoint.call {
-            return make(&mut self.store);
+            return Ok(());
         }
-        self.calls += 1;
-        if self.calls != self.failpoint.number {
-            return make(&mut self.store);
+        self.made += 1;
+        if self.made != self.failpoint.number {
+            return Ok(());
         }
         match self.failpoint.side {
-            Side::Before => {
-                (self.die)();
-                make(&mut self.store)
+            Side::Before => (self.die)(),
+            Side::After => {}
+            Side::Disk => {
+                return Err(Error::Disk {
+                    detail: "a failpoint says so".to_owned(),
+                });
             }
-            Side::After => {
-                let answer = make(&mut self.store);
-                (self.die)();
-                answer
-            }
-            Side::Disk => Err(Error::Disk {
-                detail: "a failpoint says so".to_owned(),
-            }),
+        }
+        Ok(())
+    }
+
+    /// A call was answered. Calls are answered in the order in which they were made.
+    fn answer(&mut self, call: Call) {
+        if call != self.failpoint.call || self.failpoint.side != Side::After {
+            return;
+        }
+        self.answered += 1;
+        if self.answered == self.failpoint.number {
+            (self.die)();
         }
     }
 }
 
-impl<S> fmt::Debug for Failing<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Failing")
-            .field("failpoint", &self.failpoint)
-            .field("calls", &self.calls)
-            .finish_non_exhaustive()
+/// The call that a read counts as.
+fn counted_as(read: ReadCall) -> Option<Call> {
+    match read {
+        ReadCall::Acquire => Some(Call::Acquire),
+        ReadCall::Load => Some(Call::Load),
+        ReadCall::MachineVersion | ReadCall::VersionWithDigest => Some(Call::MachineVersion),
+        ReadCall::Ready => Some(Call::Ready),
+        _ => None,
     }
 }
 
-impl<S: LaneStore> LaneStore for Failing<S> {
-    fn is_shared(&self) -> bool {
-        self.store.is_shared()
+impl StoreHook for Dying {
+    fn read(&mut self, call: ReadCall) -> Result<(), Error> {
+        counted_as(call).map_or(Ok(()), |call| self.call(call))
     }
 
-    fn check(&mut self) -> Result<(), Error> {
-        self.store.check()
+    fn answered(&mut self, call: ReadCall, _: Answered<'_>) {
+        if let Some(call) = counted_as(call) {
+            self.answer(call);
+        }
     }
 
-    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        self.call(Call::Load, |store| store.load(wanted))
+    fn before(&mut self, _: &mut Commit) -> Result<(), Error> {
+        self.call(Call::Commit)
     }
 
-    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
-        self.call(Call::MachineVersion, |store| store.machine_version(machine, version))
+    fn after(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        self.answer(Call::Commit);
+        result
     }
+}
 
-    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        self.call(Call::MachineVersion, |store| store.version_with_digest(machine, digest))
-    }
-
-    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
-        self.call(Call::Commit, |store| store.commit(fences, mutations))
-    }
-
-    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
-        self.call(Call::Acquire, |store| store.acquire(shard))
-    }
-
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.store.last_life()
-    }
-
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
-        self.call(Call::Ready, |store| store.ready(shard, line, after, limit))
-    }
-
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.store.lines(shard)
-    }
-
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.store.due_timers(shard, window)
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        self.store.due_actions(shard, window)
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.store.running(shard, after, limit)
-    }
-
-    fn deferred(
-        &mut self,
-        shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
-        self.store.deferred(shard, after, limit)
-    }
-
-    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
-        self.store.facts(kind)
-    }
-
-    fn open(
-        &mut self,
-        shard: ShardId,
-        status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
-        self.store.open(shard, status, after, limit)
-    }
-
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        self.store.aged(shard, page)
-    }
-
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
-        self.store.find_actions(search)
-    }
-
-    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
-        self.store.open_jobs(shard)
-    }
-
-    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
-        self.store.job_beyond(shard, kept)
-    }
-
-    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
-        self.store.first_to_expire(shard, limit)
+impl fmt::Debug for Dying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dying")
+            .field("failpoint", &self.failpoint)
+            .field("made", &self.made)
+            .finish_non_exhaustive()
     }
 }
 
@@ -248,8 +180,13 @@ impl<S: LaneStore> LaneStore for Failing<S> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use sprag_core::time::Timestamp;
+
     use super::*;
-    use crate::Memory;
+    use crate::conformance::fixtures::Line;
+    use crate::records::Life;
+    use crate::traits::{CommitStore, LaneReads, Mutation, ShardId};
+    use crate::{Hooked, Memory};
 
     fn life(millis: i64) -> Mutation {
         let at = Timestamp::from_millis(millis);
@@ -259,10 +196,15 @@ mod tests {
         })
     }
 
+    /// Death is a panic.
+    fn dying(failpoint: &str) -> Dying {
+        Dying::with(failpoint.parse().unwrap(), || std::panic::panic_any("dead"))
+    }
+
     /// How many commits answered, and the newest life afterwards, when death is a panic.
     fn commits_until_death(failpoint: &str) -> (usize, Option<i64>) {
         let memory = Memory::default();
-        let mut store = Failing::with(memory, failpoint.parse().unwrap(), || std::panic::panic_any("dead"));
+        let mut store = Hooked::new(memory, dying(failpoint));
         let fence = store.acquire(ShardId(0)).unwrap();
         let answered = (1..=5)
             .take_while(|&number| {
@@ -281,12 +223,33 @@ mod tests {
 
     #[test]
     fn a_disk_that_fails_writes_nothing_and_nobody_dies() {
-        let mut store = Failing::new(Memory::default(), "disk-commit:2".parse().unwrap());
+        let mut store = Hooked::new(Memory::default(), dying("disk-commit:2"));
         let fence = store.acquire(ShardId(0)).unwrap();
         let answers: Vec<bool> = (1..=3)
             .map(|number| store.commit(&[fence], &[life(number)]).is_ok())
             .collect();
         assert_eq!(answers, [true, false, true]);
+    }
+
+    /// How many of five commits that wait were answered, and the newest life afterwards.
+    fn queued_until_death(failpoint: &str) -> (usize, Option<i64>) {
+        let mut store = Hooked::new(Memory::default(), dying(failpoint));
+        let fence = store.acquire(ShardId(0)).unwrap();
+        let commit = |number| Commit {
+            fences: vec![fence],
+            mutations: vec![life(number)],
+        };
+        let mut line = Line::new((1..=5).map(commit));
+        let died = catch_unwind(AssertUnwindSafe(|| store.commit_all(&mut line))).is_err();
+        assert!(died, "{failpoint}");
+        let newest = store.last_life().unwrap();
+        (line.told.len(), newest.map(|life| life.seen_at.as_millis()))
+    }
+
+    #[test]
+    fn commits_that_wait_in_a_queue_count_one_by_one() {
+        assert_eq!(queued_until_death("before-commit:3"), (2, Some(2)));
+        assert_eq!(queued_until_death("after-commit:3"), (2, Some(3)));
     }
 
     #[test]

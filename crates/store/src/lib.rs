@@ -12,6 +12,8 @@ mod error;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 pub mod home;
+pub mod hooked;
+mod lane;
 pub mod memory;
 pub mod nodes;
 pub mod page;
@@ -25,7 +27,8 @@ pub mod sqlite;
 pub mod traits;
 pub mod transfer;
 
+pub use hooked::{Hooked, StoreHook};
 pub use memory::Memory;
 pub use nodes::Nodes;
 pub use page::{Most, PAGE_BYTES_MAX, ReadKind};
-pub use traits::{Commit, Error, Fence, LaneStore, Mutation, Queue, Reader, ShardId, Wanted};
+pub use traits::{Commit, CommitStore, Error, Fence, LaneReads, LaneStore, Mutation, Queue, Reader, ShardId, Wanted};

@@ -30,9 +30,9 @@ use crate::records::{
     TimerKey,
 };
 use crate::traits::{
-    ActionQuery, Aged, AgedPage, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found, LaneStore, Loaded,
-    LoadedExecution, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted,
-    Window, first_after,
+    ActionQuery, Aged, AgedPage, CommitStore, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found,
+    LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search,
+    ShardId, Wanted, Window, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -82,24 +82,7 @@ impl Memory {
     }
 }
 
-impl LaneStore for Memory {
-    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        Ok(load(&self.state(), wanted))
-    }
-
-    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
-        self.machine(machine, Some(version))
-    }
-
-    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        let state = self.state();
-        let versions = state
-            .machines
-            .range((machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX));
-        let mut newest_first = versions.rev();
-        Ok(newest_first.find_map(|((_, version), row)| (row.digest == *digest).then_some(*version)))
-    }
-
+impl CommitStore for Memory {
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
         let mut state = self.state();
         if let Some(broken) = fences.iter().find(|fence| !state.cluster.holds(**fence)) {
@@ -124,6 +107,25 @@ impl LaneStore for Memory {
         self.state().cluster.raise(shard).ok_or_else(|| Error::Refused {
             detail: format!("there is no shard {}", shard.0),
         })
+    }
+}
+
+impl LaneReads for Memory {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        Ok(load(&self.state(), wanted))
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.machine(machine, Some(version))
+    }
+
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        let state = self.state();
+        let versions = state
+            .machines
+            .range((machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX));
+        let mut newest_first = versions.rev();
+        Ok(newest_first.find_map(|((_, version), row)| (row.digest == *digest).then_some(*version)))
     }
 
     fn last_life(&mut self) -> Result<Option<Life>, Error> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Fact, FactKind, Life};
-use sprag_store::{Error, LaneStore};
+use sprag_store::{Error, LaneReads};
 
 use super::{body, fact};
 
@@ -54,7 +54,7 @@ pub(crate) struct ClockCheck {
 
 impl ClockCheck {
     /// What the store says.
-    pub(crate) fn read(store: &mut dyn LaneStore) -> Result<Self, Error> {
+    pub(crate) fn read(store: &mut dyn LaneReads) -> Result<Self, Error> {
         let marks = store.facts(FactKind::Mark)?;
         Self::of(&marks, store.last_life()?)
     }

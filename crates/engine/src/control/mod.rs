@@ -19,7 +19,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
 use sprag_store::records::{Fact, FactKind};
 use sprag_store::traits::{OpenAction, ReadyKey};
-use sprag_store::{Error, LaneStore, ShardId};
+use sprag_store::{Error, LaneReads, ShardId};
 
 pub(crate) use board::Board;
 pub(crate) use clock::ClockCheck;
@@ -254,7 +254,7 @@ impl Control {
     }
 
     /// Everything as it is stored.
-    pub(crate) fn read(store: &mut dyn LaneStore) -> Result<Self, Error> {
+    pub(crate) fn read(store: &mut dyn LaneReads) -> Result<Self, Error> {
         let mut control = Self::default();
         for fact in store.facts(FactKind::Switch)? {
             control.switches.put(body(&fact)?);

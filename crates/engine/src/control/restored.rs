@@ -10,7 +10,7 @@ use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Fact, FactKind};
 use sprag_store::traits::OpenAction;
-use sprag_store::{Error, LaneStore, Mutation, ShardId, Wanted};
+use sprag_store::{Error, LaneReads, LaneStore, Mutation, ShardId, Wanted};
 
 use super::switch::{Mode, Switch};
 use super::{Scope, fact};
@@ -139,7 +139,7 @@ pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -
 }
 
 /// When the backup was taken: its mark says so, or else the last sign of life in it.
-fn taken_at(store: &mut dyn LaneStore) -> Result<Option<Timestamp>, Error> {
+fn taken_at(store: &mut dyn LaneReads) -> Result<Option<Timestamp>, Error> {
     let marks = store.facts(FactKind::Mark)?;
     if let Some(mark) = marks.iter().find(|mark| mark.key == BACKUP_MARK) {
         return super::body::<BackupMark>(mark).map(|mark| Some(mark.taken_at));
@@ -147,7 +147,7 @@ fn taken_at(store: &mut dyn LaneStore) -> Result<Option<Timestamp>, Error> {
     Ok(store.last_life()?.map(|life| life.seen_at))
 }
 
-fn effects(store: &mut dyn LaneStore) -> Result<(u64, Vec<Effect>), Error> {
+fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<Effect>), Error> {
     let mut listed = Vec::new();
     let mut total = 0;
     for status in ORDER {
@@ -168,7 +168,7 @@ fn effects(store: &mut dyn LaneStore) -> Result<(u64, Vec<Effect>), Error> {
     Ok((total, listed))
 }
 
-fn read(store: &mut dyn LaneStore, page: &[OpenAction]) -> Result<Vec<Effect>, Error> {
+fn read(store: &mut dyn LaneReads, page: &[OpenAction]) -> Result<Vec<Effect>, Error> {
     let wanted = Wanted {
         actions: page.iter().map(|open| open.action).collect(),
         ..Wanted::default()

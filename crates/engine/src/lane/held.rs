@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 
-use sprag_store::{Commit, Error, Fence, LaneStore, Mutation, Queue};
+use sprag_store::{Commit, Error, Fence, LaneReads, LaneStore, Mutation, Queue};
 
 type Shared = Arc<Mutex<Box<dyn LaneStore>>>;
 
@@ -157,11 +157,11 @@ pub trait Committer: Send {
     fn wait(&mut self) -> Option<Result<(), Error>>;
 }
 
-/// The store, to read from.
+/// The store, to read from: it cannot be written to this way.
 pub(crate) struct Reading<'a>(MutexGuard<'a, Box<dyn LaneStore>>);
 
 impl Deref for Reading<'_> {
-    type Target = dyn LaneStore;
+    type Target = dyn LaneReads;
 
     fn deref(&self) -> &Self::Target {
         self.0.as_ref()
@@ -279,7 +279,7 @@ fn gone() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use sprag_store::{Memory, ShardId};
+    use sprag_store::{CommitStore, Memory, ShardId};
 
     use super::*;
 

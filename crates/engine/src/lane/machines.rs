@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sprag_core::machine::{Machine, load_stored};
-use sprag_store::{Error, LaneStore};
+use sprag_store::{Error, LaneReads};
 
 use crate::input;
 
@@ -38,7 +38,7 @@ impl Machines {
     /// The version, compiled, from the store.
     pub(crate) fn read(
         &mut self,
-        store: &mut dyn LaneStore,
+        store: &mut dyn LaneReads,
         machine: &str,
         version: u32,
     ) -> Result<Option<Arc<Machine>>, Error> {

@@ -5,7 +5,7 @@ use sprag_core::time::Timestamp;
 use sprag_engine::command::{Answer, Request};
 use sprag_engine::control::{self, Because, Matches, backup_mark, hold};
 use sprag_store::records::FactKind;
-use sprag_store::traits::{LaneStore, Reader};
+use sprag_store::traits::{CommitStore, Reader};
 use sprag_store::{Mutation, ShardId};
 
 use crate::rig::{Rig, START};

@@ -9,7 +9,7 @@ use sprag_engine::command::{Answer, Code, Request};
 use sprag_engine::{Options, Retention, control};
 use sprag_store::Mutation;
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::{LaneStore as _, Reader, ShardId, Variables};
+use sprag_store::traits::{CommitStore as _, LaneReads as _, Reader, ShardId, Variables};
 
 use crate::rig::{Rig, code};
 

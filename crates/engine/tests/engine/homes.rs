@@ -182,7 +182,7 @@ fn what_a_home_allowed_is_void_once_another_has_taken_its_place() {
     assert_eq!(running(&crowd).len(), 3);
     // Somebody else owns the home by now; the node that was allowed has not heard of it.
     let shard = sprag_store::traits::shard_of(home_of("crm"), 8);
-    sprag_store::LaneStore::acquire(&mut crowd.store.clone(), shard).unwrap();
+    sprag_store::CommitStore::acquire(&mut crowd.store.clone(), shard).unwrap();
     let before = running(&crowd);
     crowd.done(other, before[0]);
     crowd.start_of(other, "m");

@@ -8,7 +8,7 @@ use sprag_engine::idempotency::{Idempotency, KEPT_MILLIS, Key};
 use sprag_engine::view::ExecutionView;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{ExecutionQuery, Reader};
-use sprag_store::{LaneStore, ShardId};
+use sprag_store::{LaneReads, ShardId};
 use tokio::sync::oneshot;
 
 use crate::rig::Rig;

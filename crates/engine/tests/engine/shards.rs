@@ -161,7 +161,7 @@ fn a_batch_of_several_shards_stands_but_for_the_one_that_was_lost() {
         &crowd.nodes[0].lane.fences().collect::<Vec<_>>(),
     )
     .unwrap();
-    sprag_store::LaneStore::acquire(&mut crowd.store.clone(), lost).unwrap();
+    sprag_store::CommitStore::acquire(&mut crowd.store.clone(), lost).unwrap();
     let mut answers = Vec::new();
     let mut commands = Vec::new();
     for id in &ids {

@@ -4,15 +4,11 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::FutureExt;
 use serde_json::json;
-use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_core::time::Timestamp;
 use sprag_engine::command::Start;
-use sprag_store::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
-use sprag_store::traits::{
-    Aged, AgedPage, DueAction, Found, LaneStore, Loaded, OpenAction, Reader, Readers, ReadyKey, ReadyRef, Search,
-    Window,
-};
-use sprag_store::{Error, Fence, Memory, Mutation, ShardId, Wanted};
+use sprag_store::hooked::ReadCall;
+use sprag_store::records::Fact;
+use sprag_store::traits::{Reader, Readers};
+use sprag_store::{Commit, Error, Hooked, Memory, Mutation, StoreHook};
 
 use super::world::{ORDER, Plan, World, engine};
 
@@ -78,101 +74,16 @@ fn away() -> Error {
     }
 }
 
-impl LaneStore for Faulty {
-    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        self.reaches()?;
-        self.inner.load(wanted)
+impl StoreHook for Faulty {
+    fn read(&mut self, call: ReadCall) -> Result<(), Error> {
+        match call {
+            ReadCall::Load | ReadCall::Facts => self.reaches(),
+            _ => Ok(()),
+        }
     }
 
-    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
-        self.inner.machine_version(machine, version)
-    }
-
-    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        self.inner.version_with_digest(machine, digest)
-    }
-
-    fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
-        self.refuses(mutations)?;
-        self.inner.commit(fences, mutations)
-    }
-
-    fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
-        self.inner.acquire(shard)
-    }
-
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.inner.last_life()
-    }
-
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
-        self.inner.ready(shard, line, after, limit)
-    }
-
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.inner.lines(shard)
-    }
-
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.inner.due_timers(shard, window)
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        self.inner.due_actions(shard, window)
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.inner.running(shard, after, limit)
-    }
-
-    fn deferred(
-        &mut self,
-        shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
-        self.inner.deferred(shard, after, limit)
-    }
-
-    fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
-        self.reaches()?;
-        self.inner.facts(kind)
-    }
-
-    fn open(
-        &mut self,
-        shard: ShardId,
-        status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
-        self.inner.open(shard, status, after, limit)
-    }
-
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        self.inner.aged(shard, page)
-    }
-
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
-        LaneStore::find_actions(&mut self.inner, search)
-    }
-
-    fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
-        self.inner.open_jobs(shard)
-    }
-
-    fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
-        self.inner.job_beyond(shard, kept)
-    }
-
-    fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
-        self.inner.first_to_expire(shard, limit)
+    fn before(&mut self, commit: &mut Commit) -> Result<(), Error> {
+        self.refuses(&commit.mutations)
     }
 }
 
@@ -193,7 +104,8 @@ impl Readers for Faulty {
 }
 
 async fn world(store: &Faulty) -> World {
-    let engine = engine(Box::new(store.clone()), Arc::new(store.clone()));
+    let lane = Hooked::new(store.inner.clone(), store.clone());
+    let engine = engine(Box::new(lane), Arc::new(store.clone()));
     let world = World::before(engine, Plan::default(), tempfile::tempdir().unwrap()).await;
     world.apply(ORDER).await.expect(201);
     world

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sprag_core::ids::{JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Job, JobStatus};
-use sprag_store::{LaneStore, Mutation, ShardId, sqlite};
+use sprag_store::{CommitStore, Mutation, ShardId, sqlite};
 
 use super::client::Reply;
 use super::operate::bytes;

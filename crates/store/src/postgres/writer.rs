@@ -21,8 +21,8 @@ use super::{
 };
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, Commit, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction,
-    Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
+    Aged, AgedPage, Commit, CommitStore, DueAction, Error, Fence, Found, LaneReads, Loaded, LoadedExecution, Mutation,
+    OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
 };
 
 /// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
@@ -126,24 +126,9 @@ impl Writer {
     }
 }
 
-impl LaneStore for Writer {
+impl CommitStore for Writer {
     fn is_shared(&self) -> bool {
         true
-    }
-
-    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        let shards = self.shards;
-        self.link.ask(&async |session| load(session, wanted, shards).await)
-    }
-
-    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
-        self.link
-            .ask(&async |session| machines::get(session, machine, version).await)
-    }
-
-    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        self.link
-            .ask(&async |session| machines::with_digest(session, machine, digest).await)
     }
 
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
@@ -166,6 +151,23 @@ impl LaneStore for Writer {
 
     fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
         self.link.ask(&async |session| shards::acquire(session, shard).await)
+    }
+}
+
+impl LaneReads for Writer {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        let shards = self.shards;
+        self.link.ask(&async |session| load(session, wanted, shards).await)
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.link
+            .ask(&async |session| machines::get(session, machine, version).await)
+    }
+
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.link
+            .ask(&async |session| machines::with_digest(session, machine, digest).await)
     }
 
     fn last_life(&mut self) -> Result<Option<Life>, Error> {

@@ -24,8 +24,8 @@ use super::{
 };
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, DueAction, Error, Fence, Found, LaneStore, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
-    ReadyRef, Search, ShardId, Wanted, Window,
+    Aged, AgedPage, CommitStore, DueAction, Error, Fence, Found, LaneReads, Loaded, LoadedExecution, Mutation,
+    OpenAction, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
 };
 
 /// A log of this many pages (64 MiB) is copied back into the file, as far as readers allow. A page that changed often meanwhile
@@ -138,23 +138,9 @@ impl Writer {
     }
 }
 
-impl LaneStore for Writer {
-    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        // One read transaction, so that the log's index is looked at once and not for every statement.
-        let transaction = self.connection.transaction().map_err(|problem| classify(&problem))?;
-        load(&transaction, wanted).map_err(|problem| classify(&problem))
-    }
-
-    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
-        self.read(|connection| machines::get(connection, machine, version))
-    }
-
+impl CommitStore for Writer {
     fn check(&mut self) -> Result<(), Error> {
         self.condition.check()
-    }
-
-    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        self.read(|connection| machines::with_digest(connection, machine, digest))
     }
 
     fn commit(&mut self, fences: &[Fence], mutations: &[Mutation]) -> Result<(), Error> {
@@ -182,6 +168,22 @@ impl LaneStore for Writer {
 
     fn acquire(&mut self, shard: ShardId) -> Result<Fence, Error> {
         shards::acquire(&self.connection, shard)
+    }
+}
+
+impl LaneReads for Writer {
+    fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
+        // One read transaction, so that the log's index is looked at once and not for every statement.
+        let transaction = self.connection.transaction().map_err(|problem| classify(&problem))?;
+        load(&transaction, wanted).map_err(|problem| classify(&problem))
+    }
+
+    fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
+        self.read(|connection| machines::get(connection, machine, version))
+    }
+
+    fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
+        self.read(|connection| machines::with_digest(connection, machine, digest))
     }
 
     fn last_life(&mut self) -> Result<Option<Life>, Error> {

@@ -86,7 +86,8 @@ fn not_opened(error: &dyn Error, code: &str) -> Failure {
 
 #[cfg(feature = "failpoints")]
 fn lane(writer: impl LaneStore + 'static) -> Result<Box<dyn LaneStore>, Failure> {
-    use sprag_store::failpoint::Failing;
+    use sprag_store::Hooked;
+    use sprag_store::failpoint::Dying;
     let Ok(text) = std::env::var(FAILPOINT) else {
         return Ok(Box::new(writer));
     };
@@ -97,7 +98,7 @@ fn lane(writer: impl LaneStore + 'static) -> Result<Box<dyn LaneStore>, Failure>
     let failpoint = text
         .parse()
         .map_err(|error| Failure::invalid(format!("{FAILPOINT}: {error}")))?;
-    Ok(Box::new(Failing::new(writer, failpoint)))
+    Ok(Box::new(Hooked::new(writer, Dying::at(failpoint))))
 }
 
 /// A test that counts on dying must not pass because nothing dies.

@@ -6,7 +6,7 @@ use super::outages::{LOSE_ANSWER, LOSE_REQUEST, PASS, Wire};
 use super::{Database, options};
 use crate::conformance::fixtures::{Line, SHARD, execution};
 use crate::postgres::{Store, open};
-use crate::traits::{Commit, Error, Fence, LaneStore, Mutation, Reader};
+use crate::traits::{Commit, CommitStore, Error, Fence, Mutation, Reader};
 
 /// Each commit is a new execution with this number: a number that comes twice is refused.
 fn line(fence: Fence, executions: impl IntoIterator<Item = u64>) -> Line {

@@ -12,7 +12,7 @@ use super::Database;
 use crate::conformance::fixtures::{execution, inserts};
 use crate::conformance::{Crowd, NODES, run_crowd};
 use crate::nodes::{Beat, Claimed, Nodes};
-use crate::traits::{Error, Fence, LaneStore, ShardId};
+use crate::traits::{CommitStore, Error, Fence, LaneStore, ShardId};
 
 const SHARDS: u32 = 16;
 

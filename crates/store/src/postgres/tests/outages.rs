@@ -11,7 +11,7 @@ use sprag_tests::{Postgres, wait};
 use super::super::{Store, open};
 use super::options;
 use crate::conformance::fixtures::{SHARD, execution};
-use crate::traits::{Error, Fence, LaneStore, Mutation, Reader};
+use crate::traits::{CommitStore, Error, Fence, LaneReads, Mutation, Reader};
 
 /// A hang guard: what is waited for takes a second or two.
 const GUARD: Duration = Duration::from_mins(1);

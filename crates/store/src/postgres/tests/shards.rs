@@ -7,7 +7,7 @@ use super::super::{SHARDS, Writer};
 use super::Database;
 use crate::conformance::fixtures::{QUEUED, RUNNING, SCHEDULED, action, at, execution, idempotency, timer};
 use crate::records::{Action, Execution, Idempotency, Scope};
-use crate::traits::{AgedPage, Error, Fence, LaneStore, Mutation, OpenAction, ShardId, Window, shard_of};
+use crate::traits::{AgedPage, CommitStore, Error, Fence, LaneReads, Mutation, OpenAction, ShardId, Window, shard_of};
 
 /// An execution in the slot.
 fn at_slot(number: u64, slot: Slot) -> Execution {

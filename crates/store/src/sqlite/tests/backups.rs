@@ -7,7 +7,7 @@ use super::super::{Existing, OpenError, Options, Restore, RestoreError, Store, o
 use super::File;
 use crate::conformance::fixtures::{SHARD, entry, execution, inserts};
 use crate::records::{Fact, FactKind};
-use crate::traits::{ExecutionQuery, LaneStore as _, Mutation, Reader as _, Readers as _};
+use crate::traits::{CommitStore as _, ExecutionQuery, LaneReads as _, Mutation, Reader as _, Readers as _};
 
 pub(super) fn mark() -> Fact {
     Fact {

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::super::{Existing, OpenError, Options, Restore, Store, open, restore};
 use super::File;
 use crate::conformance::fixtures::{entry, execution};
-use crate::traits::{Error, LaneStore, Mutation, Reader};
+use crate::traits::{CommitStore, Error, Mutation, Reader};
 
 fn refusal(path: &Path) -> OpenError {
     let error = open(&Options { path: path.to_owned() }).unwrap_err();

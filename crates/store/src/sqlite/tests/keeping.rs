@@ -11,7 +11,7 @@ use super::super::{Options, Store, Writer, open, open_without_log};
 use super::File;
 use crate::conformance::fixtures::{entry, execution};
 use crate::page::Most;
-use crate::traits::{Error, LaneStore, Mutation, Reader, Readers as _};
+use crate::traits::{CommitStore, Error, Mutation, Reader, Readers as _};
 
 const ENTRIES: u64 = 50;
 

@@ -14,7 +14,7 @@ use super::super::{Options, Store, open};
 use crate::conformance::fixtures::{entry, execution};
 use crate::page::Most;
 use crate::records::HistoryEntry;
-use crate::traits::{Error, LaneStore, Mutation, Reader};
+use crate::traits::{CommitStore, Error, Mutation, Reader};
 
 /// Where the tests of this file are, as the test program names them.
 const MODULE: &str = "sqlite::tests::processes";

@@ -8,7 +8,7 @@ use super::File;
 use crate::conformance::fixtures::{execution, inserts};
 use crate::page::ReadKind;
 use crate::records::Execution;
-use crate::traits::{ExecutionQuery, LaneStore, Mutation, Reader, Readers, Variables};
+use crate::traits::{CommitStore, ExecutionQuery, Mutation, Reader, Readers, Variables};
 
 /// Reads by id that run at once.
 const READERS: usize = ReadKind::Point.width();
