@@ -93,7 +93,9 @@ fn not_a_file(store: &StoreAddress) -> anyhow::Error {
 fn not_restored(error: &RestoreError) -> Failure {
     let failure = match error {
         RestoreError::Exists { .. } => Failure::invalid(error.to_string()).note("replace it with --force"),
-        RestoreError::Missing { .. } | RestoreError::Irregular { .. } | RestoreError::Same { .. } => Failure::invalid(error.to_string()),
+        RestoreError::Missing { .. } | RestoreError::Irregular { .. } | RestoreError::Same { .. } => {
+            Failure::invalid(error.to_string())
+        }
         _ => Failure::new(error.to_string()),
     };
     let failure = failure.code(error.code());

@@ -49,8 +49,12 @@ const RUNTIME_END: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Store: sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:./sprag.db]
-    #[arg(long, value_name = "URL")]
+    /// The store
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Store: sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:./sprag.db]"
+    )]
     store: Option<String>,
     /// Where the API answers [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
