@@ -91,6 +91,8 @@ impl Lane {
         tracing::warn!(by, now = %self.now, "the clock was accepted: retention continues");
         let fact = self.control.clock.accept(self.now);
         self.order_by_clock();
+        // The answer lists the notes that are left: it must not show the one that this settles.
+        self.control.board.clock.show(&self.control.clock, self.now);
         self.batch.log.push(Mutation::PutFact(fact));
         self.control.aged_at = self.now;
     }
