@@ -1,6 +1,8 @@
 //! What the server counts: requests by route, method and status, and connections it closed.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
@@ -27,6 +29,15 @@ pub(crate) struct HttpMetrics {
     pub(crate) closed_idle: Counter,
     requests: Family<Labels<3>, Counter>,
     took: Family<Labels<2>, Histogram, fn() -> Histogram>,
+    /// The metrics of each answer, by route, method and status: to look them up in the families would allocate labels.
+    answers: Mutex<BTreeMap<String, BTreeMap<(&'static str, u16), Answered>>>,
+}
+
+/// The metrics of answers with the same labels.
+#[derive(Debug)]
+struct Answered {
+    requests: Counter,
+    took: Histogram,
 }
 
 impl HttpMetrics {
@@ -38,17 +49,34 @@ impl HttpMetrics {
             closed_idle: Counter::default(),
             requests: Family::default(),
             took: Family::new_with_constructor(|| Histogram::new(TOOK_SECONDS)),
+            answers: Mutex::default(),
         }
     }
 
     /// Counts an answer. `route` is a template of the route table, so the number of label sets is bounded.
     pub(crate) fn answered(&self, method: &Method, route: &str, status: StatusCode, micros: u64) {
-        let route = || ("route", Cow::Owned(route.to_owned()));
-        let method = ("method", Cow::Borrowed(method_word(method)));
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !answers.contains_key(route) {
+            answers.insert(route.to_owned(), BTreeMap::new());
+        }
+        if let Some(known) = answers.get_mut(route) {
+            let method = method_word(method);
+            let answered = known
+                .entry((method, status.as_u16()))
+                .or_insert_with(|| self.labelled(route, method, &status));
+            answered.requests.inc();
+            answered.took.observe(Duration::from_micros(micros).as_secs_f64());
+        }
+    }
+
+    fn labelled(&self, route: &str, method: &'static str, status: &StatusCode) -> Answered {
+        let route = ("route", Cow::Owned(route.to_owned()));
+        let method = ("method", Cow::Borrowed(method));
         let status = ("status", Cow::Owned(status.as_str().to_owned()));
-        self.requests.get_or_create(&[route(), method.clone(), status]).inc();
-        let took = Duration::from_micros(micros).as_secs_f64();
-        self.took.get_or_create(&[route(), method]).observe(took);
+        Answered {
+            took: self.took.get_or_create_owned(&[route.clone(), method.clone()]),
+            requests: self.requests.get_or_create_owned(&[route, method, status]),
+        }
     }
 
     /// Adds every family of the server to a registry.
