@@ -30,8 +30,11 @@ pub(crate) struct HttpMetrics {
     requests: Family<Labels<3>, Counter>,
     took: Family<Labels<2>, Histogram, fn() -> Histogram>,
     /// The metrics of each answer, by route, method and status: to look them up in the families would allocate labels.
-    answers: Mutex<BTreeMap<String, BTreeMap<(&'static str, u16), Answered>>>,
+    answers: Mutex<BTreeMap<String, ByStatus>>,
 }
+
+/// By method and status.
+type ByStatus = BTreeMap<(&'static str, u16), Answered>;
 
 /// The metrics of answers with the same labels.
 #[derive(Debug)]
@@ -63,13 +66,13 @@ impl HttpMetrics {
             let method = method_word(method);
             let answered = known
                 .entry((method, status.as_u16()))
-                .or_insert_with(|| self.labelled(route, method, &status));
+                .or_insert_with(|| self.labelled(route, method, status));
             answered.requests.inc();
             answered.took.observe(Duration::from_micros(micros).as_secs_f64());
         }
     }
 
-    fn labelled(&self, route: &str, method: &'static str, status: &StatusCode) -> Answered {
+    fn labelled(&self, route: &str, method: &'static str, status: StatusCode) -> Answered {
         let route = ("route", Cow::Owned(route.to_owned()));
         let method = ("method", Cow::Borrowed(method));
         let status = ("status", Cow::Owned(status.as_str().to_owned()));
