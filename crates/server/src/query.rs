@@ -98,7 +98,7 @@ pub(crate) fn is_given(query: Option<&str>, name: &str) -> bool {
     })
 }
 
-/// The bytes that a part of a query stands for.
+/// Decodes one part of a query into bytes.
 fn unescaped(text: &str) -> impl Iterator<Item = u8> {
     let mut rest = text.as_bytes();
     std::iter::from_fn(move || {

@@ -42,7 +42,7 @@
 //! - [`Mutant::KeysHidden`]: a lane does not see who holds a key.
 //! - [`Mutant::LineReversed`]: a lane that reads a line takes the last for the first.
 //! - [`Mutant::RefusalSpreads`]: what is decided after a refused commit is refused too, though it holds no such row.
-//! - [`Mutant::StandInNotStored`]: the error that stands in for a refused outcome is not stored.
+//! - [`Mutant::StandInNotStored`]: the error that replaces a refused outcome is not stored.
 
 mod beside;
 mod clients;

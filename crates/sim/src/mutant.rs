@@ -93,7 +93,7 @@ mutants! {
     LineReversed => [LineOrder];
     /// What is decided after a refused commit is refused too, though it holds no such row.
     RefusalSpreads => [HonestRefusals, Isolation];
-    /// The error that stands in for a refused outcome is not stored.
+    /// The error that replaces a refused outcome is not stored.
     StandInNotStored => [Isolation];
 }
 

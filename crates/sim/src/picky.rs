@@ -140,7 +140,7 @@ fn refuses_begin(action: &Action) -> bool {
     Status::from_number(action.status) == Some(Status::Running) && is_chosen((action.id, "begin"), BEGINS)
 }
 
-/// Whether the end of an attempt is refused. What stands in for it can be stored.
+/// Whether the end of an attempt is refused. Its replacement can be stored.
 fn refuses_end(action: &Action) -> bool {
     let is_end = matches!(
         Status::from_number(action.status),

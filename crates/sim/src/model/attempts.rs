@@ -223,7 +223,7 @@ impl Model {
         // A node that may have lost its lease before an attempt of its own began does not begin it.
         let is_unstarted = self.is_shared() && !commit.around.started.contains(&ended.id);
         let held_back = is_unstarted && is_of(commit, ended, kind::TEMPORARY_FAILURE);
-        // What stands in for a refused outcome says of it what the outcome said.
+        // If the store refused the outcome, the attempt ended with its replacement.
         let told = |outcome: Outcome| {
             if is_stand_in(commit, ended) {
                 outcome.not_stored()
@@ -292,13 +292,13 @@ fn stand_in(commit: &Commit<'_>, ended: &AttemptRecord, reports: Option<&Vec<Out
     said.find(|stand_in| Some(stand_in.verdict()) == ended.outcome)
 }
 
-/// Whether an attempt ended with what stands in for an outcome that the store refused.
+/// Whether an attempt ended with the replacement of an outcome that the store refused.
 fn is_stand_in(commit: &Commit<'_>, ended: &AttemptRecord) -> bool {
     let kind = ended.error.as_ref().map(|error| error.kind.as_str());
     commit.around.has_refused && kind == Some(kind::OUTCOME_REFUSED)
 }
 
-/// Whether an attempt ended with an error of a kind, or with what stands in for it.
+/// Whether an attempt ended with an error of a kind, or with its replacement.
 fn is_of(commit: &Commit<'_>, ended: &AttemptRecord, wanted: &str) -> bool {
     let kind = ended.error.as_ref().map(|error| error.kind.as_str());
     kind == Some(wanted) || is_stand_in(commit, ended)
