@@ -76,8 +76,8 @@ const HABITS: [Habit; 12] = [
         &["LAPTOP_DELIVERED"],
     ),
     habit(ONBOARDING, "ready", (10, 40), &["STARTED"]),
-    habit(NIGHTLY, "held", (180, 180), &["GO_ON"]),
-    habit(NIGHTLY, "halted", (60, 60), &["GO_ON"]),
+    habit(NIGHTLY, "held", (180, 180), &["RESUME"]),
+    habit(NIGHTLY, "halted", (60, 60), &["RESUME"]),
 ];
 
 /// What somebody sends to an execution that has stood in this configuration for `idle`.
