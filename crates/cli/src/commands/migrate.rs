@@ -14,13 +14,17 @@ use crate::output::{self, Output, Progress, Table};
 const DIGITS: usize = 16;
 
 const MORE: &str = "\
-Stop the server first, and name an empty database. If the move is interrupted,
-run the same command again: it continues where it was. Until it ends, no server
-starts on the database. At the end it compares both sides row by row.
+Stop the server first, and name an empty database. At the end the command
+compares both sides row by row. If the move is interrupted, run the same
+command again: it continues where it stopped. Until the move ends, no server
+starts on the database.
 
-The file keeps everything and is marked as moved. Start the server on the
-database. No server starts on the file, because both would do the same work
-(`sqlite:PATH?moved=allow` overrides this).";
+The file keeps its data and is marked as moved. Start the server on the
+database. No server starts on the file, because two servers would do the same
+work (`sqlite:PATH?moved=allow` overrides this).
+
+Examples:
+  sprag migrate sqlite:./sprag.db postgres://sprag@localhost/sprag";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]

@@ -23,13 +23,13 @@ const PRINTED_MAX: usize = 50;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The backup
+    /// The backup file
     file: PathBuf,
     /// Target: sqlite:PATH [default: the store of `sprag up`]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Configuration file [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// Configuration file{n}[default: SPRAG_CONFIG, or sprag.toml if present]
+    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Replace an existing database
     #[arg(long)]

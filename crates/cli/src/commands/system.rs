@@ -9,7 +9,7 @@ use crate::output::{Output, Table, dash, instant, span};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Accept the server's clock, so that retention continues
+    /// Accept the clock of the server; retention continues
     #[arg(long)]
     accept_clock: bool,
     #[command(flatten)]

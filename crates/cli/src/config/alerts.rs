@@ -204,13 +204,16 @@ fn example(key: &str) -> &'static str {
 
 /// What each key holds.
 const ABOUT: [(&str, &str); 4] = [
-    ("name", "Its machine is `alert_<name>`; its number, unless it has one."),
-    ("when", "Which dead letters, as in a list's filter."),
+    (
+        "name",
+        "The machine of the alert is `alert_<name>`. Default: its number.",
+    ),
+    ("when", "A filter of dead letters."),
     (
         "supervision",
-        "Which troubles of services: escalated, circuit-open, panics, failed.",
+        "Failures of services: escalated, circuit-open, panics, failed.",
     ),
-    ("action", "What to do: an action definition."),
+    ("action", "The action definition to run."),
 ];
 
 /// An entry as a comment, ready to be made true.
@@ -218,17 +221,17 @@ pub(super) fn print(text: &mut String) {
     // Writing to a text cannot fail.
     let _ = writeln!(
         text,
-        "\n# What happens when an action that matters becomes a dead letter, or a service is in trouble. Its templates see"
+        "\n# An alert runs an action when another action becomes a dead letter, or when a service fails. Its templates can use"
     );
     let _ = writeln!(
         text,
-        "# `variables.alert`; a webhook sends all of it unless it says what to send."
+        "# `variables.alert`. A webhook without a payload sends all of it."
     );
     let _ = writeln!(text, "# [[{SECTION}]]");
     for (key, about) in ABOUT {
         let _ = writeln!(text, "# {} # {about}", example(key));
     }
-    let _ = writeln!(text, "# Without `when` and `supervision`: {CRITICAL}");
+    let _ = writeln!(text, "# Default of `when`, without `supervision`: {CRITICAL}");
 }
 
 /// The same for programs.

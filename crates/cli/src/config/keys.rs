@@ -1,4 +1,4 @@
-//! Every key of the configuration, with what it holds.
+//! Every key of the configuration, with its type, its default and its meaning.
 
 /// One key.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_LISTEN",
         kind: Kind::Text,
         default: Some("\"127.0.0.1:7400\""),
-        about: &["Where the API answers. Port 0 takes a free one and says which."],
+        about: &["The address of the API. With port 0, the server uses a free port and prints it."],
     },
     Key {
         section: "listen",
@@ -55,7 +55,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_LISTEN_HOSTS",
         kind: Kind::Texts,
         default: Some("[]"),
-        about: &["Names the server is addressed by, besides localhost and loopback addresses."],
+        about: &["Host names of the server, besides localhost and loopback addresses."],
     },
     Key {
         section: "listen",
@@ -64,8 +64,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Text,
         default: None,
         about: &[
-            "Where other nodes on the same database reach this one: `HOST:PORT`.",
-            "The address it listens on if not set.",
+            "The address for other nodes on the same database: `HOST:PORT`.",
+            "Default: the address of the API.",
         ],
     },
     Key {
@@ -75,7 +75,7 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Text,
         default: Some("\"sqlite:./sprag.db\""),
         about: &[
-            "Where everything is remembered: `sqlite:PATH`, a file on a local disk,",
+            "The store: `sqlite:PATH`, a file on a local disk,",
             "or `postgres://USER@HOST/DATABASE`.",
         ],
     },
@@ -86,8 +86,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Whole { least: 1, most: 4_096 },
         default: Some("64"),
         about: &[
-            "Into how many shards a new PostgreSQL database is divided: what nodes share among",
-            "themselves. One that exists keeps those it has; a file has one.",
+            "The number of shards of a new PostgreSQL database, which nodes share among themselves.",
+            "An existing database keeps its number; a file has one shard.",
         ],
     },
     Key {
@@ -97,8 +97,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Texts,
         default: Some("[]"),
         about: &[
-            "Networks that addresses in machines may reach although they are private,",
-            "loopback or link-local: `[\"127.0.0.0/8\", \"10.1.0.0/16\"]`.",
+            "Private, loopback or link-local networks and hosts that machines may reach:",
+            "`[\"127.0.0.0/8\", \"10.1.0.0/16\", \"crm.internal\"]`.",
         ],
     },
     Key {
@@ -107,7 +107,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_EXEC_ALLOW",
         kind: Kind::Texts,
         default: Some("[]"),
-        about: &["Programs that `exec` actions may start: `[\"/usr/bin/rsync\"]`. None unless listed."],
+        about: &["Programs that `exec` actions may run: `[\"/usr/bin/rsync\"]`. No other program runs."],
     },
     Key {
         section: "exec",
@@ -116,8 +116,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Texts,
         default: Some("[]"),
         about: &[
-            "Environment variables that `exec` actions may set: `[\"LANG\", \"REPORT_DAY\"]`. None unless listed;",
-            "those that make programs run other code (PATH, LD_PRELOAD, BASH_ENV, ...) cannot be listed.",
+            "Environment variables that `exec` actions may set: `[\"LANG\", \"REPORT_DAY\"]`.",
+            "You cannot list variables that make programs run other code (PATH, LD_PRELOAD, BASH_ENV, ...).",
         ],
     },
     Key {
@@ -127,8 +127,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Text,
         default: None,
         about: &[
-            "The user of this machine that these programs run as, in its own group only.",
-            "Needs a server that runs as root. The server's own user if not set.",
+            "The user that runs these programs, in its own group only. The server must run as root.",
+            "Default: the server's own user.",
         ],
     },
     Key {
@@ -138,7 +138,7 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Words(&["env", "file", "vault"]),
         default: Some("[\"env\"]"),
         about: &[
-            "Who is asked for `secrets.NAME`, in this order: `env` is SPRAG_SECRET_NAME,",
+            "The providers of `secrets.NAME`, in the order in which Sprag asks them: `env` is SPRAG_SECRET_NAME,",
             "`file` is the content of `<dir>/NAME`, `vault` is the key NAME at the path of [secrets.vault].",
         ],
     },
@@ -157,39 +157,39 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Texts,
         default: None,
         about: &[
-            "Which machines may name which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`, where `*` at",
-            "the end matches any ending. Not set: every machine may name every secret.",
+            "Which machines may use which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`.",
+            "`*` at the end matches any ending. Default: every machine may use every secret.",
         ],
     },
     provider(
         ("secrets.vault", "address"),
         "SPRAG_SECRETS_VAULT_ADDRESS",
         Kind::Text,
-        &["Where the provider `vault` is: `https://vault.example.com:8200`."],
+        &["The address of the Vault: `https://vault.example.com:8200`."],
     ),
     provider(
         ("secrets.vault", "mount"),
         "SPRAG_SECRETS_VAULT_MOUNT",
         Kind::Text,
-        &["Where its key-value engine, version 2, is mounted; `secret` if not set."],
+        &["The mount of its key-value engine, version 2. Default: `secret`."],
     ),
     provider(
         ("secrets.vault", "path"),
         "SPRAG_SECRETS_VAULT_PATH",
         Kind::Text,
-        &["The path whose keys are the secrets: `apps/sprag`."],
+        &["The path that holds the secrets as keys: `apps/sprag`."],
     ),
     provider(
         ("secrets.vault", "token"),
         "SPRAG_SECRETS_VAULT_TOKEN",
         Kind::Text,
-        &["Who asks; VAULT_TOKEN of the environment if not set."],
+        &["The token. Default: the environment variable VAULT_TOKEN."],
     ),
     provider(
         ("secrets.vault", "namespace"),
         "SPRAG_SECRETS_VAULT_NAMESPACE",
         Kind::Text,
-        &["The namespace, where the Vault has any."],
+        &["The namespace, if the Vault has namespaces."],
     ),
     Key {
         section: "retention",
@@ -198,8 +198,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Whole { least: 1, most: 36_500 },
         default: None,
         about: &[
-            "Closed executions that last changed so many days ago are deleted with everything",
-            "that belongs to them, unless an action of theirs is open or dead. Not set: kept for ever.",
+            "Delete closed executions that did not change for this many days, unless they have open actions",
+            "or dead letters. Default: keep them for ever.",
         ],
     },
     Key {
@@ -209,8 +209,8 @@ pub(super) static KEYS: &[Key] = &[
         kind: Kind::Text,
         default: None,
         about: &[
-            "A collector that takes traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`;",
-            "`/v1/traces` is added. Not set: no traces.",
+            "A collector of traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`. Sprag appends `/v1/traces`.",
+            "Default: no traces.",
         ],
     },
     Key {
@@ -219,43 +219,43 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_TELEMETRY_SERVICE_NAME",
         kind: Kind::Text,
         default: Some("\"sprag\""),
-        about: &["What this server is called there."],
+        about: &["The `service.name` of this server in traces."],
     },
     provider(
         ("providers.twilio", "account"),
         "SPRAG_PROVIDERS_TWILIO_ACCOUNT",
         Kind::Text,
-        &["The account that sends `sms` actions; credentials may be `{{secrets.NAME}}`."],
+        &["The Twilio account for `sms` actions. Credentials may be `{{secrets.NAME}}`."],
     ),
     provider(
         ("providers.twilio", "token"),
         "SPRAG_PROVIDERS_TWILIO_TOKEN",
         Kind::Text,
-        &["Its token, or the secret of `apiKey`."],
+        &["The token of the account, or the secret of `apiKey`."],
     ),
     provider(
         ("providers.twilio", "apiKey"),
         "SPRAG_PROVIDERS_TWILIO_API_KEY",
         Kind::Text,
-        &["The SID of an API key, to be used instead of the account's own token."],
+        &["The SID of an API key. Default: the account's own token is used."],
     ),
     provider(
         ("providers.twilio", "from"),
         "SPRAG_PROVIDERS_TWILIO_FROM",
         Kind::Text,
-        &["Who sends, unless an action says: a number, a short code or a name."],
+        &["The sender, if the action sets none: a number, a short code or a name."],
     ),
     provider(
         ("providers.twilio", "messagingService"),
         "SPRAG_PROVIDERS_TWILIO_MESSAGING_SERVICE",
         Kind::Text,
-        &["The messaging service that sends, in place of `from`."],
+        &["The messaging service that sends, instead of `from`."],
     ),
     provider(
         ("providers.twilio", "url"),
         "SPRAG_PROVIDERS_TWILIO_URL",
         Kind::Text,
-        &["Where the service is, `https://api.twilio.com` if not set."],
+        &["The URL of the service. Default: `https://api.twilio.com`."],
     ),
     provider(
         ("providers.smtp", "host"),
@@ -267,19 +267,19 @@ pub(super) static KEYS: &[Key] = &[
         ("providers.smtp", "port"),
         "SPRAG_PROVIDERS_SMTP_PORT",
         Kind::Whole { least: 1, most: 65_535 },
-        &["Its port; 587, 465 or 25 if not set, by `security`."],
+        &["The port. Default: 587, 465 or 25, by `security`."],
     ),
     provider(
         ("providers.smtp", "security"),
         "SPRAG_PROVIDERS_SMTP_SECURITY",
         Kind::Text,
-        &["`starttls` if not set, `tls` from the first byte, or `none`."],
+        &["`starttls` (default), `tls` (encrypted from the start), or `none`."],
     ),
     provider(
         ("providers.smtp", "username"),
         "SPRAG_PROVIDERS_SMTP_USERNAME",
         Kind::Text,
-        &["Who logs in; may be `{{secrets.NAME}}`, as the password."],
+        &["The login; like the password, it may be `{{secrets.NAME}}`."],
     ),
     provider(
         ("providers.smtp", "password"),
@@ -291,13 +291,13 @@ pub(super) static KEYS: &[Key] = &[
         ("providers.smtp", "from"),
         "SPRAG_PROVIDERS_SMTP_FROM",
         Kind::Text,
-        &["Who sends, unless an action says: `Sprag <sprag@example.com>`."],
+        &["The sender, if the action sets none: `Sprag <sprag@example.com>`."],
     ),
     provider(
         ("providers.smtp", "ca"),
         "SPRAG_PROVIDERS_SMTP_CA",
         Kind::Text,
-        &["A PEM file of certificates that are trusted besides the machine's own."],
+        &["A PEM file of certificates that Sprag trusts besides those of the system."],
     ),
     provider(
         ("providers.sendgrid", "key"),
@@ -309,25 +309,25 @@ pub(super) static KEYS: &[Key] = &[
         ("providers.sendgrid", "from"),
         "SPRAG_PROVIDERS_SENDGRID_FROM",
         Kind::Text,
-        &["Who sends, unless an action says."],
+        &["The sender, if the action sets none."],
     ),
     provider(
         ("providers.sendgrid", "url"),
         "SPRAG_PROVIDERS_SENDGRID_URL",
         Kind::Text,
-        &["Where the service is, `https://api.sendgrid.com` if not set."],
+        &["The URL of the service. Default: `https://api.sendgrid.com`."],
     ),
     provider(
         ("providers.sendgrid", "templates"),
         "SPRAG_PROVIDERS_SENDGRID_TEMPLATES",
         Kind::Texts,
-        &["Names that actions use for the vendor's templates: `[\"notice=d-0123456789abcdef\"]`."],
+        &["Names for SendGrid's templates, used by actions: `[\"notice=d-0123456789abcdef\"]`."],
     ),
     provider(
         ("providers.docusign", "account"),
         "SPRAG_PROVIDERS_DOCUSIGN_ACCOUNT",
         Kind::Text,
-        &["The id of the account that sends `docusign_envelope` actions; all of these may be `{{secrets.NAME}}`."],
+        &["The id of the account for `docusign_envelope` actions. Every key here may be `{{secrets.NAME}}`."],
     ),
     provider(
         ("providers.docusign", "integrationKey"),
@@ -339,7 +339,7 @@ pub(super) static KEYS: &[Key] = &[
         ("providers.docusign", "user"),
         "SPRAG_PROVIDERS_DOCUSIGN_USER",
         Kind::Text,
-        &["The id of the user that envelopes are sent for."],
+        &["The id of the user that sends the envelopes."],
     ),
     provider(
         ("providers.docusign", "privateKey"),
@@ -351,69 +351,69 @@ pub(super) static KEYS: &[Key] = &[
         ("providers.docusign", "url"),
         "SPRAG_PROVIDERS_DOCUSIGN_URL",
         Kind::Text,
-        &["Where the account is, `https://www.docusign.net` if not set."],
+        &["The base URI of the account. Default: `https://www.docusign.net`."],
     ),
     provider(
         ("providers.docusign", "authUrl"),
         "SPRAG_PROVIDERS_DOCUSIGN_AUTH_URL",
         Kind::Text,
-        &["Where its tokens come from, `https://account.docusign.com` if not set."],
+        &["The server that issues tokens. Default: `https://account.docusign.com`."],
     ),
     limit(
         "bodyBytes",
         "SPRAG_LIMITS_BODY_BYTES",
         (1024, MEBIBYTES_64),
         "1048576",
-        &["The body of a request, in bytes."],
+        &["The largest body of a request, in bytes."],
     ),
     limit(
         "messageBytes",
         "SPRAG_LIMITS_MESSAGE_BYTES",
         (1, MEBIBYTES_64),
         "262144",
-        &["A message, in bytes."],
+        &["The largest message, in bytes."],
     ),
     limit(
         "variablesBytes",
         "SPRAG_LIMITS_VARIABLES_BYTES",
         (1, MEBIBYTES_64),
         "262144",
-        &["Variables and results of an execution, in bytes."],
+        &["The largest variables of an execution and the largest result of an attempt, in bytes."],
     ),
     limit(
         "jsonDepth",
         "SPRAG_LIMITS_JSON_DEPTH",
         (1, 64),
         "32",
-        &["Levels of JSON."],
+        &["The deepest nesting of JSON."],
     ),
     limit(
         "microsteps",
         "SPRAG_LIMITS_MICROSTEPS",
         (1, 1_000_000),
         "1000",
-        &["Microsteps in a macrostep."],
+        &["The most microsteps in a step."],
     ),
     limit(
         "inbox",
         "SPRAG_LIMITS_INBOX",
         (1, 100_000),
         "1000",
-        &["Inputs that wait for one execution."],
+        &["The most inputs in the inbox of an execution."],
     ),
     limit(
         "historyPage",
         "SPRAG_LIMITS_HISTORY_PAGE",
         (1, 10_000),
         "1000",
-        &["Entries of a page of history."],
+        &["The most entries in a page of history."],
     ),
     limit(
         "attempts",
         "SPRAG_LIMITS_ATTEMPTS",
         (1, 1_000_000),
         "1024",
-        &["Attempts under way at once, in all."],
+        &["The most attempts that run at once."],
     ),
 ];
 

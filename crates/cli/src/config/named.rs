@@ -1,6 +1,6 @@
-//! Sections whose entries have names of the operator's own: `[services.crm]`, `[chains.base]`, `[signers.issuer]`.
+//! Sections whose entries the operator names: `[services.crm]`, `[chains.base]`, `[signers.issuer]`.
 //!
-//! They stand in the file alone: a name cannot be part of an environment variable without guessing.
+//! Only the file can hold them: an environment variable cannot contain the name of an entry without ambiguity.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,17 +53,17 @@ pub(super) static SECTIONS: &[Section] = &[
     Section {
         name: "services",
         example: "crm",
-        about: &["A service, by the name that `service` of an `api_call` action uses."],
+        about: &["A service for `api_call` actions, which name it in `service`."],
         keys: &[
             required(
                 "baseUrl",
                 "\"https://crm.example.com/api\"",
-                "Where it is. An action adds path and query only. May hold `{{secrets.NAME}}`.",
+                "The address. An action adds only path and query. May contain `{{secrets.NAME}}`.",
             ),
             table(
                 "headers",
                 "{ X-Tenant = \"acme\" }",
-                "Headers of every call, unless an action gives them.",
+                "Headers of every call. An action can override them.",
             ),
             Key {
                 name: "timeout",
@@ -73,24 +73,24 @@ pub(super) static SECTIONS: &[Section] = &[
                 },
                 need: Need::Optional,
                 example: "10000",
-                about: "Milliseconds that a call may take, where its action allows more.",
+                about: "Milliseconds for a call. The shorter of this and the action's timeout applies.",
             },
             table(
                 "authentication",
                 "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }",
-                "How calls say who they are: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
+                "The credentials of calls: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
             ),
         ],
     },
     Section {
         name: "chains",
         example: "base",
-        about: &["An EVM chain, by the name that `network` of a `blockchain_mint` action uses."],
+        about: &["An EVM chain for `blockchain_mint` actions, which name it in `network`."],
         keys: &[
             required(
                 "rpc",
                 "\"https://mainnet.base.org\"",
-                "Its node. May hold `{{secrets.NAME}}`.",
+                "The URL of its node. May contain `{{secrets.NAME}}`.",
             ),
             Key {
                 name: "chainId",
@@ -100,63 +100,55 @@ pub(super) static SECTIONS: &[Section] = &[
                 },
                 need: Need::Optional,
                 example: "8453",
-                about: "What the node must say it is; nothing is signed for another.",
+                about: "The id of the chain. Sprag signs for no other.",
             },
             Key {
                 name: "confirmations",
                 kind: Kind::Whole { least: 1, most: 1_000 },
                 need: Need::Optional,
                 example: "1",
-                about: "Blocks before a transaction counts.",
+                about: "The number of blocks that confirm a transaction.",
             },
             Key {
                 name: "bumpAfterSeconds",
                 kind: Kind::Whole { least: 1, most: 86_400 },
                 need: Need::Optional,
                 example: "30",
-                about: "A transaction that is not mined by then is offered a higher fee.",
+                about: "If a transaction is not mined after this time, Sprag raises its fee.",
             },
-            optional(
-                "maxFeePerGas",
-                "\"50 gwei\"",
-                "The most that is ever offered for a unit of gas.",
-            ),
+            optional("maxFeePerGas", "\"50 gwei\"", "The highest fee per unit of gas."),
         ],
     },
     Section {
         name: "signers",
         example: "issuer",
-        about: &["Who signs transactions."],
+        about: &["A signer of transactions."],
         keys: &[
-            required(
-                "key",
-                "\"{{secrets.issuer_key}}\"",
-                "The secret that holds the private key.",
-            ),
+            required("key", "\"{{secrets.issuer_key}}\"", "The secret with the private key."),
             optional(
                 "unclaimed",
                 "\"replace\"",
-                "A transaction that no running action claims and that blocks one: `replace` it, or `wait`.",
+                "If a pending transaction that no action owns blocks an action: `replace` it, or `wait`.",
             ),
         ],
     },
     Section {
         name: "contracts",
         example: "certificates",
-        about: &["A contract, found by its name or by network and address."],
+        about: &["A contract. Actions name it, or its network and address."],
         keys: &[
-            required("chain", "\"base\"", "The chain it is on."),
+            required("chain", "\"base\"", "The chain of the contract."),
             required(
                 "address",
                 "\"0x0000000000000000000000000000000000000000\"",
-                "Where it is.",
+                "The address on the chain.",
             ),
             required(
                 "abi",
                 "\"certificates.json\"",
-                "A file with its ABI, or the ABI itself as JSON.",
+                "A file with its ABI, or the ABI as JSON.",
             ),
-            optional("signer", "\"issuer\"", "Who signs calls of it, unless an action says."),
+            optional("signer", "\"issuer\"", "The signer, if the action sets none."),
         ],
     },
 ];

@@ -14,31 +14,34 @@ const AFTER_HELP: &str = "\
 The plan is JSON. The same definition and options give the same bytes.
 See docs/actions/testing.md.
 
-Exits with 2 if the file or an option is not valid.";
+Exits with 2 if the file or an option is not valid.
+
+Examples:
+  sprag action plan-load charge.yaml --concurrency 50 --duration 5m";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// An action definition, or a file of action tests; YAML or JSON
+    /// An action definition, or an action test file; YAML or JSON
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     file: Option<PathBuf>,
-    /// Actions at once, 1 to 100000
+    /// Concurrent actions, 1 to 100000
     #[arg(long, default_value_t = 10, value_name = "COUNT")]
     concurrency: u32,
     /// Duration: 1s to 7d
     #[arg(long, default_value = "1m", value_name = "TIME")]
     duration: String,
-    /// Time until all actions run; part of the duration
+    /// Time until all actions run
     #[arg(long, default_value = "10s", value_name = "TIME")]
     ramp_up: String,
-    /// Seed of the random numbers
+    /// Seed for random numbers
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
     /// Print the JSON Schema of a plan
     #[arg(long, conflicts_with = "file")]
     schema: bool,
-    /// The server's configuration [default: the file's own, or sprag.toml]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// Configuration file{n}[default: SPRAG_CONFIG, as in FILE, or sprag.toml]
+    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 

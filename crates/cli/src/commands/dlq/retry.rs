@@ -14,16 +14,16 @@ pub(crate) struct Arguments {
     /// The action: its id, or MACHINE/KEY/ACTION
     #[arg(add = Names::DeadLetters.completer())]
     id: String,
-    /// New configuration: a JSON object or a file; sets a new idempotency key
+    /// New configuration: a JSON object or a file.{n}The retry then has a new idempotency key
     #[arg(long, value_name = "JSON|FILE")]
     config: Option<String>,
     /// Use the definition of this machine version
     #[arg(long)]
     version: Option<u32>,
-    /// JSON Patch of {timeout, retryPolicy, config}: a list or a file
+    /// JSON Patch of timeout, retryPolicy and config:{n}a JSON list or a file
     #[arg(long, value_name = "JSON|FILE", conflicts_with = "apply_fix")]
     patch: Option<String>,
-    /// Apply the fix that the case file suggests
+    /// Apply the suggested fix
     #[arg(long)]
     apply_fix: bool,
     #[command(flatten)]

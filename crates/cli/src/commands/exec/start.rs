@@ -20,22 +20,22 @@ pub(crate) struct Arguments {
     /// The machine's name
     #[arg(add = Names::Machines.completer())]
     machine: String,
-    /// Unique among the machine's open executions
+    /// Key, unique among the machine's open executions
     #[arg(long)]
     key: Option<String>,
-    /// A variable, as JSON or text; repeatable
+    /// Set a variable, as JSON or text; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
-    /// All variables: a JSON object, or a YAML or JSON file
+    /// Set all variables: a JSON object, or a file
     #[arg(long, value_name = "JSON|FILE")]
     variables: Option<String>,
-    /// A tag; repeat it for more
+    /// Add a tag; repeatable
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The version of the machine [default: the newest]
+    /// Version of the machine [default: the newest]
     #[arg(long)]
     version: Option<u32>,
-    /// Wait at most this long for the end
+    /// Wait this long for the end, up to 60s
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

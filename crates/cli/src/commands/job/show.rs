@@ -9,13 +9,13 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The job's id
+    /// The id of the job
     #[arg(add = Names::Jobs.completer())]
     id: String,
     /// List the items with their results
     #[arg(long)]
     items: bool,
-    /// Wait until the job ends, and show its progress
+    /// Show the progress until the job ends or pauses
     #[arg(long, conflicts_with = "items")]
     wait: bool,
     #[command(flatten)]

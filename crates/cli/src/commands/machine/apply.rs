@@ -18,9 +18,9 @@ const CREATED: u16 = 201;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The machine file, YAML or JSON; a folder `templates` beside it holds its mail templates
+    /// The machine file, YAML or JSON. A folder `templates` beside it holds{n}its mail templates
     file: PathBuf,
-    /// Only if this is the newest version; 0 means none yet
+    /// Apply only if this is the newest version; 0: none
     #[arg(long, value_name = "VERSION")]
     newest: Option<u32>,
     #[command(flatten)]

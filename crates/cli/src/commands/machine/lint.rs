@@ -24,11 +24,11 @@ pub(crate) struct Arguments {
     /// Machine files, YAML or JSON; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Treat warnings like errors
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Configuration of the server; makes missing providers errors [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// Configuration of the server. If you set it, a provider{n}that it does not define is an error, not a warning{n}[default: SPRAG_CONFIG, or sprag.toml if present]
+    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 

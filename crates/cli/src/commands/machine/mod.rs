@@ -20,18 +20,27 @@ use crate::output::Output;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Report every error and warning of machine files
+    #[command(after_help = "Examples:\n  sprag machine lint order.yaml\n  sprag machine lint --strict machines/*.yaml")]
     Lint(lint::Arguments),
     /// Apply a machine file to a server as a new version
+    #[command(after_help = "Examples:\n  sprag machine apply order.yaml\n  sprag machine apply order.yaml --newest 3")]
     Apply(apply::Arguments),
     /// List machines with their newest versions
+    #[command(after_help = "Examples:\n  sprag machine list")]
     List(list::Arguments),
-    /// Show a machine of the server
+    /// Show a machine
+    #[command(
+        after_help = "Examples:\n  sprag machine show order\n  sprag machine show order --version 2 --output json"
+    )]
     Show(show::Arguments),
     /// Simulate events and show the active states after each
     Simulate(simulate::Arguments),
     /// Run scenario files with mocked actions and simulated time
     Test(test::Arguments),
     /// Draw a machine as SVG, Mermaid or DOT
+    #[command(
+        after_help = "Examples:\n  sprag machine diagram order.yaml > order.svg\n  sprag machine diagram order@2 --format mermaid"
+    )]
     Diagram(diagram::Arguments),
     /// Compare two machines
     Diff(diff::Arguments),

@@ -12,8 +12,14 @@ use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output, plain};
 
+const AFTER_HELP: &str = "\
+Exits with 0 if every scenario passes, 1 if one fails, 2 if a file is not valid.
+
+Examples:
+  sprag machine test scenarios.yaml";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exits with 0 if every scenario passes, 1 if one fails, 2 if a file is not valid.")]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// Scenario files, YAML or JSON
     #[arg(required = true, value_name = "FILE")]

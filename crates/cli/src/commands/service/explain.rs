@@ -13,7 +13,7 @@ use crate::output::{Output, When, now, plain};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The service: its name, `parent/child`, or `/` for the supervisor and its rules
+    /// The service: its name, `parent/child`, or `/` for the supervisor
     #[arg(add = Names::Services.completer())]
     path: String,
     #[command(flatten)]

@@ -53,29 +53,29 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "URL",
-        help = "Store: sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:./sprag.db]"
+        help = "sqlite:PATH or postgres://USER@HOST/DATABASE\n[default: SPRAG_STORE or sqlite:./sprag.db]"
     )]
     store: Option<String>,
-    /// Where the API answers [default: 127.0.0.1:7400]
+    /// Address of the API [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Address for other nodes [default: the --listen address]
+    /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Configuration file [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// Configuration file{n}[default: SPRAG_CONFIG, or sprag.toml if present]
+    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
-    /// Run the examples in a simulated world, on a temporary store unless --store names one
+    /// Run the examples with simulated services. The{n}store is temporary unless you set --store
     #[arg(long)]
     demo: bool,
     /// Also supervise the services of this file
     #[arg(long, value_name = "FILE")]
     services: Option<PathBuf>,
-    /// State of the services; their logs are in the folder of the same name with .d
-    #[arg(long, value_name = "PATH", default_value = supervise::STATE, requires = "services")]
+    /// State file. The folder of the logs has the same{n}name, with the ending .d{n}[default: ./sprag-services.db]
+    #[arg(long, value_name = "PATH", default_value = supervise::STATE, hide_default_value = true, requires = "services")]
     services_state: PathBuf,
 }
 

@@ -17,23 +17,28 @@ use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
 const AFTER_HELP: &str = "\
-FILE is an action definition, which runs one test in which every reply is a
-success, or a file with `action` (or `machine` and `actionId`) and `tests`.
-Time is simulated, so delays take no time. See docs/actions/testing.md.
+FILE is an action test file: it has `action` (or `machine` and `actionId`) and
+`tests`. Or it is an action definition; then one test runs, in which every
+reply is a success. Time is simulated, so delays take no time. See
+docs/actions/testing.md.
 
-Exits with 0 if every test passes, 1 if one fails, 2 if a file is not valid.";
+Exits with 0 if every test passes, 1 if one fails, 2 if a file is not valid.
+
+Examples:
+  sprag action test charge.yaml
+  sprag action test charge.yaml --sandbox staging";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// Action definitions, or files of action tests; YAML or JSON
+    /// Action definitions, or action test files; YAML or JSON
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Run the attempts for real, with `sprag.NAME.toml`
+    /// Send real requests, with `sprag.NAME.toml`
     #[arg(long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// Configuration, without a sandbox [default: the file's own, or sprag.toml]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// Configuration file, without --sandbox{n}[default: SPRAG_CONFIG, as in FILE, or sprag.toml]
+    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
