@@ -1,8 +1,8 @@
-//! The shapes of the HTTP API: what requests carry and what the server answers.
+//! The types of the HTTP API: requests and answers. Their doc comments are the API description.
 //!
-//! The server builds these types, the command line reads them, and the OpenAPI document is derived from them, so the three
-//! cannot drift apart. Two rules keep old clients working: a reader skips members that it does not know, and it keeps a word
-//! that it does not know as text (`Other`). The server itself always writes words that the document lists.
+//! The server builds these types, the command line reads them, and the OpenAPI document is derived from them. So the
+//! three always agree. Two rules keep old clients working: a reader skips unknown fields, and it keeps an unknown word
+//! of an enumeration as text (`Other`). The server writes only words that the document lists.
 
 mod actions;
 mod dead_letters;
