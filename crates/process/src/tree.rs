@@ -1,8 +1,8 @@
-//! All processes that belong together, and their end.
+//! All processes of a tree, and their end.
 //!
-//! A process belongs to the tree if it carries the tree's mark in its environment, is in the first process's group or in
-//! the tree's control group (where there is one), or descends from one that does. The mark finds those that left group
-//! and parent behind, also after their starter was killed; what escapes is a process that left all of them.
+//! A process belongs to the tree if it carries the tree's mark in its environment, is in the first process's group or
+//! in the tree's control group (if there is one), or descends from such a process. The mark finds processes that left
+//! their group and their parent, even after their starter was killed. Only a process that left all of them escapes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ impl Tree {
     pub async fn kill(&mut self) -> bool {
         let gone = self.gone_within(KILL, Self::kill_for).await;
         if !gone {
-            tracing::error!(mark = %self.mark.value, "processes could not be killed");
+            tracing::error!(mark = %self.mark.value, "processes not killed");
         }
         gone
     }

@@ -1,7 +1,8 @@
-//! How often a service that ends by itself is started again, and when that is given up.
+//! The restart budget: how often the supervisor restarts a service that ends by itself, and when it gives up.
 //!
-//! The same schedule as for rules: the pause grows with every failure, a minute of health makes it short again, and the
-//! fifth failure inside a sliding window ends it until a person or a changed configuration says otherwise.
+//! The schedule is the same as for rules. The delay grows with every failure, and a minute of health resets it. After
+//! the fifth failure inside a sliding window, the supervisor gives up until a person or a changed configuration clears
+//! it.
 
 use serde::{Deserialize, Serialize};
 use sprag_core::duration::Millis;
@@ -87,7 +88,11 @@ pub(super) fn note_failure(
     let window = window(window_millis);
     if record.failures.len() + 1 == failures {
         let service = record.path.as_str();
-        tracing::warn!(service, cause, "one more failure within {window} and it is given up");
+        tracing::warn!(
+            service,
+            cause,
+            "one more failure within {window} exhausts the restart budget"
+        );
     }
     if record.failures.len() >= failures {
         let times = if failures == 1 { "time" } else { "times" };

@@ -1,4 +1,4 @@
-//! What is seen of a service at one instant.
+//! The observation of a service at one instant.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
-//! What supervision counts.
+//! The metrics of supervision.
 //!
 //! Plain counters are atomics. Families with labels change rarely and hold a bounded number of label sets.
-//! [`Metrics::register`] adds every family to a registry; [`Gauges`] are read from the tree for each scrape.
+//! [`Metrics::register`] adds every family to a registry. [`Gauges`] are read from the tree for each scrape.
 
 use std::borrow::Cow;
 use std::sync::Arc;

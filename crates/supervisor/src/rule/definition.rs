@@ -1,6 +1,7 @@
 //! Consistency rules across children: as data or in Rust.
 //!
-//! A rule names the guilty child, the set that its restart affects, and why. It never decides on a missing value.
+//! A rule names the child to restart, the children that the restart affects, and the cause. It never decides on a
+//! missing value.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! From a text to services and rules, or to everything that is wrong with it.
+//! Loads services and rules from a text, or reports every fault in it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a file of services says, once it is known to make sense.
+//! The content of a valid services file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

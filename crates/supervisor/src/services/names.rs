@@ -1,4 +1,4 @@
-//! Words that a file may use, and what they mean.
+//! The words of a services file, and their meaning.
 
 use rustix::process::Signal;
 

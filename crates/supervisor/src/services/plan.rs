@@ -1,4 +1,4 @@
-//! What `--check` prints: what would be started, in which order, and when it would be given up.
+//! The output of `--check`: what would start, in which order, and when the supervisor would give up.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Probes and `observe`: how a service is asked how it is.
+//! Probes and `observe`: how the supervisor checks a service.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Typed access to the values of a file that says what is wrong.
+//! Typed access to the values of a file, with findings.
 //!
-//! Every accessor notes a finding where a value is not what it should be, and then reads as if it were not there.
+//! Every accessor notes a finding if a value is not valid, and then behaves as if the value were missing.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Rules: what must not hold between siblings for long.
+//! Rules: conditions between siblings that must not stay true.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

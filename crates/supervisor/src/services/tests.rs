@@ -1,4 +1,4 @@
-//! Files of services: what they say, what is wrong with them and where.
+//! Services files: their content, their faults, and the places of the faults.
 
 use std::path::Path;
 use std::time::Duration;

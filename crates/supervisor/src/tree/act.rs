@@ -1,4 +1,4 @@
-//! What a visit wants to happen outside the nodes. Only the tick runs an act, after the visit that asked for it.
+//! Effects of a visit outside the nodes. Only the tick runs an act, after the visit that requested it.
 
 use std::sync::Arc;
 

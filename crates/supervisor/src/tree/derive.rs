@@ -1,7 +1,7 @@
-//! From the spec to what is desired: rendered, then derived, when something changed; again after an error.
+//! From the spec to the desired state: renders and derives it when something changed, and again after an error.
 //!
-//! While there is an error, what was derived before stays in force. A worker of which nothing was ever derived exists,
-//! waits, and says for what.
+//! While there is an error, the previous desired state stays in force. A worker without any desired state exists,
+//! waits, and reports why.
 
 use std::borrow::Cow;
 use std::sync::Arc;

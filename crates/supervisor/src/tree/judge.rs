@@ -1,7 +1,8 @@
-//! When a rule is judged, what its restart machine makes of it, and what follows.
+//! When the tree checks a rule, how the rule's circuit reacts, and what follows.
 //!
-//! A rule is judged on news (an observation, a transition, a due time) and only while every child it names is declared,
-//! running and freshly observed, its owner neither starts nor stops, and no other circuit covers these children.
+//! The tree checks a rule on news (an observation, a transition, a due time). It checks only while every child of the
+//! rule is declared, running and freshly observed, its parent neither starts nor stops, and no other circuit covers
+//! these children.
 
 use std::sync::Arc;
 
@@ -244,10 +245,10 @@ fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
             cause,
         } => {
             if *opened {
-                tracing::warn!(%supervisor, child = name, rule = rule.name, %cause, "detected: the circuit opens");
+                tracing::warn!(%supervisor, child = name, rule = rule.name, %cause, "problem detected, circuit opened");
             }
             if *last {
-                tracing::warn!(%supervisor, child = name, number, "the next detection escalates");
+                tracing::warn!(%supervisor, child = name, number, "next detection escalates");
             }
             tracing::info!(%supervisor, child = name, number, %cause, "restarting");
             if let Some(child) = node.placement.children.get(name).copied() {
@@ -256,12 +257,12 @@ fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
         }
         Event::Resting { millis } => {
             tracing::info!(%supervisor, child = name, "restarted");
-            tracing::info!(%supervisor, child = name, millis, "resting");
+            tracing::info!(%supervisor, child = name, millis, "waiting before the next check");
         }
-        Event::HalfOpened => tracing::debug!(%supervisor, child = name, "half-open"),
-        Event::Closed { open_millis } => tracing::info!(%supervisor, child = name, open_millis, "closed"),
+        Event::HalfOpened => tracing::debug!(%supervisor, child = name, "circuit half-open"),
+        Event::Closed { open_millis } => tracing::info!(%supervisor, child = name, open_millis, "circuit closed"),
         Event::Released { open_millis } => {
-            tracing::warn!(%supervisor, child = name, open_millis, "released: nobody can judge the rule");
+            tracing::warn!(%supervisor, child = name, open_millis, "circuit released, rule cannot be checked");
         }
         Event::Escalated { cause } => {
             tracing::error!(%supervisor, child = name, rule = rule.name, %cause, "escalated");

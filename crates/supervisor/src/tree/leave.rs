@@ -1,8 +1,8 @@
-//! Leaving: a worker is asked to go, visited on, and reaped. Children before parents, each level within its budget, one
-//! deadline for all.
+//! Leaving: the tree asks a worker to leave, continues to visit it, and removes it. Children leave before parents. Each
+//! level has its time budget, and all have one deadline.
 //!
-//! A shutdown is the root leaving. A worker that does not go is cut off: its action and its observations are fenced off,
-//! and what it does later has no effect on the tree.
+//! A shutdown means that the root leaves. A worker that does not leave in time is cut off: its action and its
+//! observations are fenced, and its later results have no effect on the tree.
 
 use std::sync::Arc;
 
@@ -186,7 +186,7 @@ pub(super) fn stay(visit: &mut Visit<'_>) {
     node.placement.is_settled = false;
     node.progress.since = now;
     let path = Arc::clone(node.path());
-    tracing::info!(worker = %path, "declared again while leaving: it stays");
+    tracing::info!(worker = %path, "declared again while leaving, stays");
     if leaving.last_look != LastLook::NotYet {
         // Its last observation was made already: collection starts anew with what is desired.
         node.observed.derived = Derived::Due;
@@ -234,7 +234,7 @@ pub(super) fn is_down(visit: &mut Visit<'_>) {
 pub(super) fn unasked(visit: &mut Visit<'_>) {
     if let Some(node) = visit.node().filter(|node| node.progress.left_up) {
         let path = node.path().as_ref().to_owned();
-        tracing::warn!(worker = %path, "what it left up cannot be stopped: it is cut off");
+        tracing::warn!(worker = %path, "remaining effects cannot be stopped, cut off");
         let why = Cut::Unasked;
         visit.acts.push(Act::Cut(CutAt { path, why }));
     }
@@ -256,7 +256,7 @@ pub(super) fn cut_overdue(visit: &mut Visit<'_>) {
     for child in visit.children() {
         cut_overdue(&mut visit.at(child));
     }
-    tracing::warn!(worker = %path, ?why, "it did not leave in time and is cut off");
+    tracing::warn!(worker = %path, ?why, "did not leave in time, cut off");
     visit.acts.push(Act::Cut(CutAt { path, why }));
     reap(visit);
 }
@@ -279,7 +279,7 @@ fn reap(visit: &mut Visit<'_>) {
     for child in children {
         reap(&mut visit.at(child));
     }
-    tracing::info!(worker = %path, "gone");
+    tracing::info!(worker = %path, "removed");
 }
 
 /// Has every worker leave. A second call does nothing more.

@@ -1,7 +1,7 @@
-//! Building workers, building them anew, and the way down and up of a restart.
+//! Builds workers, replaces them, and stops and starts them for a restart.
 //!
-//! Forcing a worker of this process can only mean to fence it off: its action and its observations belong to an instance
-//! that is over, and a new one replaces it. The supervisor ignores what the old one still does.
+//! The supervisor cannot kill a Rust worker of its own process. It fences the old instance instead (its action and its
+//! observations no longer count), and builds a new one. It ignores everything that the old instance still does.
 
 use std::sync::Arc;
 
@@ -180,7 +180,7 @@ pub(super) fn build(visit: &mut Visit<'_>) {
             progress.shown = UNBUILT;
             progress.reason = Reason::from(format!("it could not be built: {error}"));
             let path = &node.placement.identity.path;
-            tracing::warn!(worker = %path, %error, "a worker could not be built; it is tried again");
+            tracing::warn!(worker = %path, %error, "worker not built, retrying");
             node.inner = None;
             node.intent.rebuild.failed(now);
         }
@@ -261,7 +261,7 @@ pub(super) fn advance(visit: &mut Visit<'_>) {
         let (is_down, now) = (node.is_down(), visit.now);
         let is_rested = node.intent.rebuild.earliest().is_none_or(|at| at <= now);
         if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
-            tracing::info!(worker = %node.path(), forced = !is_down, "built anew, as it asked");
+            tracing::info!(worker = %node.path(), forced = !is_down, "rebuilt on its own request");
             replace(visit, Leftover::of(is_down));
         }
     }

@@ -1,4 +1,4 @@
-//! A rule at work: its restart machine, what it judged last, and why it is not judged at present.
+//! A rule in use: its circuit, its last check, and why it is not checked at the moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a parent says about a child: which type it is, what it should be, on whom it depends.
+//! The declaration of a child: its type, its spec, and its dependencies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
