@@ -41,7 +41,7 @@ fn text(system: &System) -> String {
         return format!("{}\n{bounds}", head.text());
     };
     head.pair("node", cluster.node.to_string());
-    head.pair("heard from the database", ago(cluster.lag));
+    head.pair("last contact with the database", ago(cluster.lag));
     format!("{}\n{}\n{bounds}", nodes(cluster), head.text())
 }
 
