@@ -28,8 +28,14 @@ pub(crate) struct Arguments {
     /// Target: sqlite:PATH [default: the store of `sprag up`]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Configuration file{n}[default: SPRAG_CONFIG, or sprag.toml if present]
-    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
     /// Replace an existing database
     #[arg(long)]

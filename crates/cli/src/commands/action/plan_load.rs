@@ -40,8 +40,14 @@ pub(crate) struct Arguments {
     /// Print the JSON Schema of a plan
     #[arg(long, conflicts_with = "file")]
     schema: bool,
-    /// Configuration file{n}[default: SPRAG_CONFIG, as in FILE, or sprag.toml]
-    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+    )]
     config: Option<PathBuf>,
 }
 

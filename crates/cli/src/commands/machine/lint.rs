@@ -27,8 +27,14 @@ pub(crate) struct Arguments {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Configuration of the server. If you set it, a provider{n}that it does not define is an error, not a warning{n}[default: SPRAG_CONFIG, or sprag.toml if present]
-    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration of the server. If you set it, a provider\nthat it does not define is an error, not a warning\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
 }
 

@@ -67,8 +67,15 @@ impl Command {
 /// Which supervisor a command speaks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Supervisor {
-    /// Server [default: SPRAG_SERVER, else port 7401 or 7400]
-    #[arg(long, env = "SPRAG_SERVER", hide_env = true, value_name = "URL", display_order = 800)]
+    /// The server.
+    #[arg(
+        help = "Server [default: SPRAG_SERVER, else port 7401 or 7400]",
+        long,
+        env = "SPRAG_SERVER",
+        hide_env = true,
+        value_name = "URL",
+        display_order = 800
+    )]
     server: Option<String>,
     /// The token to show it
     #[arg(long, env = "SPRAG_TOKEN", hide_env_values = true, hide = true)]

@@ -68,8 +68,14 @@ pub(crate) struct Arguments {
     /// Address of the API
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     listen: SocketAddr,
-    /// Configuration file with [[alerts]]{n}[default: SPRAG_CONFIG, or sprag.toml if present]
-    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file with [[alerts]]\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
 }
 

@@ -62,8 +62,14 @@ pub(crate) struct Arguments {
     /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Configuration file{n}[default: SPRAG_CONFIG, or sprag.toml if present]
-    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
     /// Check the configuration and exit
     #[arg(long)]

@@ -37,8 +37,14 @@ pub(crate) struct Arguments {
     /// Send real requests, with `sprag.NAME.toml`
     #[arg(long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// Configuration file, without --sandbox{n}[default: SPRAG_CONFIG, as in FILE, or sprag.toml]
-    #[arg(long, env = "SPRAG_CONFIG", hide_env = true, value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+    )]
     config: Option<PathBuf>,
 }
 
