@@ -151,3 +151,45 @@ fn name_all(value: &mut Value, machine: &Machine) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::ids::ExecutionId;
+    use sprag_core::machine::{DefinitionLimits, LoadOptions, load_text};
+    use sprag_core::source::Format;
+
+    use super::*;
+
+    const MACHINE: &str = "
+        id: m
+        initial: a
+        states:
+          a: { on: { GO: b } }
+          b: { type: final }
+    ";
+
+    /// An entry as it is stored, and in the next line as the API shows it.
+    const GOLDEN: &str = include_str!("golden/history.jsonl");
+
+    #[test]
+    fn every_kind_of_entry_is_shown_as_it_always_was() {
+        let options = LoadOptions {
+            limits: DefinitionLimits::default(),
+            runners: &(),
+        };
+        let machine = load_text(MACHINE, Format::Yaml, &options).machine.unwrap();
+        let lines: Vec<&str> = GOLDEN.lines().collect();
+        assert!(lines.len() > 20 && lines.len().is_multiple_of(2));
+        for pair in lines.chunks(2) {
+            let row = HistoryEntry {
+                execution: ExecutionId::from_bytes([1; 16]),
+                sequence: 1,
+                at: Timestamp::from_millis(0),
+                body: pair[0].as_bytes().to_vec(),
+            };
+            let entry = convert::entry_from(&row).unwrap();
+            let shown = view(&row, &entry, &machine).unwrap();
+            assert_eq!(serde_json::to_string(&shown).unwrap(), pair[1]);
+        }
+    }
+}

@@ -387,4 +387,6 @@ pub(crate) fn reused() -> Refusal {
 }
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;

@@ -110,3 +110,35 @@ pub(crate) fn define(definitions: &mut Vec<Numbers>, numbers: Numbers) {
         definitions.push(numbers);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_is_stored_and_read_in_the_bytes_that_it_always_had() {
+        let rate = Rate {
+            count: 5,
+            per_millis: 1_000,
+        };
+        let overridden = |concurrency, rate| Override {
+            numbers: Numbers { concurrency, rate },
+            by: "who".to_owned(),
+            since: Timestamp::from_millis(1_767_225_600_000),
+            revision: 7,
+        };
+        for (overridden, bytes) in [
+            (
+                overridden(Some(0), Some(rate)),
+                r#"{"concurrency":0,"rate":{"count":5,"per":1000},"by":"who","since":"2026-01-01T00:00:00.000Z","revision":7}"#,
+            ),
+            (
+                overridden(None, None),
+                r#"{"by":"who","since":"2026-01-01T00:00:00.000Z","revision":7}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&overridden).unwrap(), bytes);
+            assert_eq!(serde_json::from_str::<Override>(bytes).unwrap(), overridden);
+        }
+    }
+}

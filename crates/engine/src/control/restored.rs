@@ -198,3 +198,39 @@ fn effect(action: &Action) -> Effect {
         run_at: action.run_at,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_stored_and_read_in_the_bytes_that_it_always_had() {
+        let at = |millis: i64| Timestamp::from_millis(1_767_225_600_000 + millis);
+        let effect = |status, because| Effect {
+            id: ActionId::from_bytes([1; 16]),
+            execution_id: ExecutionId::from_bytes([2; 16]),
+            machine: "order".to_owned(),
+            action_id: "charge".to_owned(),
+            kind: "render".to_owned(),
+            status,
+            attempts: 2,
+            because,
+            idempotency_key: "k".to_owned(),
+            run_at: at(1),
+        };
+        let report = Report {
+            restored_at: at(5),
+            taken_at: None,
+            switch: "swi".to_owned(),
+            total: 3,
+            effects: vec![
+                effect(Status::Retrying, Because::InDoubt),
+                effect(Status::Running, Because::Running),
+                effect(Status::Queued, Because::Open),
+            ],
+        };
+        let bytes = include_str!("../golden/report.json").trim_end();
+        assert_eq!(serde_json::to_string(&report).unwrap(), bytes);
+        assert_eq!(serde_json::from_str::<Report>(bytes).unwrap(), report);
+    }
+}
