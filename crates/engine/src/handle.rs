@@ -41,7 +41,7 @@ use crate::queue::Depths;
 use crate::reads::ReadPermits;
 use crate::replay::{self, Replayed, Walk};
 use crate::tasks::{Runners, SecretSource};
-use crate::view::{ActionView, ExecutionView};
+use crate::view::{self, ActionView, ExecutionView};
 
 /// A way to a running engine. Cheap to clone.
 #[derive(Clone)]
@@ -294,7 +294,7 @@ impl Handle {
     pub async fn wait_closed(&self, id: ExecutionId, most: Duration) -> Result<ExecutionView, Refusal> {
         let closing = self.closings.wait(id);
         let view = self.execution(id).await?;
-        if view.is_closed() {
+        if !view.is_open() {
             return Ok(view);
         }
         self.wait_closing(id, closing, most).await
@@ -431,11 +431,11 @@ impl Handle {
 
     /// An execution as far as the store and the switches know.
     pub(crate) fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
-        let mut view = ExecutionView::of(aggregate, machine);
+        let mut view = view::execution(aggregate, machine);
         let waiting = view.waiting.clone();
-        view.waiting = waiting.under(aggregate.open(), &self.board.switches(), self.now());
-        view.waiting.renew(&self.leases);
-        view.waiting.kept_by(self.keeper(view.id.slot()).as_ref());
+        view.waiting = view::under_switches(waiting, aggregate.open(), &self.board.switches(), self.now());
+        view::renew_waiting(&mut view.waiting, &self.leases);
+        view::name_node(&mut view.waiting, self.keeper(view.id.slot()).as_ref());
         view
     }
 
@@ -448,11 +448,11 @@ impl Handle {
         let action = convert::action_from(row).map_err(|error| damaged(&error))?;
         let status = reader.execution_status(action.origin.execution)?;
         let status = status.unwrap_or(records::ExecutionStatus::Cancelled);
-        let mut view = ActionView::of(&action, status);
+        let mut view = view::action(&action, status);
         let waiting = view.waiting.clone();
-        view.waiting = waiting.under(std::iter::once(&action), &self.board.switches(), self.now());
-        view.renew(&self.leases);
-        view.waiting.kept_by(self.keeper(view.id.slot()).as_ref());
+        view.waiting = view::under_switches(waiting, std::iter::once(&action), &self.board.switches(), self.now());
+        view::renew(&mut view, &self.leases);
+        view::name_node(&mut view.waiting, self.keeper(view.id.slot()).as_ref());
         Ok(view)
     }
 

@@ -364,7 +364,7 @@ impl Rows {
         move |view| rows.write(&view.into_wire())
     }
 
-    /// The same for rows that are stored as the API shows them.
+    /// The same for rows that the engine makes as the API shows them.
     pub(crate) fn writer<V: Serialize>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
         let rows = self.clone();
         move |view| rows.write(&view)

@@ -58,6 +58,19 @@ pub enum Waiting {
     Other(Value),
 }
 
+impl Waiting {
+    /// Whether it says only that an action is queued. Only the action's owner knows what it lacks.
+    pub fn is_for_permit(&self) -> bool {
+        matches!(
+            self,
+            Self::Waiting {
+                reason: WaitingFor::Permit,
+                ..
+            }
+        )
+    }
+}
+
 words! {
     /// What something waits for.
     WaitingFor {

@@ -17,7 +17,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, Code, Refusal, Reply, RetryDead};
 use crate::convert;
 use crate::lane::{Lane, Write};
-use crate::view::ActionView;
+use crate::view;
 
 impl Lane {
     /// A scheduled or retrying action is due now.
@@ -148,7 +148,7 @@ impl Lane {
         };
         let held = self.cache.get(view.execution_id);
         let is_paused = held.is_some_and(|found| found.head.status == ExecutionStatus::Paused);
-        if view.status == Status::Queued
+        if view.status == Status::Queued.into()
             && !is_paused
             && let Some(action) = held.and_then(|found| found.actions.get(&id))
         {
@@ -188,10 +188,10 @@ impl Lane {
         let status = aggregate.head.status;
         self.cache.put(aggregate);
         Ok(acted?.map(|action| {
-            let mut view = ActionView::of(&action, status);
+            let mut view = view::action(&action, status);
             let waiting = view.waiting.clone();
-            view.waiting = waiting.under(std::iter::once(&action), &self.control.switches, self.now);
-            view.renew(&self.dispatcher.leases);
+            view.waiting = view::under_switches(waiting, std::iter::once(&action), &self.control.switches, self.now);
+            view::renew(&mut view, &self.dispatcher.leases);
             Answer::Action(Box::new(view))
         }))
     }

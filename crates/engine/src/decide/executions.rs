@@ -11,7 +11,7 @@ use crate::aggregate::Aggregate;
 use crate::command::{Answer, Code, Refusal, Reply};
 use crate::convert::Entry;
 use crate::lane::{Lane, Write};
-use crate::view::ExecutionView;
+use crate::view;
 
 impl Lane {
     /// Holds decisions and starts. Attempts under way end normally.
@@ -76,7 +76,7 @@ impl Lane {
         let acted = act(self, &mut aggregate, &machine);
         // A migration pins it to another version.
         let machine = self.machine_of(&aggregate)?;
-        let view = ExecutionView::of(&aggregate, &machine);
+        let view = view::execution(&aggregate, &machine);
         self.cache.put(aggregate);
         Ok(acted.map(|()| Answer::Execution(Box::new(view))))
     }

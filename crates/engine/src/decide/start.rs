@@ -14,7 +14,7 @@ use crate::command::{Answer, Code, Refusal, Reply, Start};
 use crate::input;
 use crate::lane::{Lane, Write};
 use crate::near::no_machine;
-use crate::view::ExecutionView;
+use crate::view;
 
 impl Lane {
     /// Starts an execution: its first macrostep, or nothing at all.
@@ -41,7 +41,7 @@ impl Lane {
                 self.batch.touch(aggregate.head.id, Write::Insert);
                 self.hold_key(&aggregate);
                 self.follow(&mut aggregate, &machine, stepped.ends);
-                let view = ExecutionView::of(&aggregate, &machine);
+                let view = view::execution(&aggregate, &machine);
                 self.cache.put(aggregate);
                 Ok(Ok(Answer::Execution(Box::new(view))))
             }

@@ -2,10 +2,13 @@
 //! key is sent to next, so these bytes never change.
 
 use serde_json::{Map, Value, json};
-use sprag_core::action::{ActionError, Remark, Status, Verdict};
+use sprag_core::action::{ActionError, Status, Verdict};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, NodeId, Slot, SwitchId};
-use sprag_core::machine::SkipReason;
 use sprag_core::time::Timestamp;
+use sprag_wire::{
+    Action, ActionStatus, Attempt, Execution, ExecutionStatus, Lease, Outcome, Remark, ResultEvent, SkipReason,
+    Waiting, WaitingFor,
+};
 
 use super::{restored, stored};
 use crate::command::{Answer, Applied, Code, Refusal, Reply, Sent};
@@ -13,7 +16,6 @@ use crate::control::{self, SwitchView};
 use crate::jobs::{CanaryState, CanaryView, Counts, Expected, JobView, JobWaiting};
 use crate::leasing::Finished;
 use crate::letters::{Dealt, Fate};
-use crate::view::{ActionView, AttemptView, ExecutionView, LeaseView, ResultEventView, Waiting, WaitingFor};
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_767_225_600_000 + millis)
@@ -31,8 +33,8 @@ fn attempt_id() -> AttemptId {
     AttemptId::from_bytes([2; 16])
 }
 
-fn lease() -> LeaseView {
-    LeaseView {
+fn lease() -> Lease {
+    Lease {
         runner: Some("gpu".to_owned()),
         until: at(60_000),
     }
@@ -48,13 +50,13 @@ fn error() -> ActionError {
     }
 }
 
-fn execution() -> ExecutionView {
-    ExecutionView {
+fn execution() -> Execution {
+    Execution {
         id: execution_id(),
         key: Some("red".to_owned()),
         machine: "order".to_owned(),
         version: 3,
-        status: "running",
+        status: ExecutionStatus::Running,
         configuration: vec!["a.b".to_owned()],
         variables: Map::from_iter([
             ("z".to_owned(), json!(0.1)),
@@ -75,10 +77,10 @@ fn execution() -> ExecutionView {
     }
 }
 
-fn failed_execution() -> ExecutionView {
-    ExecutionView {
+fn failed_execution() -> Execution {
+    Execution {
         key: None,
-        status: "failed",
+        status: ExecutionStatus::Failed,
         waiting: Waiting::Retrying {
             attempt: 2,
             next_at: at(5),
@@ -90,12 +92,12 @@ fn failed_execution() -> ExecutionView {
     }
 }
 
-fn action() -> ActionView {
-    ActionView {
+fn action() -> Action {
+    Action {
         id: action_id(),
         action_id: "charge".to_owned(),
         kind: "render".to_owned(),
-        status: Status::Running,
+        status: ActionStatus::Running,
         waiting: Waiting::Running {
             attempt: attempt_id(),
             since: at(3),
@@ -104,20 +106,20 @@ fn action() -> ActionView {
             lease: Some(lease()),
         },
         attempts: vec![
-            AttemptView {
+            Attempt {
                 id: attempt_id(),
                 number: 1,
                 start_time: at(1),
                 end_time: Some(at(2)),
                 duration: Some(1),
-                outcome: Some(Verdict::NotDone),
+                outcome: Some(Outcome::NotDone),
                 success: Some(false),
                 error: Some(error()),
                 cost: Some(0.25),
                 lease: None,
                 metadata: Map::from_iter([("region".to_owned(), json!("eu"))]),
             },
-            AttemptView {
+            Attempt {
                 id: attempt_id(),
                 number: 2,
                 start_time: at(3),
@@ -134,7 +136,7 @@ fn action() -> ActionView {
         success: None,
         duration: Some(1),
         result: Some(json!({"paid": true})),
-        result_events: vec![ResultEventView {
+        result_events: vec![ResultEvent {
             kind: "rendered".to_owned(),
             payload: json!([1]),
             source: "action_runner".to_owned(),
@@ -160,9 +162,9 @@ fn action() -> ActionView {
     }
 }
 
-fn bare_action() -> ActionView {
-    ActionView {
-        status: Status::Succeeded,
+fn bare_action() -> Action {
+    Action {
+        status: ActionStatus::Succeeded,
         waiting: Waiting::Done,
         attempts: Vec::new(),
         success: Some(true),

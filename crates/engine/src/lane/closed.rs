@@ -6,7 +6,7 @@ use sprag_store::Error;
 use super::{Change, Lane};
 use crate::closings::Closings;
 use crate::command::{Answer, Command, Reply};
-use crate::view::ExecutionView;
+use crate::view::{self, ExecutionView};
 
 /// A closed execution, for those who wait for it.
 pub(super) type Told = ExecutionView;
@@ -59,7 +59,7 @@ impl Lane {
             return Ok(None);
         };
         let machine = self.machine_of(&aggregate);
-        let view = machine.map(|machine| Some(ExecutionView::of(&aggregate, &machine)));
+        let view = machine.map(|machine| Some(view::execution(&aggregate, &machine)));
         self.cache.put(aggregate);
         view
     }

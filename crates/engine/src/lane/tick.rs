@@ -37,7 +37,7 @@ use crate::hands::Hands;
 use crate::metrics::Metrics;
 use crate::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, Options, SHORT_LIFE_MILLIS};
 use crate::timers::{Due, Timers};
-use crate::view::execution_waiting;
+use crate::view;
 
 /// How long the engine's own work waits after the store refused to write, in milliseconds.
 pub(super) const STORE_REST_MILLIS: u64 = 500;
@@ -395,8 +395,8 @@ impl Lane {
             if let Ok(Answer::Execution(view)) = reply
                 && let Some(aggregate) = self.cache.get(view.id)
             {
-                let waiting = execution_waiting(aggregate);
-                let waiting = waiting.under(aggregate.open(), &self.control.switches, self.now);
+                let waiting = view::execution_waiting(aggregate);
+                let waiting = view::under_switches(waiting, aggregate.open(), &self.control.switches, self.now);
                 let mut queued = aggregate
                     .actions
                     .values()
@@ -405,7 +405,7 @@ impl Lane {
                     Some(action) if waiting.is_for_permit() => self.dispatcher.explain(action),
                     _ => waiting,
                 };
-                view.waiting.renew(&self.dispatcher.leases);
+                view::renew_waiting(&mut view.waiting, &self.dispatcher.leases);
             }
         }
     }

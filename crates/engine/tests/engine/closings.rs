@@ -1,7 +1,7 @@
 //! Those who wait for an execution hear that it is closed, once that is durable.
 
 use sprag_engine::command::{Command, Request, Start};
-use sprag_engine::view::ExecutionView;
+use sprag_wire::{Execution, ExecutionStatus};
 use tokio::sync::oneshot;
 
 use crate::rig::Rig;
@@ -15,7 +15,7 @@ states:
 ";
 
 /// Starts an execution for somebody who waits until it is closed.
-fn start_awaited(rig: &mut Rig) -> (ExecutionView, oneshot::Receiver<ExecutionView>) {
+fn start_awaited(rig: &mut Rig) -> (Execution, oneshot::Receiver<Execution>) {
     let (reply, mut answer) = oneshot::channel();
     let (closed, closing) = oneshot::channel();
     let start = Start {
@@ -37,13 +37,13 @@ fn start_awaited(rig: &mut Rig) -> (ExecutionView, oneshot::Receiver<ExecutionVi
 fn whoever_waits_gets_the_execution_as_it_closed() {
     let mut rig = Rig::new(WAITS);
     let (started, mut closing) = start_awaited(&mut rig);
-    assert_eq!(started.status, "running");
+    assert_eq!(started.status, ExecutionStatus::Running);
     closing.try_recv().expect_err("it is open");
     rig.send(started.id, "go").unwrap();
     let closed = closing.try_recv().expect("it is closed, and that is durable");
-    assert_eq!((closed.id, closed.status), (started.id, "completed"));
+    assert_eq!((closed.id, &closed.status), (started.id, &ExecutionStatus::Completed));
     assert_eq!(closed.configuration, ["over"]);
-    assert!(closed.is_closed());
+    assert!(!closed.is_open());
 }
 
 #[test]
@@ -51,13 +51,13 @@ fn whoever_waits_hears_of_a_cancellation_too() {
     let mut rig = Rig::new(WAITS);
     let (started, mut closing) = start_awaited(&mut rig);
     rig.ask(Request::Cancel(started.id)).unwrap();
-    assert_eq!(closing.try_recv().unwrap().status, "cancelled");
+    assert_eq!(closing.try_recv().unwrap().status, ExecutionStatus::Cancelled);
 }
 
 #[test]
 fn whoever_waits_is_told_where_start_and_end_are_one_commit() {
     let mut rig = Rig::new("{ id: m, initial: over, states: { over: { type: final } } }");
     let (started, mut closing) = start_awaited(&mut rig);
-    assert!(started.is_closed());
+    assert!(!started.is_open());
     assert_eq!(closing.try_recv().unwrap(), started);
 }

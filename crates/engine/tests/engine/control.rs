@@ -37,7 +37,7 @@ fn pause_queues_messages_and_resume_takes_them_in_arrival_order() {
     rig.crash();
     assert_eq!(rig.variables(id), json!({ "got": [] }));
     let view = rig.control(Request::Resume(id)).unwrap();
-    assert_eq!(view.status, "running");
+    assert_eq!(view.status, sprag_wire::ExecutionStatus::Running);
     assert_eq!(rig.variables(id), json!({ "got": [1, 2, 3] }));
 }
 

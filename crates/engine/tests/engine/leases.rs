@@ -8,7 +8,7 @@ use sprag_engine::command::{Answer, Code, Command, Refusal, Reply, Request};
 use sprag_engine::control::{self, Matches, Mode, SwitchOn};
 use sprag_engine::hands::Job;
 use sprag_engine::leasing::{Beat, Finished, Poll, Wants};
-use sprag_engine::view::{Waiting, WaitingFor};
+use sprag_wire::{ActionStatus, Waiting, WaitingFor};
 use tokio::sync::oneshot::Receiver;
 
 use crate::rig::{Rig, code};
@@ -352,7 +352,7 @@ fn a_cancelled_attempt_hears_of_it_and_has_ten_seconds() {
     let attempt = rig.leased().attempt.attempt;
     let action = rig.action(id, "work").id;
     let shown = rig.act(Request::CancelAction(action)).unwrap();
-    assert!(shown.cancel_requested && shown.status == Status::Running);
+    assert!(shown.cancel_requested && shown.status == ActionStatus::Running);
     assert!(rig.beat(attempt).unwrap().cancel_requested);
     rig.advance(5_000);
     rig.crash();

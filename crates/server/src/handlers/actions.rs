@@ -61,7 +61,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.views())
+        .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -69,7 +69,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/actions/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.action(id).await?;
-    Ok(ok(&explained(&app.engine, view).await.into_wire()))
+    Ok(ok(&explained(&app.engine, view).await))
 }
 
 /// Where the lines of the queue continue.
@@ -124,7 +124,7 @@ pub(crate) async fn retry_now(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.retry_now(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.retry_now(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/actions/{id}/cancel`
@@ -134,5 +134,5 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel_action(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.cancel_action(id).await, |view| ok(&view)))
 }

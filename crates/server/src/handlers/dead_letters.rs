@@ -84,7 +84,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.views())
+        .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -101,9 +101,9 @@ fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
 /// `GET /v1/dead-letters/{id}`: the case file.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let file = app.engine.case_file(id).await?;
-    let status = file.action.status;
-    if status != Status::Dead {
-        let detail = format!("action `{id}` is {}, not a dead letter", status.word());
+    let status = &file.action.status;
+    if *status != wire::ActionStatus::Dead {
+        let detail = format!("action `{id}` is {status}, not a dead letter");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
     Ok(ok(&file.into_wire()))
@@ -156,7 +156,7 @@ pub(crate) async fn retry(
         version,
         patch,
     };
-    Ok(answered(once.retry_dead(retry).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
 }
 
 /// A bulk retry, or only what it would do.
@@ -214,5 +214,5 @@ pub(crate) async fn archive(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.archive(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.archive(id).await, |view| ok(&view)))
 }

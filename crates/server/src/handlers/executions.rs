@@ -7,7 +7,6 @@ use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::command::{Migrate, Start};
-use sprag_engine::view::ExecutionView;
 use sprag_engine::{self as engine, Asked};
 use sprag_store::records::ExecutionStatus;
 use sprag_wire as wire;
@@ -19,7 +18,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 use crate::reply::{Answer, created, ok};
-use crate::views::IntoWire as _;
 
 impl FromFields for Start {
     type Shape = wire::StartRequest;
@@ -50,11 +48,11 @@ pub(crate) async fn start(
         Some(wait) => start_and_wait(&app, once, start, wait).await,
     };
     Ok(answered(asked, |view| {
-        created(format!("/v1/executions/{}", view.id), &view.into_wire())
+        created(format!("/v1/executions/{}", view.id), &view)
     }))
 }
 
-async fn start_and_wait(app: &App, once: engine::Once, start: Start, wait: Duration) -> Asked<ExecutionView> {
+async fn start_and_wait(app: &App, once: engine::Once, start: Start, wait: Duration) -> Asked<wire::Execution> {
     let (mut asked, closing) = once.start_awaited(start).await;
     if let Ok(view) = &mut asked.answer {
         let later = if asked.replayed {
@@ -102,7 +100,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_executions(condition, after, page.limit(), rows.views())
+        .find_executions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -110,7 +108,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ExecutionId>, Query(Wait(wait)): Query<Wait>) -> Answer {
     let view = app.execution(id, wait).await?;
-    Ok(ok(&explain::refined(&app.engine, view).await?.into_wire()))
+    Ok(ok(&explain::refined(&app.engine, view).await?))
 }
 
 pub(crate) struct HistoryParams {
@@ -163,7 +161,7 @@ pub(crate) async fn cancel(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.cancel(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/pause`
@@ -173,7 +171,7 @@ pub(crate) async fn pause(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.pause(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.pause(id).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/resume`
@@ -183,7 +181,7 @@ pub(crate) async fn resume(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.resume(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.resume(id).await, |view| ok(&view)))
 }
 
 /// To which version, and which states become which; or only what that would do.
@@ -224,5 +222,5 @@ pub(crate) async fn migrate(
     if check {
         return Ok(ok(&app.engine.check_migration(migrate).await?));
     }
-    Ok(answered(once.migrate(migrate).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.migrate(migrate).await, |view| ok(&view)))
 }

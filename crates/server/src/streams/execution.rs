@@ -25,7 +25,6 @@ use super::hub::{Hint, Interest, Listener, Pending};
 use super::{HEARTBEAT, sse};
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::views::IntoWire as _;
 
 /// Stored entries of a history that are in memory at once for one reader, and their bytes.
 const PAGE: Most = Most {
@@ -176,7 +175,7 @@ impl Following {
 
     /// The execution as it is now.
     async fn execution(&self) -> Result<wire::Execution, Refusal> {
-        Ok(self.app.engine.execution(self.id).await?.into_wire())
+        self.app.engine.execution(self.id).await
     }
 
     /// Takes the hints that wait: which actions are to be sent. In the beginning, and when hints were missed, those are all that
@@ -217,7 +216,7 @@ impl Following {
 
     async fn action(&self, text: &mut String, id: ActionId) -> Result<(), Refusal> {
         match self.app.engine.action(id).await {
-            Ok(view) => sse::event(text, "action", None, &view.into_wire()),
+            Ok(view) => sse::event(text, "action", None, &view),
             // What is gone by now needs no showing.
             Err(Refusal {
                 code: command::Code::ActionUnknown,

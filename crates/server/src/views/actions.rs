@@ -1,128 +1,10 @@
 //! Actions, the queue they wait in, and dead letters.
 
 use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
-use sprag_engine::view::{ActionView, AttemptView, ResultEventView};
 use sprag_engine::{CaseFile, DryRun, Others, SentRequest};
 use sprag_wire as wire;
 
 use super::IntoWire;
-
-impl IntoWire for ActionView {
-    type Wire = wire::Action;
-
-    fn into_wire(self) -> wire::Action {
-        let Self {
-            id,
-            action_id,
-            kind,
-            status,
-            waiting,
-            attempts,
-            success,
-            duration,
-            result,
-            result_events,
-            last_error,
-            execution_id,
-            machine,
-            version,
-            runner,
-            tags,
-            priority,
-            created_at,
-            run_at,
-            died_at,
-            fingerprint,
-            cost_estimate,
-            idempotency_key,
-            config,
-            cancel_requested,
-            skipped,
-            remark,
-        } = self;
-        wire::Action {
-            id,
-            action_id,
-            kind,
-            status: status.into(),
-            waiting: waiting.into_wire(),
-            attempts: attempts.into_wire(),
-            success,
-            duration,
-            result,
-            result_events: result_events.into_wire(),
-            last_error,
-            execution_id,
-            machine,
-            version,
-            runner,
-            tags,
-            priority,
-            created_at,
-            run_at,
-            died_at,
-            fingerprint,
-            cost_estimate,
-            idempotency_key,
-            config,
-            cancel_requested,
-            skipped: skipped.map(Into::into),
-            remark: remark.map(Into::into),
-        }
-    }
-}
-
-impl IntoWire for AttemptView {
-    type Wire = wire::Attempt;
-
-    fn into_wire(self) -> wire::Attempt {
-        let Self {
-            id,
-            number,
-            start_time,
-            end_time,
-            duration,
-            outcome,
-            success,
-            error,
-            cost,
-            lease,
-            metadata,
-        } = self;
-        wire::Attempt {
-            id,
-            number,
-            start_time,
-            end_time,
-            duration,
-            outcome: outcome.map(Into::into),
-            success,
-            error,
-            cost,
-            lease: lease.into_wire(),
-            metadata,
-        }
-    }
-}
-
-impl IntoWire for ResultEventView {
-    type Wire = wire::ResultEvent;
-
-    fn into_wire(self) -> wire::ResultEvent {
-        let Self {
-            kind,
-            payload,
-            source,
-            timestamp,
-        } = self;
-        wire::ResultEvent {
-            kind,
-            payload,
-            source,
-            timestamp,
-        }
-    }
-}
 
 impl IntoWire for QueueStatus {
     type Wire = wire::Queue;
@@ -175,7 +57,7 @@ impl IntoWire for LineStatus {
             destination,
             depth: depth.into_wire(),
             running,
-            waiting: waiting.into_wire(),
+            waiting,
         }
     }
 }
@@ -216,7 +98,7 @@ impl IntoWire for CaseFile {
             fix_patch,
         } = self;
         wire::CaseFile {
-            action: action.into_wire(),
+            action,
             failure_reason,
             total_attempts,
             last_attempt_at,
@@ -274,7 +156,7 @@ impl IntoWire for DryRun {
             dry_run,
             filter,
             expected: expected.into_wire(),
-            sample: sample.into_wire(),
+            sample,
         }
     }
 }

@@ -110,11 +110,7 @@ impl IntoWire for JobWaiting {
     fn into_wire(self) -> wire::JobWaiting {
         match self {
             Self::Running { since } => wire::JobWaiting::Running { since },
-            Self::Waiting { reason, object, since } => wire::JobWaiting::Waiting {
-                reason: reason.into_wire(),
-                object,
-                since,
-            },
+            Self::Waiting { reason, object, since } => wire::JobWaiting::Waiting { reason, object, since },
             Self::Done => wire::JobWaiting::Done,
         }
     }

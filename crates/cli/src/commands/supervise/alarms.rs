@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use sprag_engine::Handle;
 use sprag_engine::command::Refusal;
 use sprag_engine::idempotency::Key;
-use sprag_engine::view::ExecutionView;
 use sprag_server::Workers;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Known, Ledger};
+use sprag_wire::Execution;
 use tokio::time::sleep;
 
 use crate::config::CompiledAlert;
@@ -122,14 +122,14 @@ impl Alarms {
 
     async fn start_resolved(&self, compiled: &CompiledAlert, known: &Known) -> Result<(), Untold> {
         let raised = self.start(compiled, known, Part::Raised).await?;
-        if !raised.is_closed() {
+        if raised.is_open() {
             return Err(Untold::Underway);
         }
         self.start(compiled, known, Part::Resolved).await.map(drop)
     }
 
     /// Has it told, unless it was. How the telling stands.
-    async fn start(&self, compiled: &CompiledAlert, known: &Known, part: Part) -> Result<ExecutionView, Untold> {
+    async fn start(&self, compiled: &CompiledAlert, known: &Known, part: Part) -> Result<Execution, Untold> {
         let key = Key::new(PRINCIPAL, &format!("{}-{}", known.id, part.word())).ok();
         let about = [known.kind.name(), part.word()];
         let start = compiled.alert.raise(payload(known, part), &about);

@@ -10,9 +10,9 @@ use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::Handle;
 use sprag_engine::command::{Refusal, SendMessage, Start, Target};
-use sprag_engine::view::ExecutionView;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::ActionQuery;
+use sprag_wire::Execution;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::machines::{LEASE, NIGHTLY, ONBOARDING, ORDER, TAG, Versions};
@@ -148,7 +148,7 @@ impl Driver {
     }
 
     /// Sends what somebody wants to send to this execution by now.
-    async fn attend(&self, view: &ExecutionView) -> Result<(), Refusal> {
+    async fn attend(&self, view: &Execution) -> Result<(), Refusal> {
         let now = self.handle.now();
         let idle = Duration::from_millis(now.since(view.updated_at));
         let key = view.key.as_deref().unwrap_or_default();
@@ -189,7 +189,7 @@ fn is_ours(tags: &[String]) -> bool {
 }
 
 /// The demo's executions of a machine that are at work.
-async fn open(handle: &Handle, machine: &str) -> Result<Vec<ExecutionView>, Refusal> {
+async fn open(handle: &Handle, machine: &str) -> Result<Vec<Execution>, Refusal> {
     let found = executions(handle, machine, Some(ExecutionStatus::Running)).await?;
     Ok(found.into_iter().filter(|view| is_ours(&view.tags)).collect())
 }
@@ -198,7 +198,7 @@ async fn executions(
     handle: &Handle,
     machine: &str,
     status: Option<ExecutionStatus>,
-) -> Result<Vec<ExecutionView>, Refusal> {
+) -> Result<Vec<Execution>, Refusal> {
     let of = Condition::text(Field::Machine, machine);
     let status = status.map(|status| Condition::number(Field::Status, status as u8));
     let condition = status.into_iter().fold(of, Condition::and);
