@@ -118,11 +118,11 @@ pub enum Entry {
 /// Everything about an execution that a step depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    place: Moved,
-    triggered: BTreeMap<String, u64>,
-    variables: Map<String, Value>,
-    results: Map<String, Value>,
-    message: Option<Message>,
+    pub(crate) place: Moved,
+    pub(crate) triggered: BTreeMap<String, u64>,
+    pub(crate) variables: Map<String, Value>,
+    pub(crate) results: Map<String, Value>,
+    pub(crate) message: Option<Message>,
 }
 
 impl Snapshot {

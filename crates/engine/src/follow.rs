@@ -7,11 +7,12 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{FileBytes, QueuedLine};
 use sprag_store::{Most, ReadKind};
+use sprag_wire::HistoryEntry;
 
 use crate::command::{Code, Refusal};
 use crate::convert;
 use crate::handle::{Handle, open_actions};
-use crate::history::{self, HistoryView};
+use crate::history;
 use crate::lane::damaged;
 use crate::queue::kind_of_line;
 
@@ -23,7 +24,7 @@ pub struct Followed {
     /// The sequence of its newest history entry, as of its status.
     pub sequence: u64,
     /// The next entries, oldest first.
-    pub entries: Vec<HistoryView>,
+    pub entries: Vec<HistoryEntry>,
 }
 
 /// How much open work there is, and how large its store is.

@@ -1,33 +1,21 @@
-//! History as callers see it: states by their paths, in the words of the version that decided at the time.
+//! History as the API shows it: states by their paths in the version that decided at the time.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use sprag_core::machine::{Machine, StateIndex};
+use serde_json::{Map, Value, json};
+use sprag_core::machine::{Machine, Message, Microstep, StateIndex};
 use sprag_core::time::Timestamp;
 use sprag_store::records::HistoryEntry;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, Most};
+use sprag_wire::{self as wire, What};
 
 use crate::aggregate::Head;
-use crate::convert::{self, Entry};
+use crate::convert::{self, Entry, Moved, Snapshot};
 use crate::lane::damaged;
 
 /// Entries that are read at once when somebody looks for a later move. A snapshot ends the search, so it is bounded.
 const PAGE: usize = 1_000;
-
-/// A history entry as callers see it.
-#[derive(Clone, Debug, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryView {
-    /// Dense, from 1.
-    pub sequence: u64,
-    /// When.
-    pub at: Timestamp,
-    /// What.
-    #[serde(flatten)]
-    pub entry: Value,
-}
 
 /// Where compiled versions come from.
 type Versions<'a> = dyn Fn(u32) -> Result<Arc<Machine>, Error> + 'a;
@@ -38,7 +26,7 @@ pub(crate) fn page(
     head: &Head,
     (after, most): (u64, Most),
     versions: &Versions<'_>,
-) -> Result<Vec<HistoryView>, Error> {
+) -> Result<Vec<wire::HistoryEntry>, Error> {
     let rows = reader.history(head.id, after, most)?;
     let entries: Vec<Entry> = rows
         .iter()
@@ -49,17 +37,21 @@ pub(crate) fn page(
         Some(last) => version_after(reader, head, last.sequence)?,
         None => head.version,
     };
-    let mut views = Vec::with_capacity(rows.len());
+    let mut shown = Vec::with_capacity(rows.len());
     // From the end, because a move says which version decided before it.
-    for (row, entry) in rows.iter().zip(&entries).rev() {
+    for (row, entry) in rows.iter().zip(entries).rev() {
         let machine = versions(version)?;
-        views.push(view(row, entry, &machine)?);
-        if let Entry::Migrated { from, .. } = entry {
+        if let Entry::Migrated { from, .. } = &entry {
             version = *from;
         }
+        shown.push(wire::HistoryEntry {
+            sequence: row.sequence,
+            at: row.at,
+            what: what(entry, &machine)?,
+        });
     }
-    views.reverse();
-    Ok(views)
+    shown.reverse();
+    Ok(shown)
 }
 
 /// The version that decided right after an entry: what the next move or snapshot says, else the present one.
@@ -89,38 +81,92 @@ fn tells_version(row: &HistoryEntry) -> bool {
     tags.iter().any(|tag| row.body.starts_with(tag))
 }
 
-fn view(row: &HistoryEntry, entry: &Entry, machine: &Machine) -> Result<HistoryView, Error> {
-    let mut value = serde_json::to_value(entry).map_err(|error| Error::Corrupt {
-        detail: error.to_string(),
-    })?;
-    match entry {
-        Entry::Step { microsteps, .. } => {
-            let named = microsteps.iter().map(|microstep| {
-                json!({
-                    "event": microstep.event,
-                    "exited": paths(&microstep.exited, machine),
-                    "entered": paths(&microstep.entered, machine),
-                })
-            });
-            value["microsteps"] = named.collect();
-        }
-        Entry::Migrated { .. } => name_states(&mut value["moved"], machine),
-        Entry::Snapshot(_) => name_states(&mut value["place"], machine),
-        _ => {}
-    }
-    Ok(HistoryView {
-        sequence: row.sequence,
-        at: row.at,
-        entry: value,
+/// What an entry says, with states by their paths.
+fn what(entry: Entry, machine: &Machine) -> Result<What, Error> {
+    Ok(match entry {
+        Entry::Step {
+            cause,
+            handled,
+            microsteps,
+            variables,
+            given,
+        } => What::Step {
+            cause: cause.into(),
+            handled,
+            microsteps: microsteps.into_iter().map(|step| microstep(step, machine)).collect(),
+            variables,
+            given,
+        },
+        Entry::Refused { cause, error } => What::Refused {
+            cause: cause.into(),
+            error,
+        },
+        Entry::Stuck { cause, error } => What::Stuck {
+            cause: cause.into(),
+            error,
+        },
+        Entry::Paused => What::Paused,
+        Entry::Resumed => What::Resumed,
+        Entry::Cancelled => What::Cancelled,
+        Entry::Snapshot(snapshot) => snapshotted(*snapshot, machine)?,
+        Entry::Migrated { from, to, moved } => What::Migrated {
+            from,
+            to,
+            moved: named(&moved, machine)?,
+        },
     })
 }
 
-fn paths<'m>(states: &[StateIndex], machine: &'m Machine) -> Vec<&'m str> {
+fn snapshotted(snapshot: Snapshot, machine: &Machine) -> Result<What, Error> {
+    let Snapshot {
+        place,
+        triggered,
+        variables,
+        results,
+        message,
+    } = snapshot;
+    let members = |Message { id, kind, payload }| {
+        Map::from_iter([
+            ("id".to_owned(), Value::String(id)),
+            ("type".to_owned(), Value::String(kind)),
+            ("payload".to_owned(), payload),
+        ])
+    };
+    Ok(What::Snapshot {
+        place: named(&place, machine)?,
+        triggered,
+        variables,
+        results,
+        message: message.map(members),
+    })
+}
+
+fn microstep(step: Microstep, machine: &Machine) -> wire::Microstep {
+    let Microstep { event, exited, entered } = step;
+    wire::Microstep {
+        event,
+        exited: paths(&exited, machine),
+        entered: paths(&entered, machine),
+    }
+}
+
+fn paths(states: &[StateIndex], machine: &Machine) -> Vec<String> {
     states
         .iter()
         .filter(|state| state.position() < machine.states.len())
-        .map(|&state| machine.display_path(state))
+        .map(|&state| machine.display_path(state).to_owned())
         .collect()
+}
+
+/// The active states, visits and remembered states of an execution, each by its path.
+fn named(place: &Moved, machine: &Machine) -> Result<Map<String, Value>, Error> {
+    let corrupt = |detail: String| Error::Corrupt { detail };
+    let mut place = serde_json::to_value(place).map_err(|error| corrupt(error.to_string()))?;
+    name_states(&mut place, machine);
+    match place {
+        Value::Object(members) => Ok(members),
+        other => Err(corrupt(format!("`{other}` is not where an execution is"))),
+    }
 }
 
 /// Names the states of a place: the active ones, those of its visits, and those it remembers.
@@ -187,9 +233,13 @@ mod tests {
                 at: Timestamp::from_millis(0),
                 body: pair[0].as_bytes().to_vec(),
             };
-            let entry = convert::entry_from(&row).unwrap();
-            let shown = view(&row, &entry, &machine).unwrap();
+            let shown = wire::HistoryEntry {
+                sequence: row.sequence,
+                at: row.at,
+                what: what(convert::entry_from(&row).unwrap(), &machine).unwrap(),
+            };
             assert_eq!(serde_json::to_string(&shown).unwrap(), pair[1]);
+            assert_eq!(serde_json::from_str::<wire::HistoryEntry>(pair[1]).unwrap(), shown);
         }
     }
 }

@@ -121,7 +121,6 @@ pub use dry_run::DryRun;
 pub use engine::{Builder, Engine, Requirements};
 pub use follow::{Census, Followed};
 pub use handle::Handle;
-pub use history::HistoryView;
 pub use hooks::InboundHook;
 pub use input::check_input;
 pub use migration::{Divergence, MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};

@@ -11,11 +11,12 @@ use sprag_store::page::continued;
 use sprag_store::records::MachineVersion;
 use sprag_store::traits::{Found, SCAN_MAX, Search};
 use sprag_store::{Error, Most, ReadKind};
+use sprag_wire::HistoryEntry;
 
 use crate::command::{Code, Refusal};
 use crate::convert::{self, without_variables};
 use crate::handle::{Handle, whole};
-use crate::history::{self, HistoryView};
+use crate::history;
 use crate::jobs::{Job, JobItemView, JobView, RetryAll};
 use crate::lane::damaged;
 use crate::view::{ActionView, ExecutionView};
@@ -106,7 +107,7 @@ impl Handle {
         id: ExecutionId,
         after: u64,
         limit: usize,
-        mut show: impl FnMut(HistoryView) -> Option<T> + Send + 'static,
+        mut show: impl FnMut(HistoryEntry) -> Option<T> + Send + 'static,
     ) -> Result<Found<T, u64>, Refusal> {
         let handle = self.clone();
         let most = Most {

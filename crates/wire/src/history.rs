@@ -1,11 +1,13 @@
 //! What happened to an execution.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sprag_core::action::ActionError;
+use sprag_core::action::{self, ActionError};
+use sprag_core::machine::{self, End, How, TimerKey};
 use sprag_core::time::Timestamp;
 
 use crate::words::words;
@@ -159,9 +161,58 @@ pub enum Cause {
     Other,
 }
 
+impl From<machine::Cause> for Cause {
+    fn from(cause: machine::Cause) -> Self {
+        match cause {
+            machine::Cause::Start => Self::Start,
+            machine::Cause::Message(message) => {
+                let machine::Message { id, kind, payload } = Arc::unwrap_or_clone(message);
+                Self::Message { id, kind, payload }
+            }
+            machine::Cause::Timer(TimerKey { visit, index }) => Self::Timer {
+                visit,
+                index: u64::from(index),
+            },
+            machine::Cause::Ended(end) => end.into(),
+            machine::Cause::Occurrence { action, visit, nominal } => Self::Occurrence {
+                action,
+                visit,
+                nominal: nominal.as_millis(),
+            },
+        }
+    }
+}
+
+impl From<End> for Cause {
+    fn from(end: End) -> Self {
+        let End {
+            action_id,
+            ordinal,
+            how,
+            event,
+            result,
+            error,
+        } = end;
+        let event = event.map(|action::ResultEvent { kind, payload }| {
+            Map::from_iter([
+                ("type".to_owned(), Value::String(kind)),
+                ("payload".to_owned(), payload),
+            ])
+        });
+        Self::Ended {
+            action_id,
+            ordinal,
+            how: how.into(),
+            event: event.unwrap_or_default(),
+            result: Some(result).filter(|result| !result.is_null()),
+            error: error.map(Box::new),
+        }
+    }
+}
+
 words! {
     /// How an action ended, as the machine was fed it.
-    Ended {
+    Ended from How {
         /// It succeeded.
         Done = "done",
         /// It is dead or cancelled.
