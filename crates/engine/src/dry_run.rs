@@ -1,15 +1,14 @@
 //! What a bulk retry would do, without doing any of it.
 
-use serde::Serialize;
 use sprag_core::ids::ActionId;
 use sprag_core::json;
 use sprag_store::traits::{SCAN_MAX, Search};
 use sprag_store::{PAGE_BYTES_MAX, ReadKind};
+use sprag_wire::{Action, DryRun, Expected};
 
 use crate::command::{Code, Refusal};
 use crate::handle::Handle;
-use crate::jobs::{Expected, letters};
-use crate::view::ActionView;
+use crate::jobs::letters;
 
 /// Dead letters that are looked at to count those that are meant.
 const COUNTED_MAX: usize = 100_000;
@@ -19,20 +18,6 @@ const SAMPLE: usize = 10;
 const FRAME_BYTES: usize = 8 << 10;
 /// Pages that are looked at to find them.
 const PAGES_MAX: usize = 100;
-
-/// What a bulk retry would do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DryRun {
-    /// Says so: nothing was changed.
-    pub dry_run: bool,
-    /// Which dead letters.
-    pub filter: String,
-    /// How many.
-    pub expected: Expected,
-    /// The first of them, in the order of work.
-    pub sample: Vec<ActionView>,
-}
 
 impl Handle {
     /// How many dead letters meet a filter, counted up to a bound.
@@ -56,7 +41,7 @@ impl Handle {
         let handle = self.clone();
         let sample = self
             .read(ReadKind::Scan, move |reader| {
-                let (mut found, mut before): (Vec<ActionView>, Option<ActionId>) = (Vec::new(), None);
+                let (mut found, mut before): (Vec<Action>, Option<ActionId>) = (Vec::new(), None);
                 let mut bytes = FRAME_BYTES;
                 for _ in 0..PAGES_MAX {
                     let page = reader.find_actions(&Search {

@@ -1,4 +1,4 @@
-//! Bulk jobs: what a job is, as the lane keeps it and as callers see it.
+//! Bulk jobs: what a job is, as the lane keeps it and as the API shows it.
 //!
 //! A job goes through the dead letters that existed when it was made, newest first, by id: how far it is is stored in
 //! the same commit as what it did, so each letter is dealt with once, whatever dies in between. So are its pace and what
@@ -9,7 +9,7 @@ mod pace;
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::ids::{ActionId, JobId};
@@ -17,13 +17,15 @@ use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
 use sprag_store::records::{self, JobItem, JobResult, JobStatus};
+use sprag_wire::{self as wire, Expected, JobCounts, JobWaiting, WaitingFor};
 
-pub(crate) use self::canary::Canary;
-pub use self::canary::{CANARY_MAX, CanaryState, CanaryView};
+pub use sprag_wire::Job as JobView;
+
+pub use self::canary::CANARY_MAX;
+pub(crate) use self::canary::{Canary, CanaryState};
 pub(crate) use self::pace::Pace;
 pub use self::pace::RATE_MAX;
 use crate::letters::Letters;
-use crate::view::{WaitingFor, Word, word_among};
 
 /// Jobs that may be open at the same time.
 pub const JOBS_OPEN_MAX: usize = 100;
@@ -63,28 +65,6 @@ pub struct RetryAll {
     pub canary: Option<u32>,
     /// How many letters there were when the job was asked for, to tell how far it is.
     pub expected: Option<Expected>,
-}
-
-/// How many letters a filter met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expected {
-    /// Those that were counted.
-    pub count: u64,
-    /// Whether there were more.
-    pub more: bool,
-}
-
-/// How many items a job met, and what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Met so far.
-    pub matched: u64,
-    /// Retried.
-    pub done: u64,
-    /// Left alone, because they were no dead letters any more.
-    pub skipped: u64,
-    /// Could not be retried.
-    pub failed: u64,
 }
 
 /// A job as the lane decides on it.
@@ -128,7 +108,7 @@ pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) through: bool,
     #[serde(default)]
-    pub(crate) counts: Counts,
+    pub(crate) counts: JobCounts,
     /// Letters that other nodes were asked about, or will be, until it is known what became of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) elsewhere: Vec<ActionId>,
@@ -170,7 +150,7 @@ impl Job {
                 expected,
                 note: None,
                 through: false,
-                counts: Counts::default(),
+                counts: JobCounts::default(),
                 elsewhere: Vec::new(),
                 after: None,
                 started_at: None,
@@ -273,99 +253,20 @@ pub(crate) fn letters(text: &str) -> Result<Condition, filter::Error> {
     Ok(dead.and(filter::condition(text, Resource::DeadLetters)?))
 }
 
-/// A job as callers see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct JobView {
-    /// Its id.
-    pub id: JobId,
-    /// What it does.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Where it stands.
-    #[serde(deserialize_with = "status_word")]
-    pub status: Word,
-    /// Which dead letters it means.
-    pub filter: String,
-    /// The configuration that they are given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub config: Option<Value>,
-    /// The version whose definition they are given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u32>,
-    /// How they are changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub patch: Vec<Operation>,
-    /// Why it was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Letters a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<u32>,
-    /// The letters that go ahead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub canary: Option<CanaryView>,
-    /// How many letters there were when it was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Expected>,
-    /// Why it was paused, if not by a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// How far it is.
-    pub counts: Counts,
-    /// Why it does not move.
-    pub waiting: JobWaiting,
-    /// When it was asked for.
-    pub created_at: Timestamp,
-    /// When its first step was taken.
-    pub started_at: Option<Timestamp>,
-    /// When it last got on.
-    pub updated_at: Timestamp,
-    /// When it was over.
-    pub finished_at: Option<Timestamp>,
-}
-
-fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
-    word_among(&JobStatus::ALL.map(JobStatus::word), deserializer)
-}
-
-/// Why a job is not moving.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "camelCase")]
-pub enum JobWaiting {
-    /// It is: a step at a time, beside other work.
-    Running {
-        /// Since when.
-        since: Timestamp,
-    },
-    /// Something must happen first.
-    Waiting {
-        /// What kind of thing.
-        #[serde(rename = "for")]
-        reason: WaitingFor,
-        /// Which one.
-        object: String,
-        /// Since when.
-        since: Timestamp,
-    },
-    /// Nothing is left to happen.
-    Done,
-}
-
 impl From<&Job> for JobView {
     fn from(job: &Job) -> Self {
         let body = job.body.clone();
         Self {
             id: job.id,
             kind: RETRY_DEAD_LETTERS.to_owned(),
-            status: job.status.word(),
+            status: shown_status(job.status),
             filter: body.filter,
             config: body.config,
             version: body.version,
             patch: body.patch,
             reason: body.reason,
             rate: body.pace.map(|pace| pace.rate),
-            canary: body.canary.as_ref().map(CanaryView::from),
+            canary: body.canary.as_ref().map(wire::Canary::from),
             expected: body.expected,
             note: body.note,
             counts: body.counts,
@@ -375,6 +276,16 @@ impl From<&Job> for JobView {
             updated_at: job.updated_at,
             finished_at: body.finished_at,
         }
+    }
+}
+
+/// How a job stands.
+fn shown_status(status: JobStatus) -> wire::JobStatus {
+    match status {
+        JobStatus::Running => wire::JobStatus::Running,
+        JobStatus::Paused => wire::JobStatus::Paused,
+        JobStatus::Completed => wire::JobStatus::Completed,
+        JobStatus::Cancelled => wire::JobStatus::Cancelled,
     }
 }
 
@@ -402,39 +313,35 @@ fn waiting(job: &Job) -> JobWaiting {
     }
 }
 
-/// An item of a job as callers see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct JobItemView {
-    /// From 1, in the order of work.
-    pub number: u64,
-    /// The dead letter.
-    pub action: ActionId,
-    /// What became of it.
-    pub result: &'static str,
-    /// Why, unless it was retried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+/// An item of a job as the API shows it.
+pub(crate) fn shown_item(item: JobItem) -> wire::JobItem {
+    let JobItem {
+        job: _,
+        number,
+        action,
+        result,
+        detail,
+    } = item;
+    wire::JobItem {
+        number,
+        action,
+        result: match result {
+            JobResult::Done => wire::JobResult::Retried,
+            JobResult::Skipped => wire::JobResult::Skipped,
+            JobResult::Failed => wire::JobResult::Failed,
+        },
+        detail,
+    }
 }
 
-impl From<JobItem> for JobItemView {
-    fn from(item: JobItem) -> Self {
-        let JobItem {
-            job: _,
-            number,
-            action,
-            result,
-            detail,
-        } = item;
-        let result = match result {
-            JobResult::Done => "retried",
-            JobResult::Skipped => "skipped",
-            JobResult::Failed => "failed",
-        };
-        Self {
-            number,
-            action,
-            result,
-            detail,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_has_a_word_for_every_status_and_no_others() {
+        let statuses = JobStatus::ALL.map(|status| (status.word(), shown_status(status)));
+        assert!(statuses.iter().all(|(word, shown)| shown.word() == *word));
+        assert_eq!(statuses.len(), wire::JobStatus::WORDS.len());
     }
 }

@@ -117,7 +117,6 @@ pub mod view;
 
 pub use case::{CaseFile, Diagnosis, Others, SentRequest};
 pub use closings::{Closed, Closing};
-pub use dry_run::DryRun;
 pub use engine::{Builder, Engine, Requirements};
 pub use follow::{Census, Followed};
 pub use handle::Handle;

@@ -11,13 +11,13 @@ use sprag_store::page::continued;
 use sprag_store::records::MachineVersion;
 use sprag_store::traits::{Found, SCAN_MAX, Search};
 use sprag_store::{Error, Most, ReadKind};
-use sprag_wire::HistoryEntry;
+use sprag_wire::{HistoryEntry, JobItem};
 
 use crate::command::{Code, Refusal};
 use crate::convert::{self, without_variables};
 use crate::handle::{Handle, whole};
 use crate::history;
-use crate::jobs::{Job, JobItemView, JobView, RetryAll};
+use crate::jobs::{Job, JobView, RetryAll, shown_item};
 use crate::lane::damaged;
 use crate::view::{ActionView, ExecutionView};
 
@@ -202,13 +202,13 @@ impl Handle {
         id: JobId,
         after: u64,
         limit: usize,
-        mut show: impl FnMut(JobItemView) -> Option<T> + Send + 'static,
+        mut show: impl FnMut(JobItem) -> Option<T> + Send + 'static,
     ) -> Result<Found<T, u64>, Refusal> {
         self.job(id).await?;
         self.read(ReadKind::Scan, move |reader| {
             let found = reader.job_items(id, after, limit)?;
             let numbers: Vec<u64> = found.iter().map(|item| item.number).collect();
-            let rows = shown(found, |item| Ok(show(JobItemView::from(item))))?;
+            let rows = shown(found, |item| Ok(show(shown_item(item))))?;
             let last = rows.len().checked_sub(1).and_then(|last| numbers.get(last).copied());
             let next = follows(last, |last| Ok(!reader.job_items(id, *last, 1)?.is_empty()))?;
             Ok(Found { rows, next })

@@ -11,6 +11,7 @@ use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sprag_core::duration::Millis;
 use sprag_core::filter::{self, Condition, Resource};
@@ -24,7 +25,6 @@ use crate::cursor;
 use crate::flight::Room;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
 use crate::shown::shown;
-use crate::views::IntoWire;
 use sprag_wire as wire;
 
 /// Rows of a page that does not say how many.
@@ -341,7 +341,7 @@ impl Rows {
     }
 
     /// Writes a view, unless the page has no room for it. There is always room for the first one.
-    pub(crate) fn write(&self, view: &impl Serialize) -> Option<()> {
+    pub(crate) fn write(&self, view: &(impl Serialize + JsonSchema)) -> Option<()> {
         let mut body = self.body();
         let before = body.len();
         if before >= LARGE_BYTES && body.capacity() - before < STEP_BYTES / 8 {
@@ -358,14 +358,8 @@ impl Rows {
         Some(())
     }
 
-    /// The same for one row after another, as the API shows it.
-    pub(crate) fn views<V: IntoWire>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
-        let rows = self.clone();
-        move |view| rows.write(&view.into_wire())
-    }
-
-    /// The same for rows that the engine makes as the API shows them.
-    pub(crate) fn writer<V: Serialize>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
+    /// The same for one row after another.
+    pub(crate) fn writer<V: Serialize + JsonSchema>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
         let rows = self.clone();
         move |view| rows.write(&view)
     }

@@ -6,14 +6,13 @@ use sprag_core::action::{ActionError, Status, Verdict};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, NodeId, Slot, SwitchId};
 use sprag_core::time::Timestamp;
 use sprag_wire::{
-    Action, ActionStatus, Attempt, Execution, ExecutionStatus, Lease, Outcome, Remark, ResultEvent, SkipReason,
-    Waiting, WaitingFor,
+    Action, ActionStatus, Attempt, Canary, CanaryState, Execution, ExecutionStatus, Expected, Job, JobCounts,
+    JobStatus, JobWaiting, Lease, Outcome, Remark, ResultEvent, SkipReason, Waiting, WaitingFor,
 };
 
 use super::{restored, stored};
 use crate::command::{Answer, Applied, Code, Refusal, Reply, Sent};
 use crate::control::{self, SwitchView};
-use crate::jobs::{CanaryState, CanaryView, Counts, Expected, JobView, JobWaiting};
 use crate::leasing::Finished;
 use crate::letters::{Dealt, Fate};
 
@@ -183,18 +182,18 @@ fn bare_action() -> Action {
     }
 }
 
-fn job() -> JobView {
-    JobView {
+fn job() -> Job {
+    Job {
         id: JobId::from_bytes([4; 16]),
         kind: "retryDeadLetters".to_owned(),
-        status: "running",
+        status: JobStatus::Running,
         filter: "tag = \"eu\"".to_owned(),
         config: Some(json!({"url": "https://example.com"})),
         version: Some(2),
         patch: serde_json::from_value(json!([{"op": "remove", "path": "/timeout"}])).unwrap(),
         reason: Some("fixed".to_owned()),
         rate: Some(50),
-        canary: Some(CanaryView {
+        canary: Some(Canary {
             size: 10,
             retried: 4,
             died: 0,
@@ -202,7 +201,7 @@ fn job() -> JobView {
         }),
         expected: Some(Expected { count: 100, more: true }),
         note: Some("canaries died".to_owned()),
-        counts: Counts {
+        counts: JobCounts {
             matched: 4,
             done: 3,
             skipped: 1,
@@ -220,9 +219,9 @@ fn job() -> JobView {
     }
 }
 
-fn bare_job() -> JobView {
-    JobView {
-        status: "completed",
+fn bare_job() -> Job {
+    Job {
+        status: JobStatus::Completed,
         config: None,
         version: None,
         patch: Vec::new(),

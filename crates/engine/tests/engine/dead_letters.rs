@@ -7,9 +7,10 @@ use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::patch::Operation;
 use sprag_engine::command::{Answer, Code, Request, RetryDead};
-use sprag_engine::jobs::{CanaryState, JobView, RetryAll};
+use sprag_engine::jobs::RetryAll;
 use sprag_store::records::{JobItem, JobStatus};
 use sprag_store::traits::Reader;
+use sprag_wire::{CanaryState, Job};
 
 use crate::rig::{Rig, code};
 
@@ -178,7 +179,7 @@ fn made(rig: &mut Rig, retry: RetryAll) -> JobId {
     }
 }
 
-fn job(rig: &mut Rig, request: Request) -> JobView {
+fn job(rig: &mut Rig, request: Request) -> Job {
     match rig.ask(request).unwrap() {
         Answer::Job(view) => *view,
         other => panic!("{other:?}"),

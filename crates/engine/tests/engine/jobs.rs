@@ -6,7 +6,7 @@ use serde_json::json;
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_engine::command::{Answer, Code, Command, Refusal, Request, RetryDead};
-use sprag_engine::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, JobView, RetryAll};
+use sprag_engine::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, RetryAll};
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 use sprag_store::traits::Reader;
 use tokio::sync::oneshot;
@@ -53,7 +53,7 @@ fn retry_all(filter: &str) -> Request {
 }
 
 /// Asks with one tick, so that whatever follows waits.
-fn ask_once(rig: &mut Rig, request: Request) -> Result<JobView, Refusal> {
+fn ask_once(rig: &mut Rig, request: Request) -> Result<sprag_wire::Job, Refusal> {
     let (reply, mut answer) = oneshot::channel();
     rig.tick(vec![Command::asked(request, reply)]);
     match answer.try_recv().expect("an answer follows the commit")? {
@@ -200,7 +200,7 @@ fn a_cancelled_job_stops_where_it_is_and_cannot_go_on() {
     let job = ask_once(&mut rig, retry_all("machine = \"m\"")).unwrap();
     rig.tick(Vec::new());
     let view = ask_once(&mut rig, Request::CancelJob(job.id)).unwrap();
-    assert_eq!((view.status, view.counts.done), ("cancelled", 64));
+    assert_eq!((view.status, view.counts.done), (sprag_wire::JobStatus::Cancelled, 64));
     rig.crash();
     assert_eq!(items(&rig, job.id).len(), 64);
     assert_eq!(code(rig.ask(Request::ResumeJob(job.id))), Code::JobUnknown);

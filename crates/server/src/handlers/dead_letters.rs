@@ -199,11 +199,11 @@ pub(crate) async fn retry_all(
     Body(Bulk { mut retry, dry_run }): Body<Bulk>,
 ) -> Answer {
     if dry_run {
-        return Ok(ok(&app.engine.dry_run(retry.filter).await?.into_wire()));
+        return Ok(ok(&app.engine.dry_run(retry.filter).await?));
     }
     retry.expected = Some(app.engine.expect_letters(&retry.filter).await?);
     Ok(answered(once.retry_all(retry).await, |view| {
-        accepted(format!("/v1/jobs/{}", view.id), &view.into_wire())
+        accepted(format!("/v1/jobs/{}", view.id), &view)
     }))
 }
 

@@ -1,7 +1,7 @@
 //! Actions, the queue they wait in, and dead letters.
 
 use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
-use sprag_engine::{CaseFile, DryRun, Others, SentRequest};
+use sprag_engine::{CaseFile, Others, SentRequest};
 use sprag_wire as wire;
 
 use super::IntoWire;
@@ -139,24 +139,5 @@ impl IntoWire for Others {
     fn into_wire(self) -> wire::Others {
         let Self { count, more } = self;
         wire::Others { count, more }
-    }
-}
-
-impl IntoWire for DryRun {
-    type Wire = wire::DryRun;
-
-    fn into_wire(self) -> wire::DryRun {
-        let Self {
-            dry_run,
-            filter,
-            expected,
-            sample,
-        } = self;
-        wire::DryRun {
-            dry_run,
-            filter,
-            expected: expected.into_wire(),
-            sample,
-        }
     }
 }

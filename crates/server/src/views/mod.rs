@@ -3,7 +3,6 @@
 
 mod actions;
 mod executions;
-mod jobs;
 mod operate;
 mod runners;
 
@@ -38,7 +37,7 @@ impl<T: IntoWire> IntoWire for Vec<T> {
 #[cfg(test)]
 mod tests {
     use sprag_engine::health::Window;
-    use sprag_store::records::{ExecutionStatus, JobStatus};
+    use sprag_store::records::ExecutionStatus;
     use sprag_wire as wire;
 
     fn sorted(words: &[&'static str]) -> Vec<&'static str> {
@@ -51,8 +50,6 @@ mod tests {
     fn the_api_has_the_words_of_the_engine_and_no_others() {
         let executions = ExecutionStatus::ALL.map(ExecutionStatus::word);
         assert_eq!(sorted(&executions), sorted(wire::ExecutionStatus::WORDS));
-        let jobs = JobStatus::ALL.map(JobStatus::word);
-        assert_eq!(sorted(&jobs), sorted(wire::JobStatus::WORDS));
         let windows = Window::ALL.map(Window::word);
         assert_eq!(sorted(&windows), sorted(wire::Window::WORDS));
     }
