@@ -1,88 +1,30 @@
-//! The case file of a dead letter: everything that somebody needs who has to settle it.
+//! The case file of a dead letter: everything that a person needs to settle it.
 //!
-//! Put together when it is asked for, from what is stored: the attempts, the request as it was sent with secrets
-//! masked, how many others failed alike, and what would mend it.
+//! It is made on request from what is stored: the attempts, the request as it was sent with secrets masked, how many
+//! others failed alike, and what would fix it.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sprag_core::action::edit::RetryLists;
 use sprag_core::action::triage::{Facts, Fix, Triage, triage};
-use sprag_core::action::{Action, ActionError, Definition, OnUnknown, Status};
+use sprag_core::action::{Action, Definition, OnUnknown, Status};
 use sprag_core::expression::template::{Frozen, Limits};
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ActionId;
 use sprag_core::patch::Operation;
-use sprag_core::time::Timestamp;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, ReadKind};
+use sprag_wire::{self as wire, CaseFile, Others, SentRequest};
 
 use crate::command::{Code, Refusal};
 use crate::convert;
 use crate::decide::{editable, policy_of, timeout_of};
 use crate::handle::Handle;
 use crate::lane::damaged;
-use crate::view::ActionView;
 
 /// Letters that are alike are counted up to here.
 const ALIKE_MAX: usize = 10_000;
 
-/// A dead letter with what is known about it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CaseFile {
-    /// The action.
-    #[serde(flatten)]
-    pub action: ActionView,
-    /// Why it died.
-    pub failure_reason: Option<ActionError>,
-    /// Attempts in all, those no longer kept included.
-    pub total_attempts: u32,
-    /// When the last one began.
-    pub last_attempt_at: Option<Timestamp>,
-    /// What the last attempt was given; none for an action whose configuration could not be rendered.
-    pub request: Option<SentRequest>,
-    /// How many others failed alike.
-    pub others: Others,
-    /// A retry as it is can succeed, once what is wrong outside of the action is mended.
-    pub recoverable: bool,
-    /// Somebody must look before it is retried.
-    pub manual_review_required: bool,
-    /// What would mend it.
-    pub suggested_fix: Option<String>,
-    /// The same as a JSON Patch for a retry, where a change of the action alone would do.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fix_patch: Vec<Operation>,
-}
-
-/// What an attempt was given, secrets masked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SentRequest {
-    /// The configuration, rendered.
-    pub config: Value,
-    /// The secrets that it names.
-    pub secrets: Vec<String>,
-    /// Where it went, as `host:port`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
-    /// Milliseconds that it had.
-    pub timeout: u64,
-    /// How often and after which errors it was tried again.
-    pub retry_policy: RetryLists,
-}
-
-/// Dead letters with the same fingerprint, this one not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Others {
-    /// How many.
-    pub count: u64,
-    /// Whether there are more than were counted.
-    pub more: bool,
-}
-
 /// What would settle a dead letter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Diagnosis {
     /// A retry as it is can succeed, once what is wrong outside of the action is fixed.
     pub recoverable: bool,
@@ -91,7 +33,6 @@ pub struct Diagnosis {
     /// What would fix it.
     pub suggested_fix: Option<String>,
     /// The same as a JSON Patch for a retry, where a change of the action alone would do.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fix_patch: Vec<Operation>,
 }
 
@@ -145,7 +86,7 @@ fn others(reader: &dyn Reader, action: &Action) -> Result<Others, Error> {
     })
 }
 
-fn case_file(view: ActionView, action: &Action, definition: Option<&Definition>, others: Others) -> CaseFile {
+fn case_file(view: wire::Action, action: &Action, definition: Option<&Definition>, others: Others) -> CaseFile {
     let sent = sent_config(action, definition);
     let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
     let Diagnosis {

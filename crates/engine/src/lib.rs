@@ -115,7 +115,7 @@ mod timers;
 pub mod traces;
 pub mod view;
 
-pub use case::{CaseFile, Diagnosis, Others, SentRequest};
+pub use case::Diagnosis;
 pub use closings::{Closed, Closing};
 pub use engine::{Builder, Engine, Requirements};
 pub use follow::{Census, Followed};

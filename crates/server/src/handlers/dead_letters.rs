@@ -19,7 +19,6 @@ use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, accepted, ok};
-use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -106,7 +105,7 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
         let detail = format!("action `{id}` is {status}, not a dead letter");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
-    Ok(ok(&file.into_wire()))
+    Ok(ok(&file))
 }
 
 /// With what a dead letter is tried again.

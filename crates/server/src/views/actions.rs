@@ -1,7 +1,6 @@
 //! Actions, the queue they wait in, and dead letters.
 
 use sprag_engine::queue::{Depth, LineStatus, QueueStatus, TypeStatus};
-use sprag_engine::{CaseFile, Others, SentRequest};
 use sprag_wire as wire;
 
 use super::IntoWire;
@@ -78,66 +77,5 @@ impl IntoWire for TypeStatus {
             running,
             started_last_minute,
         }
-    }
-}
-
-impl IntoWire for CaseFile {
-    type Wire = wire::CaseFile;
-
-    fn into_wire(self) -> wire::CaseFile {
-        let Self {
-            action,
-            failure_reason,
-            total_attempts,
-            last_attempt_at,
-            request,
-            others,
-            recoverable,
-            manual_review_required,
-            suggested_fix,
-            fix_patch,
-        } = self;
-        wire::CaseFile {
-            action,
-            failure_reason,
-            total_attempts,
-            last_attempt_at,
-            request: request.into_wire(),
-            others: others.into_wire(),
-            recoverable,
-            manual_review_required,
-            suggested_fix,
-            fix_patch,
-        }
-    }
-}
-
-impl IntoWire for SentRequest {
-    type Wire = wire::SentRequest;
-
-    fn into_wire(self) -> wire::SentRequest {
-        let Self {
-            config,
-            secrets,
-            destination,
-            timeout,
-            retry_policy,
-        } = self;
-        wire::SentRequest {
-            config,
-            secrets,
-            destination,
-            timeout,
-            retry_policy,
-        }
-    }
-}
-
-impl IntoWire for Others {
-    type Wire = wire::Others;
-
-    fn into_wire(self) -> wire::Others {
-        let Self { count, more } = self;
-        wire::Others { count, more }
     }
 }
