@@ -7,9 +7,10 @@ use std::sync::Arc;
 use sprag_core::ids::SwitchId;
 use sprag_core::machine::Machine;
 use sprag_store::{Error, ReadKind};
+use sprag_wire::RestoreReport;
 
 use crate::command::{self, Code, Refusal, Request};
-use crate::control::{self, Answer, LimitKey, LimitView, Matches, Numbers, Report, SwitchOn, SwitchView, backup_mark};
+use crate::control::{self, Answer, LimitKey, LimitView, Matches, Numbers, SwitchOn, SwitchView, backup_mark};
 use crate::handle::{Handle, unexpected};
 use crate::scopes::ScopeNames;
 
@@ -63,7 +64,7 @@ impl Handle {
     /// One limited key; one that nobody knows is there too, with nothing to say.
     pub async fn limit_key(&self, key: &str) -> Result<LimitView, Refusal> {
         let found = self.limit_keys().await?.into_iter().find(|view| view.key == key);
-        Ok(found.unwrap_or_else(|| LimitView::of(key, LimitKey::default(), None)))
+        Ok(found.unwrap_or_else(|| LimitKey::default().shown(key, None)))
     }
 
     /// Overrides what definitions say under a key.
@@ -95,7 +96,7 @@ impl Handle {
         let mut keys = self.with_definitions(vec![limit]).await?;
         Ok(keys
             .remove(&key)
-            .unwrap_or_else(|| LimitView::of(&key, LimitKey::default(), None)))
+            .unwrap_or_else(|| LimitKey::default().shown(&key, None)))
     }
 
     async fn with_definitions(&self, known: Vec<LimitView>) -> Result<BTreeMap<String, LimitView>, Refusal> {
@@ -143,7 +144,7 @@ impl Handle {
     }
 
     /// What is known about the restore that this store comes from, if it comes from one.
-    pub async fn restored(&self) -> Result<Option<Report>, Refusal> {
+    pub async fn restored(&self) -> Result<Option<RestoreReport>, Refusal> {
         self.read(ReadKind::Point, |reader| control::report(reader)).await
     }
 
@@ -175,11 +176,14 @@ fn add_definitions(keys: &mut BTreeMap<String, LimitView>, machine: &Machine) {
             };
             let view = keys
                 .entry(key.clone())
-                .or_insert_with(|| LimitView::of(&key, LimitKey::default(), None));
-            view.define(Numbers {
-                concurrency: limit.concurrency,
-                rate: limit.rate,
-            });
+                .or_insert_with(|| LimitKey::default().shown(&key, None));
+            control::define(
+                &mut view.definitions,
+                Numbers {
+                    concurrency: limit.concurrency,
+                    rate: limit.rate,
+                },
+            );
         }
     }
 }

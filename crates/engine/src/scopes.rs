@@ -10,9 +10,10 @@ use sprag_core::source::nearest;
 use sprag_store::records::MachineVersion;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, ReadKind};
+use sprag_wire::{Switch, SwitchStatus};
 
 use crate::command::{Code, Refusal};
-use crate::control::{ARMING, EFFECTIVE, Scope, SwitchView, UNMATCHED};
+use crate::control::Scope;
 use crate::handle::Handle;
 
 /// Definitions that one check reads. Where more are stored, a name that was not found counts as known.
@@ -38,12 +39,15 @@ impl Handle {
     }
 
     /// The same switch; one whose scope names nothing that exists does not claim to hold anything.
-    pub(crate) async fn matched(&self, mut view: SwitchView) -> SwitchView {
-        let claims = [ARMING, EFFECTIVE].contains(&view.status);
-        if claims && self.unknown(view.scope.clone()).await.is_some() {
-            view.status = UNMATCHED;
+    pub(crate) async fn matched(&self, mut switch: Switch) -> Switch {
+        let claims = matches!(switch.status, SwitchStatus::Arming | SwitchStatus::Effective);
+        if claims
+            && let Ok(scope) = switch.scope.parse()
+            && self.unknown(scope).await.is_some()
+        {
+            switch.status = SwitchStatus::Unmatched;
         }
-        view
+        switch
     }
 
     /// Why a scope names nothing. A store that cannot be read is no reason to refuse a switch.

@@ -16,16 +16,6 @@ use crate::aggregate::Aggregate;
 use crate::control::Switches;
 use crate::leases::Leases;
 
-/// A word for a status. It has a name of its own because a plain reference would be taken for one into what is read.
-pub type Word = &'static str;
-
-/// One of these words, read back.
-pub(crate) fn word_among<'de, D: serde::Deserializer<'de>>(words: &[Word], deserializer: D) -> Result<Word, D::Error> {
-    let text = <String as serde::Deserialize>::deserialize(deserializer)?;
-    let known = words.iter().copied().find(|word| *word == text);
-    known.ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no status")))
-}
-
 /// An execution with why it does not move, as far as its own state says.
 pub(crate) fn execution(aggregate: &Aggregate, machine: &Machine) -> wire::Execution {
     let head = &aggregate.head;

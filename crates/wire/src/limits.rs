@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::action::Rate;
+use sprag_core::action::{LimitUse, Rate};
 use sprag_core::time::Timestamp;
 
 use crate::Duration;
@@ -57,6 +57,13 @@ pub struct Limit {
     pub more: bool,
 }
 
+impl Limit {
+    /// For `If-Match`: 0 without an override.
+    pub fn revision(&self) -> u64 {
+        self.overridden.as_ref().map_or(0, |overridden| overridden.revision)
+    }
+}
+
 /// The numbers of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitNumbers {
@@ -66,6 +73,15 @@ pub struct LimitNumbers {
     /// Attempts per time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+}
+
+impl From<&LimitUse> for LimitNumbers {
+    fn from(limit: &LimitUse) -> Self {
+        Self {
+            concurrency: limit.concurrency,
+            rate: limit.rate,
+        }
+    }
 }
 
 /// An operator's override.

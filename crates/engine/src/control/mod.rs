@@ -27,10 +27,11 @@ pub use clock::{BEHIND_MILLIS, ClockView, JUMP_MILLIS};
 pub(crate) use limit::define;
 pub use limit::{LimitKey, LimitView, Numbers, Override};
 pub(crate) use restored::report;
-pub use restored::{Because, Effect, Report, backup_mark, hold};
+pub use restored::{backup_mark, hold};
 pub use scope::{ParseScopeError, Scope};
-pub(crate) use switch::{ARMING, EFFECTIVE, RELEASED, UNMATCHED};
-pub use switch::{Mode, Switch, SwitchView, Switches};
+pub use switch::{Mode, Switch, Switches};
+
+pub use sprag_wire::Switch as SwitchView;
 
 /// Switches at a time.
 pub const SWITCHES_MAX: usize = 100;

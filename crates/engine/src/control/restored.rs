@@ -1,16 +1,17 @@
-//! A restored database: held before anybody opens it, with a list of the effects that may happen twice.
+//! A restored database: held before a server opens it, with a list of the effects that may happen twice.
 //!
-//! A backup ends at an instant. What was open then may have been carried out since, and the restored database does not
-//! know: attempts under way, attempts whose outcome nobody knows, and everything that was due later. So the first thing
-//! in a restored database is a switch over everything.
+//! A backup ends at an instant. Open actions may have run since, and the restored database does not know: attempts under
+//! way, attempts with an unknown outcome, and everything that was due later. So the first thing in a restored database
+//! is a switch over everything.
 
 use serde::{Deserialize, Serialize};
 use sprag_core::action::{Action, Status, Verdict};
-use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
+use sprag_core::ids::{Mint, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Fact, FactKind};
 use sprag_store::traits::OpenAction;
 use sprag_store::{Error, LaneReads, LaneStore, Mutation, ShardId, Wanted};
+use sprag_wire::{Because, RestoreReport, RestoredEffect};
 
 use super::switch::{Mode, Switch};
 use super::{Scope, fact};
@@ -36,68 +37,13 @@ struct BackupMark {
     taken_at: Timestamp,
 }
 
-/// What is known about a restored database.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// When it was restored.
-    pub restored_at: Timestamp,
-    /// The instant of the backup, where that is known.
-    pub taken_at: Option<Timestamp>,
-    /// The switch that holds everything.
-    pub switch: String,
-    /// How many effects may repeat; not more than [`EFFECTS_MAX`] are listed.
-    pub total: u64,
-    /// Those whose effect may have begun before the backup come first.
-    pub effects: Vec<Effect>,
-}
-
-/// An effect that may have happened without the restored database knowing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Effect {
-    /// The action.
-    pub id: ActionId,
-    /// Whose.
-    pub execution_id: ExecutionId,
-    /// The machine's name.
-    pub machine: String,
-    /// What the machine calls the action.
-    pub action_id: String,
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Where it stood.
-    pub status: Status,
-    /// How many attempts had begun.
-    pub attempts: u32,
-    /// Why it may repeat.
-    pub because: Because,
-    /// Under which key a repeat is sent: the receiver can tell.
-    pub idempotency_key: String,
-    /// When it was or is due.
-    pub run_at: Timestamp,
-}
-
-/// Why an effect may repeat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Because {
-    /// An attempt was under way.
-    Running,
-    /// An attempt ended, and nobody knows how.
-    InDoubt,
-    /// It was still to come, and may have come since.
-    Open,
-}
-
 /// The mark of a backup taken at `taken_at`.
 pub fn backup_mark(taken_at: Timestamp) -> Fact {
     fact(FactKind::Mark, BACKUP_MARK, &BackupMark { taken_at })
 }
 
 /// The report of a restored database, if it is one.
-pub(crate) fn report(reader: &dyn sprag_store::Reader) -> Result<Option<Report>, Error> {
+pub(crate) fn report(reader: &dyn sprag_store::Reader) -> Result<Option<RestoreReport>, Error> {
     let found = reader.fact(FactKind::Restored, REPORT)?;
     found.map(|fact| super::body(&fact)).transpose()
 }
@@ -105,7 +51,7 @@ pub(crate) fn report(reader: &dyn sprag_store::Reader) -> Result<Option<Report>,
 /// Holds a restored database, before anybody opens it, and lists what may repeat.
 ///
 /// All of it is one commit: a database that has the report has the switch.
-pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -> Result<Report, Error> {
+pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -> Result<RestoreReport, Error> {
     let fence = store.acquire(ShardId(0))?;
     let taken_at = taken_at(store)?;
     let switch = Switch {
@@ -119,7 +65,7 @@ pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -
         swept: false,
     };
     let (total, effects) = effects(store)?;
-    let report = Report {
+    let report = RestoreReport {
         restored_at: now,
         taken_at,
         switch: switch.id.to_string(),
@@ -147,7 +93,7 @@ fn taken_at(store: &mut dyn LaneReads) -> Result<Option<Timestamp>, Error> {
     Ok(store.last_life()?.map(|life| life.seen_at))
 }
 
-fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<Effect>), Error> {
+fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<RestoredEffect>), Error> {
     let mut listed = Vec::new();
     let mut total = 0;
     for status in ORDER {
@@ -168,7 +114,7 @@ fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<Effect>), Error> {
     Ok((total, listed))
 }
 
-fn read(store: &mut dyn LaneReads, page: &[OpenAction]) -> Result<Vec<Effect>, Error> {
+fn read(store: &mut dyn LaneReads, page: &[OpenAction]) -> Result<Vec<RestoredEffect>, Error> {
     let wanted = Wanted {
         actions: page.iter().map(|open| open.action).collect(),
         ..Wanted::default()
@@ -178,20 +124,20 @@ fn read(store: &mut dyn LaneReads, page: &[OpenAction]) -> Result<Vec<Effect>, E
     actions.map(|action| action.map(|action| effect(&action))).collect()
 }
 
-fn effect(action: &Action) -> Effect {
+fn effect(action: &Action) -> RestoredEffect {
     let last = action.body.attempts.last();
     let because = match action.status {
         Status::Running => Because::Running,
         _ if last.is_some_and(|attempt| attempt.outcome == Some(Verdict::Unknown)) => Because::InDoubt,
         _ => Because::Open,
     };
-    Effect {
+    RestoredEffect {
         id: action.id,
         execution_id: action.origin.execution,
         machine: action.origin.machine.clone(),
         action_id: action.action_id.clone(),
         kind: action.kind.clone(),
-        status: action.status,
+        status: action.status.into(),
         attempts: action.attempts_made(),
         because,
         idempotency_key: action.idempotency_key(),
@@ -201,12 +147,15 @@ fn effect(action: &Action) -> Effect {
 
 #[cfg(test)]
 mod tests {
+    use sprag_core::ids::{ActionId, ExecutionId};
+    use sprag_wire::ActionStatus;
+
     use super::*;
 
     #[test]
     fn a_report_is_stored_and_read_in_the_bytes_that_it_always_had() {
         let at = |millis: i64| Timestamp::from_millis(1_767_225_600_000 + millis);
-        let effect = |status, because| Effect {
+        let effect = |status, because| RestoredEffect {
             id: ActionId::from_bytes([1; 16]),
             execution_id: ExecutionId::from_bytes([2; 16]),
             machine: "order".to_owned(),
@@ -218,19 +167,19 @@ mod tests {
             idempotency_key: "k".to_owned(),
             run_at: at(1),
         };
-        let report = Report {
+        let report = RestoreReport {
             restored_at: at(5),
             taken_at: None,
             switch: "swi".to_owned(),
             total: 3,
             effects: vec![
-                effect(Status::Retrying, Because::InDoubt),
-                effect(Status::Running, Because::Running),
-                effect(Status::Queued, Because::Open),
+                effect(ActionStatus::Retrying, Because::InDoubt),
+                effect(ActionStatus::Running, Because::Running),
+                effect(ActionStatus::Queued, Because::Open),
             ],
         };
         let bytes = include_str!("../golden/report.json").trim_end();
         assert_eq!(serde_json::to_string(&report).unwrap(), bytes);
-        assert_eq!(serde_json::from_str::<Report>(bytes).unwrap(), report);
+        assert_eq!(serde_json::from_str::<RestoreReport>(bytes).unwrap(), report);
     }
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use sprag_core::action::Action;
 use sprag_core::ids::SwitchId;
 use sprag_core::time::Timestamp;
+use sprag_wire::{self as wire, SwitchMode, SwitchStatus, Waiting, WaitingFor};
 
 use super::scope::Scope;
-use crate::view::{Waiting, WaitingFor, Word, word_among};
 
 /// What a switch does to what it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
-    /// Nothing new begins; attempts under way go on.
+    /// Nothing new begins; attempts under way continue.
     #[default]
     Hold,
     /// Nothing new begins, what waits is cancelled, and attempts under way are asked to stop.
@@ -30,6 +30,15 @@ impl Mode {
         match self {
             Self::Hold => "hold",
             Self::Cancel => "cancel",
+        }
+    }
+}
+
+impl From<Mode> for SwitchMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Hold => Self::Hold,
+            Mode::Cancel => Self::Cancel,
         }
     }
 }
@@ -67,6 +76,33 @@ impl Switch {
     /// What changes with everything that a request could be about. A switch says the same from its first day to its last.
     pub fn revision(&self) -> u64 {
         self.since.as_millis().max(1).unsigned_abs()
+    }
+
+    /// As the API shows it.
+    pub(crate) fn shown(&self, status: SwitchStatus) -> wire::Switch {
+        let revision = self.revision();
+        let Self {
+            id,
+            scope,
+            mode,
+            reason,
+            by,
+            since,
+            expires_at,
+            swept,
+        } = self.clone();
+        wire::Switch {
+            id,
+            scope: scope.to_string(),
+            mode: mode.into(),
+            status,
+            reason,
+            by,
+            since,
+            expires_at,
+            swept: (mode == Mode::Cancel).then_some(swept),
+            revision,
+        }
     }
 
     fn waiting(&self) -> Waiting {
@@ -146,79 +182,5 @@ impl Switches {
     pub(crate) fn ended(&self, now: Timestamp) -> Vec<SwitchId> {
         let ended = self.all().filter(|switch| !switch.is_on(now));
         ended.map(|switch| switch.id).collect()
-    }
-}
-
-/// The words for where a switch stands: before it holds everywhere, while it does, while there is nothing to hold, and
-/// afterwards.
-pub(crate) const STATUSES: [Word; 4] = [ARMING, EFFECTIVE, UNMATCHED, RELEASED];
-/// A switch that some node may not know of yet.
-pub(crate) const ARMING: Word = "arming";
-/// A switch that holds.
-pub(crate) const EFFECTIVE: Word = "effective";
-/// A switch whose scope names nothing that exists, so that it holds nothing yet.
-pub(crate) const UNMATCHED: Word = "unmatched";
-/// A switch that does no longer.
-pub(crate) const RELEASED: Word = "released";
-
-/// A switch as callers see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SwitchView {
-    /// Its id.
-    pub id: SwitchId,
-    /// What it holds.
-    pub scope: Scope,
-    /// What it does to it.
-    pub mode: Mode,
-    /// `arming` while another node may not know of it yet, `effective` once nothing in its scope begins anywhere, `unmatched`
-    /// while its scope names nothing that exists, `released` afterwards.
-    #[serde(deserialize_with = "status_word")]
-    pub status: Word,
-    /// Why.
-    pub reason: String,
-    /// Who put it on.
-    pub by: String,
-    /// Since when.
-    pub since: Timestamp,
-    /// When it goes off by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
-    /// Whether everything that it cancels has been; only where it cancels.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swept: Option<bool>,
-    /// For `If-Match`.
-    pub revision: u64,
-}
-
-fn status_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
-    word_among(&STATUSES, deserializer)
-}
-
-impl SwitchView {
-    pub(crate) fn of(switch: &Switch, status: Word) -> Self {
-        let revision = switch.revision();
-        let Switch {
-            id,
-            scope,
-            mode,
-            reason,
-            by,
-            since,
-            expires_at,
-            swept,
-        } = switch.clone();
-        Self {
-            id,
-            scope,
-            mode,
-            status,
-            reason,
-            by,
-            since,
-            expires_at,
-            swept: (mode == Mode::Cancel).then_some(swept),
-            revision,
-        }
     }
 }

@@ -4,15 +4,15 @@ use sprag_core::ids::{Slot, SwitchId};
 use sprag_core::text::check_limit_key;
 use sprag_store::Mutation;
 use sprag_store::records::FactKind;
+use sprag_wire::SwitchStatus;
 
 use crate::command::{self, Code, Refusal, Reply};
 use crate::control::{
-    ARMING, Answer, EFFECTIVE, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX, Override, REJOIN, RELEASED,
-    Rejoining, Request, SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
+    Answer, LimitKey, LimitView, Matches, Mode, Numbers, OVERRIDES_MAX, Override, REJOIN, Rejoining, Request,
+    SWITCHES_MAX, Switch, SwitchOn, SwitchView, fact,
 };
 use crate::lane::Lane;
 use crate::member::PATIENCE_MILLIS;
-use crate::view::Word;
 
 impl Lane {
     /// Decides on what an operator asks.
@@ -39,18 +39,17 @@ impl Lane {
 
     fn switch_views(&self) -> Vec<SwitchView> {
         let on = self.control.switches.all().filter(|switch| switch.is_on(self.now));
-        on.map(|switch| SwitchView::of(switch, self.force_of(switch.id)))
-            .collect()
+        on.map(|switch| switch.shown(self.force_of(switch.id))).collect()
     }
 
     /// Whether a switch holds everywhere. Every node looks at the switches with each heartbeat, and begins nothing once it has
     /// not looked for a while: after that no attempt begins that does not know of it.
-    fn force_of(&self, id: SwitchId) -> Word {
+    fn force_of(&self, id: SwitchId) -> SwitchStatus {
         let is_known = self.control.has_been_stored(id, PATIENCE_MILLIS, self.now);
         if is_known || self.owned.owns_everything() {
-            EFFECTIVE
+            SwitchStatus::Effective
         } else {
-            ARMING
+            SwitchStatus::Arming
         }
     }
 
@@ -78,7 +77,7 @@ impl Lane {
             swept: false,
         };
         tracing::warn!(switch = %switch.id, scope = %switch.scope, mode = mode.word(), reason = switch.reason, "a switch is on");
-        let view = SwitchView::of(&switch, self.force_of(switch.id));
+        let view = switch.shown(self.force_of(switch.id));
         self.keep_switch(switch);
         if mode == Mode::Cancel && self.control.sweep.is_none() {
             self.control.next_sweep();
@@ -112,7 +111,7 @@ impl Lane {
         if !matches.is(switch.revision()) {
             return Err(changed(&format!("switch `{id}`"), switch.revision()));
         }
-        let view = SwitchView::of(switch, RELEASED);
+        let view = switch.shown(SwitchStatus::Released);
         tracing::warn!(switch = %id, scope = %view.scope, "a switch was released");
         self.release_switch(id);
         Ok(view)
@@ -148,14 +147,14 @@ impl Lane {
         }
         let view = |(key, known): (String, LimitKey)| {
             let overridden = self.control.overrides.get(&key).cloned();
-            LimitView::of(&key, known, overridden)
+            known.shown(&key, overridden)
         };
         keys.into_iter().map(view).collect()
     }
 
     fn limit_view(&self, key: &str) -> LimitView {
         let known = self.dispatcher.limit_keys().remove(key).unwrap_or_default();
-        LimitView::of(key, known, self.control.overrides.get(key).cloned())
+        known.shown(key, self.control.overrides.get(key).cloned())
     }
 
     /// The numbers count from the next attempt on. Attempts under way go on.

@@ -7,12 +7,12 @@ use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, NodeId, Slot, Swi
 use sprag_core::time::Timestamp;
 use sprag_wire::{
     Action, ActionStatus, Attempt, Canary, CanaryState, Execution, ExecutionStatus, Expected, Job, JobCounts,
-    JobStatus, JobWaiting, Lease, Outcome, Remark, ResultEvent, SkipReason, Waiting, WaitingFor,
+    JobStatus, JobWaiting, Lease, Outcome, Remark, ResultEvent, SkipReason, Switch, SwitchStatus, Waiting, WaitingFor,
 };
 
 use super::{restored, stored};
 use crate::command::{Answer, Applied, Code, Refusal, Reply, Sent};
-use crate::control::{self, SwitchView};
+use crate::control;
 use crate::leasing::Finished;
 use crate::letters::{Dealt, Fate};
 
@@ -237,7 +237,7 @@ fn bare_job() -> Job {
     }
 }
 
-fn switch() -> SwitchView {
+fn switch() -> Switch {
     let switch = control::Switch {
         id: SwitchId::from_bytes([5; 16]),
         scope: control::Scope::Machine("order".to_owned()),
@@ -248,10 +248,10 @@ fn switch() -> SwitchView {
         expires_at: Some(at(9)),
         swept: true,
     };
-    SwitchView::of(&switch, "released")
+    switch.shown(SwitchStatus::Released)
 }
 
-fn bare_switch() -> SwitchView {
+fn bare_switch() -> Switch {
     let switch = control::Switch {
         id: SwitchId::from_bytes([5; 16]),
         scope: control::Scope::All,
@@ -262,7 +262,7 @@ fn bare_switch() -> SwitchView {
         expires_at: None,
         swept: false,
     };
-    SwitchView::of(&switch, "effective")
+    switch.shown(SwitchStatus::Effective)
 }
 
 fn applied() -> Applied {

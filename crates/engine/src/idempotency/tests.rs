@@ -259,7 +259,7 @@ fn a_job_and_a_switch_come_back_to_the_last_byte() {
         expires_at: None,
         swept: false,
     };
-    let view = SwitchView::of(&switch, "released");
+    let view = switch.shown(sprag_wire::SwitchStatus::Released);
     let reply = Ok(Answer::Control(Box::new(control::Answer::Switch(view.clone()))));
     let Ok(Answer::Control(back)) = restored(&stored(&reply).unwrap()) else {
         panic!("a switch")

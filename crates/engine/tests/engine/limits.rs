@@ -5,7 +5,8 @@ use sprag_core::action::{Outcome, Rate, Status};
 use sprag_core::ids::ExecutionId;
 use sprag_core::text::LIMIT_KEY_BYTES_MAX;
 use sprag_engine::command::{Answer, Code, Refusal, Request};
-use sprag_engine::control::{self, LimitView, Matches, Numbers};
+use sprag_engine::control::{self, Matches};
+use sprag_wire::{Limit, LimitNumbers};
 
 use crate::rig::{Rig, code};
 
@@ -32,14 +33,14 @@ fn ask(rig: &mut Rig, request: control::Request) -> Result<control::Answer, Refu
     }
 }
 
-fn one(answer: control::Answer) -> LimitView {
+fn one(answer: control::Answer) -> Limit {
     match answer {
         control::Answer::Limit(view) => view,
         other => panic!("{other:?}"),
     }
 }
 
-fn set(rig: &mut Rig, key: &str, numbers: Numbers, matches: Matches) -> Result<LimitView, Refusal> {
+fn set(rig: &mut Rig, key: &str, numbers: LimitNumbers, matches: Matches) -> Result<Limit, Refusal> {
     let request = control::Request::SetLimit {
         key: key.to_owned(),
         numbers,
@@ -49,31 +50,31 @@ fn set(rig: &mut Rig, key: &str, numbers: Numbers, matches: Matches) -> Result<L
     ask(rig, request).map(one)
 }
 
-fn clear(rig: &mut Rig, key: &str, matches: Matches) -> Result<LimitView, Refusal> {
+fn clear(rig: &mut Rig, key: &str, matches: Matches) -> Result<Limit, Refusal> {
     let key = key.to_owned();
     ask(rig, control::Request::ClearLimit { key, matches }).map(one)
 }
 
-fn limit(rig: &mut Rig, key: &str) -> LimitView {
+fn limit(rig: &mut Rig, key: &str) -> Limit {
     match ask(rig, control::Request::Limits).unwrap() {
         control::Answer::Limits(views) => views.into_iter().find(|view| view.key == key).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
-fn at_once(count: u32) -> Numbers {
-    Numbers {
+fn at_once(count: u32) -> LimitNumbers {
+    LimitNumbers {
         concurrency: Some(count),
         rate: None,
     }
 }
 
-fn per_minute(count: u32) -> Numbers {
+fn per_minute(count: u32) -> LimitNumbers {
     let rate = Rate {
         count,
         per_millis: 60_000,
     };
-    Numbers {
+    LimitNumbers {
         concurrency: None,
         rate: Some(rate),
     }

@@ -4,10 +4,11 @@ use serde_json::json;
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ExecutionId, SwitchId};
 use sprag_engine::command::{Answer, Code, Command, Internal, Refusal, Request};
-use sprag_engine::control::{self, Matches, Mode, Scope, SwitchOn, SwitchView};
+use sprag_engine::control::{self, Matches, Mode, Scope, SwitchOn};
 use sprag_engine::hands::Task;
 use sprag_engine::view::{Waiting, WaitingFor};
 use sprag_store::traits::Reader;
+use sprag_wire::Switch;
 
 use crate::rig::{Rig, code};
 
@@ -52,11 +53,11 @@ fn ask(rig: &mut Rig, request: control::Request) -> Result<control::Answer, Refu
     }
 }
 
-fn on(rig: &mut Rig, scope: &str, mode: Mode) -> SwitchView {
+fn on(rig: &mut Rig, scope: &str, mode: Mode) -> Switch {
     switched(rig, scope, mode, None).unwrap()
 }
 
-fn switched(rig: &mut Rig, scope: &str, mode: Mode, lasts: Option<u64>) -> Result<SwitchView, Refusal> {
+fn switched(rig: &mut Rig, scope: &str, mode: Mode, lasts: Option<u64>) -> Result<Switch, Refusal> {
     let switch = SwitchOn {
         scope: scope.parse::<Scope>().unwrap(),
         mode,
@@ -74,7 +75,7 @@ fn off(rig: &mut Rig, id: SwitchId, matches: Matches) -> Result<(), Refusal> {
     ask(rig, control::Request::SwitchOff { id, matches }).map(drop)
 }
 
-fn switches(rig: &mut Rig) -> Vec<SwitchView> {
+fn switches(rig: &mut Rig) -> Vec<Switch> {
     match ask(rig, control::Request::Switches).unwrap() {
         control::Answer::Switches(views) => views,
         other => panic!("{other:?}"),

@@ -1,10 +1,9 @@
-//! Limits: what definitions say under a key, and an operator's word over it.
+//! Limits: what definitions say under a key, and an operator's override of it.
 
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Rate;
 use sprag_core::duration::Millis;
-use sprag_engine::control::Numbers;
 use sprag_wire as wire;
 
 use crate::app::App;
@@ -14,10 +13,9 @@ use crate::handlers::WHO;
 use crate::path::Path;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 /// The numbers of an override.
-pub(crate) struct Set(Numbers);
+pub(crate) struct Set(wire::LimitNumbers);
 
 impl FromFields for Set {
     type Shape = wire::LimitRequest;
@@ -48,7 +46,7 @@ impl FromFields for Set {
                 per_millis: per_millis?,
             })
         });
-        Self(Numbers { concurrency, rate })
+        Self(wire::LimitNumbers { concurrency, rate })
     }
 }
 
@@ -90,13 +88,13 @@ impl FromParams for ListParams {
 
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
-    Ok(ok(&page.part(app.engine.limit_keys().await?.into_wire())?))
+    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
 }
 
 /// `GET /v1/limits/{key}`
 pub(crate) async fn show(State(app): State<App>, Path(key): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.limit_key(&key).await?;
-    Ok(tagged(view.revision(), ok(&view.into_wire())))
+    Ok(tagged(view.revision(), ok(&view)))
 }
 
 /// `PUT /v1/limits/{key}`: from the next attempt on.
@@ -108,7 +106,7 @@ pub(crate) async fn set(
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
     let view = app.engine.set_limit(key, numbers, WHO.to_owned(), matches).await?;
-    Ok(tagged(view.revision(), ok(&view.into_wire())))
+    Ok(tagged(view.revision(), ok(&view)))
 }
 
 /// `DELETE /v1/limits/{key}`: the definitions count again.
@@ -119,5 +117,5 @@ pub(crate) async fn clear(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let view = app.engine.clear_limit(key, matches).await?;
-    Ok(tagged(view.revision(), ok(&view.into_wire())))
+    Ok(tagged(view.revision(), ok(&view)))
 }

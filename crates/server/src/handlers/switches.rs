@@ -15,7 +15,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, created, ok, whole};
-use crate::views::IntoWire as _;
 
 /// A switch to put on.
 pub(crate) struct On {
@@ -85,7 +84,7 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
 
 /// `GET /v1/kill-switches`: those that are on, oldest first.
 pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.switches().await?.into_wire()))
+    Ok(whole(app.engine.switches().await?))
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
@@ -106,14 +105,14 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(bo
     };
     Ok(answered(once.switch_on(switch, names).await, |view| {
         let location = format!("/v1/kill-switches/{}", view.id);
-        tagged(view.revision, created(location, &view.into_wire()))
+        tagged(view.revision, created(location, &view))
     }))
 }
 
 /// `GET /v1/kill-switches/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.switch(id).await?;
-    Ok(tagged(view.revision, ok(&view.into_wire())))
+    Ok(tagged(view.revision, ok(&view)))
 }
 
 /// `POST /v1/kill-switches/{id}/release`
@@ -124,7 +123,5 @@ pub(crate) async fn release(
     Once(once): Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.switch_off(id, matches).await, |view| {
-        ok(&view.into_wire())
-    }))
+    Ok(answered(once.switch_off(id, matches).await, |view| ok(&view)))
 }

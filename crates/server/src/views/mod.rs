@@ -3,7 +3,6 @@
 
 mod actions;
 mod executions;
-mod operate;
 mod runners;
 
 use schemars::JsonSchema;
