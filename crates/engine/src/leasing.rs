@@ -3,18 +3,17 @@
 //! An attempt is durable before the program hears of it. Its configuration is rendered for the answer, in memory only,
 //! with the secrets it names; what the program sends back is masked before it is stored.
 
-use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sprag_core::action::{Outcome, Route, Status, Verdict};
+use sprag_core::action::{Outcome, Route};
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
 use sprag_core::json;
 use sprag_core::redact::Redactor;
-use sprag_core::time::Timestamp;
 use sprag_store::records::Scope;
+
+pub use sprag_wire::{Finished, Heartbeat as Beat, LeasedAttempt as Leased};
 
 use crate::command::{Answer, Code, Refusal, Reply, Request};
 use crate::handle::{Handle, unexpected};
@@ -68,63 +67,6 @@ pub struct Poll {
     pub wait_millis: u64,
     /// How long an attempt is its own without a heartbeat, in milliseconds.
     pub lease_millis: u64,
-}
-
-/// An attempt as it is given to a program.
-#[derive(Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Leased {
-    /// The attempt: heartbeats and the outcome are sent under it.
-    pub id: AttemptId,
-    /// From 1.
-    pub number: u32,
-    /// What the machine calls the action.
-    pub action_id: String,
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The configuration, rendered, secrets included.
-    pub config: Value,
-    /// The same for every attempt, until somebody edits the configuration.
-    pub idempotency_key: String,
-    /// Then the attempt is over, whatever the heartbeats say.
-    pub deadline: Timestamp,
-    /// Until then it is the program's without a heartbeat.
-    pub lease_until: Timestamp,
-    /// What an attempt of the action checkpointed last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<Value>,
-}
-
-impl fmt::Debug for Leased {
-    /// Without the configuration: it holds secrets.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("Leased");
-        shown.field("id", &self.id).field("number", &self.number);
-        shown.finish_non_exhaustive()
-    }
-}
-
-/// The answer to a heartbeat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Beat {
-    /// Until then the attempt is the program's.
-    pub lease_until: Timestamp,
-    /// Somebody asked for it to stop: end it within ten seconds.
-    pub cancel_requested: bool,
-}
-
-/// What became of an attempt that a program ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Finished {
-    /// The attempt.
-    pub id: AttemptId,
-    /// How it ended.
-    pub outcome: Verdict,
-    /// Where its action stands now.
-    pub status: Status,
 }
 
 /// About how many bytes a job takes in an answer: as much as it may have once its secrets are bound.
@@ -297,21 +239,5 @@ mod tests {
         assert!(!wants(Some("cpu"), &[]).takes(&route));
         assert!(!wants(None, &["night", "small"]).takes(&route));
         assert!(!wants(None, &[]).takes(&Route::new("gpu", "paint", &[])));
-    }
-
-    #[test]
-    fn an_attempt_that_is_shown_for_debugging_shows_no_secret() {
-        let leased = Leased {
-            id: AttemptId::from_bytes([0; 16]),
-            number: 1,
-            action_id: "x".to_owned(),
-            kind: "render".to_owned(),
-            config: json!({"token": "hunter22"}),
-            idempotency_key: String::new(),
-            deadline: Timestamp::default(),
-            lease_until: Timestamp::default(),
-            checkpoint: None,
-        };
-        assert!(!format!("{leased:?}").contains("hunter22"));
     }
 }

@@ -21,7 +21,6 @@ use sprag_engine::member::Whereabouts;
 use tokio::sync::oneshot;
 
 use crate::app::App;
-use crate::views::IntoWire as _;
 
 /// How long a poll waits here before it looks at the other nodes again, at first, in milliseconds.
 const PAUSE_MIN_MILLIS: u64 = 100;
@@ -118,7 +117,7 @@ fn others(app: &App) -> Vec<String> {
 /// Work of this node.
 pub(crate) async fn ours(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> {
     let leased = app.engine.lease(poll).await?;
-    Ok(leased.into_wire().iter().map(|attempt| json!(attempt)).collect())
+    Ok(leased.iter().map(|attempt| json!(attempt)).collect())
 }
 
 /// Work of another node, if it has some now. A program that goes away meanwhile, or a node that takes too long, does not

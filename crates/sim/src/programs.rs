@@ -130,7 +130,8 @@ impl Simulation {
                     Request::Finish(_, said) if stored.is_some_and(is_stand_in) => Some(said.not_stored().verdict()),
                     _ => said,
                 };
-                let is_so = Some(*outcome) == said && stored.is_some_and(|stored| stored.outcome == said);
+                let is_so = said.is_some_and(|said| *outcome == said.into())
+                    && stored.is_some_and(|stored| stored.outcome == said);
                 ensure(is_so, Invariant::AcknowledgedKept, || {
                     format!("{outcome:?} was answered to {said:?}, stored is {stored:?}")
                 })

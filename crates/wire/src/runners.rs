@@ -173,3 +173,26 @@ pub struct Finished {
     /// How its action stands now.
     pub status: ActionStatus,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_is_shown_for_debugging_shows_no_secret() {
+        let leased = LeasedAttempt {
+            id: AttemptId::from_bytes([0; 16]),
+            number: 1,
+            action_id: "x".to_owned(),
+            kind: "render".to_owned(),
+            config: json!({"token": "hunter22"}),
+            idempotency_key: String::new(),
+            deadline: Timestamp::default(),
+            lease_until: Timestamp::default(),
+            checkpoint: None,
+        };
+        assert!(!format!("{leased:?}").contains("hunter22"));
+    }
+}

@@ -99,8 +99,8 @@ impl Lane {
         };
         Ok(Ok(Answer::Finished(Finished {
             id: attempt,
-            outcome: verdict,
-            status: action.status,
+            outcome: verdict.into(),
+            status: action.status.into(),
         })))
     }
 

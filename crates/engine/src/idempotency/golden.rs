@@ -2,18 +2,17 @@
 //! key is sent to next, so these bytes never change.
 
 use serde_json::{Map, Value, json};
-use sprag_core::action::{ActionError, Status, Verdict};
+use sprag_core::action::ActionError;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, NodeId, Slot, SwitchId};
 use sprag_core::time::Timestamp;
 use sprag_wire::{
-    Action, ActionStatus, Attempt, Canary, CanaryState, Execution, ExecutionStatus, Expected, Job, JobCounts,
+    Action, ActionStatus, Attempt, Canary, CanaryState, Execution, ExecutionStatus, Expected, Finished, Job, JobCounts,
     JobStatus, JobWaiting, Lease, Outcome, Remark, ResultEvent, SkipReason, Switch, SwitchStatus, Waiting, WaitingFor,
 };
 
 use super::{restored, stored};
 use crate::command::{Answer, Applied, Code, Refusal, Reply, Sent};
 use crate::control;
-use crate::leasing::Finished;
 use crate::letters::{Dealt, Fate};
 
 fn at(millis: i64) -> Timestamp {
@@ -317,8 +316,8 @@ fn answers() -> Vec<Reply> {
         Ok(switched(bare_switch())),
         Ok(Answer::Finished(Finished {
             id: attempt_id(),
-            outcome: Verdict::NotDone,
-            status: Status::Retrying,
+            outcome: Outcome::NotDone,
+            status: ActionStatus::Retrying,
         })),
         Ok(Answer::Letter(letter.clone())),
         Ok(Answer::Letter(Dealt {

@@ -147,7 +147,10 @@ fn an_attempt_is_stored_with_its_lease_before_it_is_handed_over() {
     let ended = rig
         .end(job.attempt.attempt, Outcome::done(json!({"frames": 3})))
         .unwrap();
-    assert_eq!((ended.outcome, ended.status), (Verdict::Done, Status::Succeeded));
+    assert_eq!(
+        (ended.outcome, ended.status),
+        (sprag_wire::Outcome::Done, ActionStatus::Succeeded)
+    );
     assert_eq!(rig.configuration(id), ["b"]);
     assert_eq!(rig.action(id, "work").body.result, Some(json!({"frames": 3})));
 }
@@ -378,7 +381,7 @@ fn a_cancelled_attempt_that_ends_in_time_ends_as_it_says() {
         let attempt = rig.leased().attempt.attempt;
         let action = rig.action(id, "work").id;
         rig.act(Request::CancelAction(action)).unwrap();
-        assert_eq!(rig.end(attempt, outcome).unwrap().status, status);
+        assert_eq!(rig.end(attempt, outcome).unwrap().status, status.into());
     }
 }
 
@@ -468,7 +471,7 @@ fn an_outcome_that_says_when_to_try_again_is_heeded() {
     if let Outcome::NotDone(failure) = &mut outcome {
         failure.retry_after = Some(900);
     }
-    assert_eq!(rig.end(attempt, outcome).unwrap().status, Status::Retrying);
+    assert_eq!(rig.end(attempt, outcome).unwrap().status, ActionStatus::Retrying);
     assert_eq!(rig.action(id, "work").run_at, rig.now().plus(900));
 }
 

@@ -17,7 +17,6 @@ use crate::path::Id;
 use crate::polls::{self, PassedOn};
 use crate::query::{Nothing, Query, WAIT_MAX};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
@@ -150,7 +149,7 @@ pub(crate) async fn heartbeat(
     Query(Nothing): Query<Nothing>,
     Body(Heartbeat(checkpoint)): Body<Heartbeat>,
 ) -> Answer {
-    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?.into_wire()))
+    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
 }
 
 /// That the effect happened.
@@ -185,7 +184,7 @@ pub(crate) async fn complete(
     Body(Completed(done)): Body<Completed>,
 ) -> Answer {
     let asked = app.engine.finish(id, Outcome::Done(done)).await;
-    Ok(answered(asked, |finished| ok(&finished.into_wire())))
+    Ok(answered(asked, |finished| ok(&finished)))
 }
 
 /// Why the attempt did not succeed.
@@ -260,5 +259,5 @@ pub(crate) async fn fail(
     Body(Failed(outcome)): Body<Failed>,
 ) -> Answer {
     let asked = app.engine.finish(id, outcome).await;
-    Ok(answered(asked, |finished| ok(&finished.into_wire())))
+    Ok(answered(asked, |finished| ok(&finished)))
 }

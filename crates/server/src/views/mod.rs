@@ -3,7 +3,6 @@
 
 mod actions;
 mod executions;
-mod runners;
 
 use schemars::JsonSchema;
 use serde::Serialize;
