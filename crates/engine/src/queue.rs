@@ -7,89 +7,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use sprag_core::time::Timestamp;
 use sprag_store::ReadKind;
 use sprag_store::traits::QueuedLine;
+use sprag_wire::{Queue, QueueDepth, QueueLine, QueuedType};
 use tokio::sync::Mutex;
 
 use crate::command::{Answer, Refusal, Request};
 use crate::dispatch::line_named;
 use crate::handle::{Handle, unexpected};
-use crate::view::Waiting;
 
 /// How many times as long as it took a count is good for.
 const GOOD_FOR_TIMES: u64 = 10;
-
-/// The queue as callers see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueStatus {
-    /// Its lines, by name: actions of one type, under the same limits, for the same destination.
-    pub lines: Vec<LineStatus>,
-    /// Its types, by name.
-    pub types: Vec<TypeStatus>,
-    /// Queued actions that a paused execution or a kill switch holds.
-    pub held: Depth,
-}
-
-/// How much waits, and since when.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Depth {
-    /// How many actions are queued.
-    pub ready: u64,
-    /// When the oldest of them became ready.
-    pub oldest_ready_at: Option<Timestamp>,
-    /// How long ago that is, in milliseconds.
-    pub oldest_age: Option<u64>,
-}
-
-/// One line of the dispatcher.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LineStatus {
-    /// The action type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The external runner it is for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runner: Option<String>,
-    /// The keys it is limited by.
-    pub limits: Vec<String>,
-    /// Where it goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
-    /// How much waits.
-    #[serde(flatten)]
-    pub depth: Depth,
-    /// How many attempts of the type are under way here.
-    pub running: usize,
-    /// What holds it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
-}
-
-/// One action type.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TypeStatus {
-    /// The type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// How much waits.
-    #[serde(flatten)]
-    pub depth: Depth,
-    /// How many attempts are under way here.
-    pub running: usize,
-    /// How many attempts started here in the last 60 seconds.
-    pub started_last_minute: u64,
-}
 
 /// What a lane knows of its queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinesInMemory {
     /// Lines by name, without how much waits in them.
-    pub lines: BTreeMap<String, LineStatus>,
+    pub lines: BTreeMap<String, QueueLine>,
     /// Types by name.
     pub types: BTreeMap<String, TypeInMemory>,
 }
@@ -115,7 +50,7 @@ struct Count {
 
 impl Handle {
     /// The queue: the whole store's depth, with what this process runs and what holds its lines back.
-    pub async fn queue(&self) -> Result<QueueStatus, Refusal> {
+    pub async fn queue(&self) -> Result<Queue, Refusal> {
         let known = self.queue_in_memory().await?;
         let counted = self.queued().await?;
         Ok(status(known, &counted, self.now()))
@@ -155,56 +90,56 @@ pub(crate) fn kind_of_line(line: &str) -> &str {
     line.split(['\u{1d}', '\u{1e}', '\u{1f}']).next().unwrap_or_default()
 }
 
-fn status(known: LinesInMemory, counted: &[QueuedLine], now: Timestamp) -> QueueStatus {
+fn status(known: LinesInMemory, counted: &[QueuedLine], now: Timestamp) -> Queue {
     let LinesInMemory { mut lines, types } = known;
-    let mut types: BTreeMap<String, TypeStatus> = types.into_iter().map(of_type).collect();
-    let mut held = Depth::default();
+    let mut types: BTreeMap<String, QueuedType> = types.into_iter().map(of_type).collect();
+    let mut held = QueueDepth::default();
     for queued in counted {
         let kind = kind_of_line(&queued.line);
         if kind.is_empty() {
-            held.add(queued, now);
+            add(&mut held, queued, now);
             continue;
         }
         let line = lines.entry(queued.line.clone());
-        line.or_insert_with(|| line_named(&queued.line)).depth.add(queued, now);
-        let of_kind = types.entry(kind.to_owned()).or_insert_with(|| TypeStatus {
-            kind: kind.to_owned(),
-            ..TypeStatus::default()
-        });
-        of_kind.depth.add(queued, now);
+        let line = line.or_insert_with(|| line_named(&queued.line));
+        add(&mut line.depth, queued, now);
+        let of_kind = types
+            .entry(kind.to_owned())
+            .or_insert_with(|| of_type((kind.to_owned(), TypeInMemory::default())).1);
+        add(&mut of_kind.depth, queued, now);
     }
-    QueueStatus {
-        lines: lines.into_values().collect(),
+    Queue {
+        data: lines.into_values().collect(),
+        next_cursor: None,
         types: types.into_values().collect(),
         held,
     }
 }
 
-fn of_type((kind, known): (String, TypeInMemory)) -> (String, TypeStatus) {
+fn of_type((kind, known): (String, TypeInMemory)) -> (String, QueuedType) {
     let TypeInMemory {
         running,
         started_last_minute,
     } = known;
-    let status = TypeStatus {
+    let shown = QueuedType {
         kind: kind.clone(),
-        depth: Depth::default(),
+        depth: QueueDepth::default(),
         running,
         started_last_minute,
     };
-    (kind, status)
+    (kind, shown)
 }
 
-impl Depth {
-    fn add(&mut self, queued: &QueuedLine, now: Timestamp) {
-        let oldest = self
-            .oldest_ready_at
-            .map_or(queued.oldest, |oldest| oldest.min(queued.oldest));
-        *self = Self {
-            ready: self.ready.saturating_add(queued.count),
-            oldest_ready_at: Some(oldest),
-            oldest_age: Some(now.since(oldest)),
-        };
-    }
+/// Adds the queued actions of a line.
+fn add(depth: &mut QueueDepth, queued: &QueuedLine, now: Timestamp) {
+    let oldest = depth
+        .oldest_ready_at
+        .map_or(queued.oldest, |oldest| oldest.min(queued.oldest));
+    *depth = QueueDepth {
+        ready: depth.ready.saturating_add(queued.count),
+        oldest_ready_at: Some(oldest),
+        oldest_age: Some(now.since(oldest)),
+    };
 }
 
 #[cfg(test)]
@@ -237,7 +172,12 @@ mod tests {
             queued("webhook", 100_000, 60),
             queued("webhook\u{1e}h:1", 5, 50),
         ];
-        let QueueStatus { lines, types, held } = status(known, &counted, Timestamp::from_millis(100));
+        let Queue {
+            data: lines,
+            types,
+            held,
+            ..
+        } = status(known, &counted, Timestamp::from_millis(100));
         assert_eq!((held.ready, held.oldest_age), (2, Some(60)));
         let lines: Vec<_> = lines
             .iter()

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use sprag_core::action::LimitUse;
 use sprag_core::time::Timestamp;
+use sprag_wire::{QueueDepth, QueueLine, Waiting, WaitingFor};
 
 use super::dispatcher::Dispatcher;
 use super::line::Line;
 use super::permits::Lack;
 use crate::control::Switches;
-use crate::queue::{LineStatus, LinesInMemory, TypeInMemory};
-use crate::view::{Waiting, WaitingFor};
+use crate::queue::{LinesInMemory, TypeInMemory};
 
 impl Dispatcher {
-    /// Every line with what holds it back, and every type with what runs. How much waits is known to the store.
+    /// Every line with what holds it back, and every type with what runs. Only the store knows how much waits.
     pub(crate) fn status(&self, switches: &Switches, now: Timestamp) -> LinesInMemory {
         let lines = self.lines.iter();
         let lines = lines.map(|(name, line)| (name.clone(), self.line_status(name, line, switches, now)));
@@ -30,8 +30,8 @@ impl Dispatcher {
         }
     }
 
-    fn line_status(&self, name: &str, line: &Line, switches: &Switches, now: Timestamp) -> LineStatus {
-        LineStatus {
+    fn line_status(&self, name: &str, line: &Line, switches: &Switches, now: Timestamp) -> QueueLine {
+        QueueLine {
             kind: line.kind.clone(),
             runner: line.route.as_ref().map(|route| route.runner.clone()),
             limits: line.limits.iter().map(|LimitUse { key, .. }| key.clone()).collect(),
@@ -44,20 +44,22 @@ impl Dispatcher {
                     lack => lack_waiting(lack, now),
                 }),
             },
-            ..LineStatus::default()
+            depth: QueueDepth::default(),
         }
     }
 }
 
 /// What the name of a line tells about it, where this process does not serve it.
-pub(crate) fn line_named(name: &str) -> LineStatus {
+pub(crate) fn line_named(name: &str) -> QueueLine {
     let line = Line::named(name);
-    LineStatus {
+    QueueLine {
         kind: line.kind,
         runner: line.route.map(|route| route.runner),
         limits: line.limits.into_iter().map(|limit| limit.key).collect(),
         destination: line.destination,
-        ..LineStatus::default()
+        depth: QueueDepth::default(),
+        running: 0,
+        waiting: None,
     }
 }
 

@@ -5,7 +5,6 @@ use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::health::Window;
-use sprag_wire as wire;
 
 use super::explain::explained;
 use crate::app::App;
@@ -14,7 +13,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -85,14 +83,10 @@ impl FromParams for QueueParams {
 
 /// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
 pub(crate) async fn queue(State(app): State<App>, Query(QueueParams(page)): Query<QueueParams>) -> Answer {
-    let wire::Queue { data, types, held, .. } = app.engine.queue().await?.into_wire();
-    let wire::Page { data, next_cursor } = page.part(data)?;
-    Ok(ok(&wire::Queue {
-        data,
-        next_cursor,
-        types,
-        held,
-    }))
+    let mut queue = app.engine.queue().await?;
+    let part = page.part(queue.data)?;
+    (queue.data, queue.next_cursor) = (part.data, part.next_cursor);
+    Ok(ok(&queue))
 }
 
 pub(crate) struct HealthParams {

@@ -1,7 +1,6 @@
 //! From what the engine and the supervisor know to what the API says: every field by name, so that a new one cannot be
 //! forgotten.
 
-mod actions;
 mod executions;
 
 use schemars::JsonSchema;
