@@ -5,10 +5,11 @@
 //! many it may have in all. What always holds: an attempt under a key begins only in a commit that carries the fence of
 //! the key's home, so whatever an owner allowed is void once another has taken its place and has read what runs.
 
-use serde::{Deserialize, Serialize};
 use sprag_core::action::{BoxFuture, LimitUse};
-use sprag_core::ids::{AttemptId, NodeId, Slot};
+use sprag_core::ids::Slot;
 use sprag_store::{Fence, ShardId};
+
+pub use sprag_wire::{LimitDemand as Statement, LimitGrant as Allowed};
 
 use crate::letters::{Dealt, Letters};
 
@@ -17,49 +18,11 @@ pub fn home_of(key: &str) -> Slot {
     Slot::of_key("limit", key)
 }
 
-/// What a node says to the home of a key, about one limit. Each replaces what it said before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Statement {
-    /// Who says it.
-    pub node: NodeId,
-    /// Higher than that of whatever it said before.
-    pub number: u64,
-    /// Under which limit, with its numbers.
-    pub limit: LimitUse,
-    /// The attempts it has under way.
-    pub holds: Vec<AttemptId>,
-    /// Attempts that are another node's by now, if they still run.
-    pub left: Vec<AttemptId>,
-    /// How many more it was allowed, has not used and keeps.
-    pub spare: u32,
-    /// How many more than those it wants.
-    pub wants: u32,
-}
-
-/// What it is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Allowed {
-    /// So many at once, those it has under way included.
-    pub most: u32,
-    /// The home.
-    pub shard: u32,
-    /// Its epoch: every attempt that begins under this carries it.
-    pub epoch: u64,
-    /// Others wait for it: what ends is to be given back.
-    pub is_wanted: bool,
-    /// When to ask again for what was not allowed, in milliseconds.
-    pub again_millis: u64,
-}
-
-impl Allowed {
-    /// What a commit carries that begins an attempt under it.
-    pub fn fence(&self) -> Fence {
-        Fence {
-            shard: ShardId(self.shard),
-            epoch: self.epoch,
-        }
+/// What a commit carries that begins an attempt under a grant.
+pub(crate) fn fence_of(grant: &Allowed) -> Fence {
+    Fence {
+        shard: ShardId(grant.shard),
+        epoch: grant.epoch,
     }
 }
 

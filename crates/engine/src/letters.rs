@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sprag_core::ids::{ActionId, JobId};
 use sprag_core::json;
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobResult, Scope};
+
+pub use sprag_wire::{LetterFate as Fate, LettersToRetry as Letters, SettledLetter as Dealt};
 
 use crate::command::{Answer, Code, Refusal, Reply, Request, RetryDead};
 use crate::handle::Handle;
@@ -23,48 +23,6 @@ use crate::idempotency::{Idempotency, Repeats};
 use crate::inbox::Inbox;
 use crate::jobs::STEP_ITEMS;
 use crate::member::{Place, Whereabouts};
-
-/// Letters that a job asks another node to try again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Letters {
-    /// Which job.
-    pub job: JobId,
-    /// When it was made: letters that died later are none of its.
-    pub made_at: Timestamp,
-    /// Another configuration for each.
-    pub config: Option<Value>,
-    /// Take the definition of this version.
-    pub version: Option<u32>,
-    /// Changes of each.
-    pub patch: Vec<Operation>,
-    /// Which, at most as many as a step has items.
-    pub letters: Vec<ActionId>,
-}
-
-impl Letters {
-    /// The same about some of them.
-    pub(crate) fn only(&self, letters: Vec<ActionId>) -> Self {
-        Self {
-            letters,
-            ..self.clone()
-        }
-    }
-
-    /// What is asked about one of them.
-    pub fn one(&self, letter: ActionId) -> RetryLetter {
-        RetryLetter {
-            job: self.job,
-            made_at: self.made_at,
-            retry: RetryDead {
-                action: letter,
-                config: self.config.clone(),
-                version: self.version,
-                patch: self.patch.clone(),
-            },
-        }
-    }
-}
 
 /// Another try at a dead letter, for a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +36,28 @@ pub struct RetryLetter {
 }
 
 impl RetryLetter {
+    /// What is asked about one of the letters.
+    pub fn of(letters: &Letters, letter: ActionId) -> Self {
+        let Letters {
+            job,
+            made_at,
+            config,
+            version,
+            patch,
+            letters: _,
+        } = letters;
+        Self {
+            job: *job,
+            made_at: *made_at,
+            retry: RetryDead {
+                action: letter,
+                config: config.clone(),
+                version: *version,
+                patch: patch.clone(),
+            },
+        }
+    }
+
     /// A job deals with a letter once.
     pub fn once(&self) -> Idempotency {
         let Self {
@@ -101,53 +81,21 @@ impl RetryLetter {
     }
 }
 
-/// What became of a letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Fate {
-    /// It is tried again.
-    Retried,
-    /// It was no dead letter any more.
-    Skipped,
-    /// It could not be tried again.
-    Failed,
-    /// It died after the job was made, and is none of its.
-    TooYoung,
-}
-
-impl Fate {
-    /// What the job notes about it; nothing about a letter that is none of its.
-    pub(crate) fn result(self) -> Option<JobResult> {
-        match self {
-            Self::Retried => Some(JobResult::Done),
-            Self::Skipped => Some(JobResult::Skipped),
-            Self::Failed => Some(JobResult::Failed),
-            Self::TooYoung => None,
-        }
+/// What the job notes about a letter; nothing about one that is too young for it.
+pub(crate) fn result_of(fate: Fate) -> Option<JobResult> {
+    match fate {
+        Fate::Retried => Some(JobResult::Done),
+        Fate::Skipped => Some(JobResult::Skipped),
+        Fate::Failed => Some(JobResult::Failed),
+        Fate::TooYoung => None,
     }
 }
 
-/// A letter that was dealt with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Dealt {
-    /// Which.
-    pub letter: ActionId,
-    /// What became of it.
-    pub fate: Fate,
-    /// Why, unless it was retried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-}
-
-impl Dealt {
-    /// A letter that could not be tried again.
-    pub(crate) fn failed(letter: ActionId, detail: String) -> Self {
-        Self {
-            letter,
-            fate: Fate::Failed,
-            detail: Some(detail),
-        }
+/// The same about some of the letters.
+fn only(letters: &Letters, some: Vec<ActionId>) -> Letters {
+    Letters {
+        letters: some,
+        ..letters.clone()
     }
 }
 
@@ -162,7 +110,7 @@ impl Handle {
 /// Asks the lane behind an inbox about letters, all at once.
 pub(crate) async fn deal(inbox: &Inbox, letters: &Letters) -> Vec<Dealt> {
     let asked = letters.letters.iter().take(STEP_ITEMS).map(|&letter| async move {
-        let retry = letters.one(letter);
+        let retry = RetryLetter::of(letters, letter);
         let once = retry.once();
         let reply = inbox.ask_once(Request::RetryLetter(Box::new(retry)), Some(once), None);
         dealt(letter, reply.await)
@@ -194,13 +142,13 @@ pub(crate) async fn deal_anywhere(
     }
     let (peers, token) = (peers.as_ref(), token.as_str());
     let asked = there.into_iter().map(|(advertise, theirs)| async move {
-        let answer = peers.deal(&advertise, token, &letters.only(theirs)).await;
+        let answer = peers.deal(&advertise, token, &only(letters, theirs)).await;
         answer.unwrap_or_else(|error| {
             tracing::debug!(%error, advertise, job = %letters.job, "a node could not be asked about dead letters");
             Vec::new()
         })
     });
-    let mut all = deal(inbox, &letters.only(here)).await;
+    let mut all = deal(inbox, &only(letters, here)).await;
     all.extend(join_all(asked).await.into_iter().flatten());
     all
 }

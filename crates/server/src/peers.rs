@@ -17,8 +17,8 @@ use hyper_util::rt::TokioExecutor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sprag_core::action::BoxFuture;
-use sprag_engine::homes::{Allowed, Peers, Statement};
-use sprag_engine::letters::{Dealt, Letters};
+use sprag_engine::homes::Peers;
+use sprag_wire::{LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 
 use crate::app::App;
 use crate::body::whole;
@@ -100,8 +100,8 @@ impl Peers for HttpPeers {
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        statement: &'a Statement,
-    ) -> BoxFuture<'a, Result<Allowed, String>> {
+        statement: &'a LimitDemand,
+    ) -> BoxFuture<'a, Result<LimitGrant, String>> {
         let whom = Whom {
             advertise,
             token,
@@ -114,8 +114,8 @@ impl Peers for HttpPeers {
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        letters: &'a Letters,
-    ) -> BoxFuture<'a, Result<Vec<Dealt>, String>> {
+        letters: &'a LettersToRetry,
+    ) -> BoxFuture<'a, Result<Vec<SettledLetter>, String>> {
         let whom = Whom {
             advertise,
             token,
@@ -153,7 +153,7 @@ pub(crate) async fn hear(app: &App, request: Request) -> Response {
 }
 
 async fn hear_statement(app: &App, body: &[u8]) -> Response {
-    let Ok(statement) = serde_json::from_slice::<Statement>(body) else {
+    let Ok(statement) = serde_json::from_slice::<LimitDemand>(body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
     match app.engine.state(statement).await {
@@ -163,7 +163,7 @@ async fn hear_statement(app: &App, body: &[u8]) -> Response {
 }
 
 async fn hear_letters(app: &App, body: &[u8]) -> Response {
-    match serde_json::from_slice::<Letters>(body) {
+    match serde_json::from_slice::<LettersToRetry>(body) {
         Ok(letters) => axum::Json(app.engine.deal(&letters).await).into_response(),
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }

@@ -12,6 +12,7 @@ mod history;
 mod jobs;
 mod limits;
 mod machines;
+mod nodes;
 mod page;
 mod problem;
 mod runners;
@@ -41,6 +42,7 @@ pub use machines::{
     Applied, Definition, DiffRequest, Linted, Machine, MachineDefinition, MachineSource, MachineSummary,
     SimulateRequest, SimulatedInput,
 };
+pub use nodes::{LetterFate, LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 pub use page::Page;
 pub use problem::{FieldError, Finding, Problem, Severity};
 pub use runners::{

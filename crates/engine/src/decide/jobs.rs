@@ -10,7 +10,7 @@ use sprag_store::{Error, Mutation};
 use crate::command::{Answer, Code, JobStep, Refusal, Reply};
 use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
 use crate::lane::{Lane, LogEntry};
-use crate::letters::{Dealt, Fate, RetryLetter};
+use crate::letters::{Dealt, Fate, RetryLetter, result_of};
 
 /// How far the clocks of nodes may be apart, in milliseconds. A letter that another node's clock saw die so soon after a job
 /// was made may have been there before.
@@ -125,7 +125,7 @@ impl Lane {
         let asked = job.letters(step.letters.clone());
         for &letter in &step.letters {
             if self.owned.owns(letter.slot()) {
-                let dealt = self.retry_letter(&asked.one(letter))?;
+                let dealt = self.retry_letter(&RetryLetter::of(&asked, letter))?;
                 self.note(job, dealt);
             } else {
                 // Its shard went since the page was read.
@@ -251,7 +251,7 @@ impl Lane {
     /// Notes what became of a letter, as an item of the job.
     fn note(&mut self, job: &mut Job, dealt: Dealt) {
         let Dealt { letter, fate, detail } = dealt;
-        let Some(result) = fate.result() else { return };
+        let Some(result) = result_of(fate) else { return };
         let counts = &mut job.body.counts;
         counts.matched += 1;
         *match result {

@@ -11,7 +11,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::shard_of;
 use sprag_store::{Fence, ShardId};
 
-use crate::homes::{Heard, Statement, home_of};
+use crate::homes::{Heard, Statement, fence_of, home_of};
 
 /// How many more a node asks for at once.
 pub(super) const WANTS_MAX: u32 = 64;
@@ -488,7 +488,7 @@ impl Homes {
         quota.left.drain(..asked.left.min(quota.left.len()));
         quota.most = allowed.most;
         quota.known = allowed.most.max(asked.held);
-        quota.fence = Some(allowed.fence());
+        quota.fence = Some(fence_of(allowed));
         quota.until = asked.since.plus(ALLOWED_MILLIS);
         quota.is_wanted = allowed.is_wanted;
         // Whoever has all that it wanted may want more at once.

@@ -7,13 +7,13 @@ use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, NodeId, Slot, Swi
 use sprag_core::time::Timestamp;
 use sprag_wire::{
     Action, ActionStatus, Attempt, Canary, CanaryState, Execution, ExecutionStatus, Expected, Finished, Job, JobCounts,
-    JobStatus, JobWaiting, Lease, Outcome, Remark, ResultEvent, SkipReason, Switch, SwitchStatus, Waiting, WaitingFor,
+    JobStatus, JobWaiting, Lease, LetterFate, Outcome, Remark, ResultEvent, SettledLetter, SkipReason, Switch,
+    SwitchStatus, Waiting, WaitingFor,
 };
 
 use super::{restored, stored};
 use crate::command::{Answer, Applied, Code, Refusal, Reply, Sent};
 use crate::control;
-use crate::letters::{Dealt, Fate};
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_767_225_600_000 + millis)
@@ -287,9 +287,9 @@ fn sent() -> Sent {
 /// Every kind of answer that is stored, with and without what may be missing.
 fn answers() -> Vec<Reply> {
     let switched = |view| Answer::Control(Box::new(control::Answer::Switch(view)));
-    let letter = Dealt {
+    let letter = SettledLetter {
         letter: action_id(),
-        fate: Fate::TooYoung,
+        fate: LetterFate::TooYoung,
         detail: None,
     };
     vec![
@@ -320,8 +320,8 @@ fn answers() -> Vec<Reply> {
             status: ActionStatus::Retrying,
         })),
         Ok(Answer::Letter(letter.clone())),
-        Ok(Answer::Letter(Dealt {
-            fate: Fate::Failed,
+        Ok(Answer::Letter(SettledLetter {
+            fate: LetterFate::Failed,
             detail: Some("no".to_owned()),
             ..letter
         })),

@@ -6,6 +6,7 @@ use sprag_core::clock::Clock as _;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_engine::command::{Answer, Command, Internal, Request, SendMessage, Target};
 use sprag_engine::jobs::RetryAll;
+use sprag_engine::letters::RetryLetter;
 use sprag_engine::member::LEASE_MILLIS;
 use sprag_engine::{Options, Retention};
 use sprag_store::records::{JobResult, JobStatus};
@@ -125,7 +126,7 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
         let mut dealt = Vec::new();
         for &letter in &letters.letters {
             let owner = owner(crowd, alive, letter.slot());
-            let retry = letters.one(letter);
+            let retry = RetryLetter::of(&letters, letter);
             let (reply, mut answer) = oneshot::channel();
             let once = Some(retry.once());
             let command = Command {
