@@ -14,10 +14,11 @@ use sprag_core::machine::{
 };
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
+use sprag_wire::Divergence;
 
 use crate::aggregate::Aggregate;
 use crate::convert::Entry;
-use crate::migration::{Divergence, Plan, counterpart};
+use crate::migration::{Plan, counterpart};
 use crate::replay::{Passed, Replay, Walk, begin};
 
 /// Names that are listed in one sentence.

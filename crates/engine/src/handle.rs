@@ -17,6 +17,7 @@ use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, ReadKind, records};
+use sprag_wire::{MigrationCheck, Replayed};
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
@@ -33,13 +34,13 @@ use crate::lane::{Change, compile, damaged};
 use crate::leases::Leases;
 use crate::member::Whereabouts;
 use crate::metrics::Metrics;
-use crate::migration::{self, MigrationCheck};
+use crate::migration;
 use crate::near::no_machine;
 use crate::once::Once;
 use crate::options::Limits;
 use crate::queue::Depths;
 use crate::reads::ReadPermits;
-use crate::replay::{self, Replayed, Walk};
+use crate::replay::{self, Walk};
 use crate::tasks::{Runners, SecretSource};
 use crate::view::{self, ActionView, ExecutionView};
 
@@ -151,14 +152,6 @@ impl Handle {
         self.secrets.as_ref()
     }
 
-    /// The newest version of a machine, compiled.
-    pub(crate) async fn newest(&self, name: String) -> Result<Arc<Machine>, Refusal> {
-        let version = self.machine(name.clone(), None).await?.version;
-        let handle = self.clone();
-        self.read(ReadKind::Point, move |reader| handle.version(reader, &name, version))
-            .await
-    }
-
     /// What the engine counts.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
@@ -204,14 +197,6 @@ impl Handle {
             let runner = self.runners.get(kind);
             runner.map_or_else(Vec::new, |runner| runner.permissions(kind, config))
         })
-    }
-
-    /// The same for a version that is stored.
-    pub async fn permissions_of(&self, name: String, version: u32) -> Result<Vec<RequiredPermissions>, Refusal> {
-        let handle = self.clone();
-        let read = self.read(ReadKind::Point, move |reader| handle.version(reader, &name, version));
-        let machine = read.await?;
-        Ok(self.permissions(&machine))
     }
 
     /// The same engine for one request that acts once, however often it is sent under `key`.

@@ -8,10 +8,9 @@
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_store::page::continued;
-use sprag_store::records::MachineVersion;
 use sprag_store::traits::{Found, SCAN_MAX, Search};
 use sprag_store::{Error, Most, ReadKind};
-use sprag_wire::{HistoryEntry, JobItem};
+use sprag_wire::{HistoryEntry, JobItem, MachineSummary};
 
 use crate::command::{Code, Refusal};
 use crate::convert::{self, without_variables};
@@ -19,6 +18,7 @@ use crate::handle::{Handle, whole};
 use crate::history;
 use crate::jobs::{Job, JobView, RetryAll, shown_item};
 use crate::lane::damaged;
+use crate::machines;
 use crate::view::{ActionView, ExecutionView};
 
 /// Stored bytes of a page of history: less than of other lists, because its views are made together.
@@ -88,12 +88,12 @@ impl Handle {
         &self,
         after: Option<String>,
         limit: usize,
-        mut show: impl FnMut(MachineVersion) -> Option<T> + Send + 'static,
+        mut show: impl FnMut(MachineSummary) -> Option<T> + Send + 'static,
     ) -> Result<Found<T, String>, Refusal> {
         self.read(ReadKind::Scan, move |reader| {
             let found = reader.machines(after.as_deref(), limit)?;
             let names: Vec<String> = found.iter().map(|row| row.machine.clone()).collect();
-            let rows = shown(found, |row| Ok(show(row)))?;
+            let rows = shown(found, |row| Ok(show(machines::shown(row)?.0)))?;
             let last = rows.len().checked_sub(1).and_then(|last| names.into_iter().nth(last));
             let next = follows(last, |last| Ok(!reader.machines(Some(last), 1)?.is_empty()))?;
             Ok(Found { rows, next })

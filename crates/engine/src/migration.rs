@@ -10,10 +10,9 @@ use std::sync::Arc;
 use sprag_core::machine::{Execution, Kind, Machine, StateIndex, StateSet, Visit};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Timer, TimerKey};
+use sprag_wire::{MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
 
 use crate::aggregate::Aggregate;
-
-pub use sprag_wire::{Divergence, MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
 
 /// The timers of an execution, by visit and index.
 type Timers = BTreeMap<(u64, u16), Timer>;

@@ -1,7 +1,7 @@
 //! A machine that nobody knows, and the known one that was most likely meant.
 
 use sprag_core::source::nearest;
-use sprag_store::records::MachineVersion;
+use sprag_store::ReadKind;
 
 use crate::command::{Code, Refusal};
 use crate::handle::Handle;
@@ -28,11 +28,11 @@ impl Handle {
 
     async fn suggest(&self, mut refusal: Refusal, machine: &str) -> Refusal {
         // A store that cannot be read has no suggestion: the refusal is true without one.
-        let names = |row: MachineVersion| Some(row.machine);
-        let Ok(known) = self.machines(None, CANDIDATES_MAX, names).await else {
+        let known = self.read(ReadKind::Scan, |reader| reader.machines(None, CANDIDATES_MAX));
+        let Ok(known) = known.await else {
             return refusal;
         };
-        if let Some(near) = nearest(machine, known.rows.iter().map(String::as_str)) {
+        if let Some(near) = nearest(machine, known.iter().map(|row| row.machine.as_str())) {
             let texts = refusal.errors.iter_mut().map(|(_, detail)| detail);
             for text in texts.chain([&mut refusal.detail]) {
                 *text = format!("{}; did you mean `{near}`?", text.trim_end_matches(APPLY_FIRST));

@@ -1,10 +1,10 @@
 //! What an operator should know about a server that works all the same.
 
+use sprag_wire::Note;
+
 use crate::command::{self, Refusal};
 use crate::control::{self, Answer, ClockView};
 use crate::handle::{Handle, unexpected};
-
-pub use sprag_wire::Note;
 
 /// A log that a reader holds is worth a note from this size on.
 const HELD_BYTES_MIN: u64 = 64 * 1024 * 1024;

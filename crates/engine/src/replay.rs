@@ -9,12 +9,11 @@ use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{Effect, Execution, Facts, Input, Limits, Machine, step};
 use sprag_store::traits::Reader;
 use sprag_store::{Error, Most, records};
+use sprag_wire::Replayed;
 
 use crate::aggregate::Aggregate;
 use crate::convert::{self, Entry, Snapshot};
 use crate::options::SNAPSHOT_EVERY;
-
-pub use sprag_wire::Replayed;
 
 /// Entries read at once.
 const PAGE: usize = 500;

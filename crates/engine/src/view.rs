@@ -13,6 +13,7 @@ use sprag_wire as wire;
 pub use sprag_wire::{Action as ActionView, Execution as ExecutionView, Waiting, WaitingFor};
 
 use crate::aggregate::Aggregate;
+use crate::command::{Applied, Sent};
 use crate::control::Switches;
 use crate::leases::Leases;
 
@@ -284,5 +285,55 @@ pub(crate) fn execution_waiting(aggregate: &Aggregate) -> Waiting {
             until: Some(until),
         },
         None => waiting(WaitingFor::Message, head.id.to_string()),
+    }
+}
+
+impl From<Sent> for wire::Sent {
+    /// Without the execution: whoever sends a message knows it.
+    fn from(sent: Sent) -> Self {
+        let Sent {
+            execution: _,
+            handled,
+            queued,
+            configuration,
+            sequence,
+            accepts,
+        } = sent;
+        Self {
+            queued,
+            handled,
+            configuration,
+            sequence,
+            accepts,
+        }
+    }
+}
+
+impl From<Applied> for wire::Applied {
+    /// Without whether the version is new: the API says that with its status.
+    fn from(applied: Applied) -> Self {
+        let Applied {
+            id,
+            version,
+            created: _,
+            same_as,
+        } = applied;
+        Self {
+            id,
+            version,
+            same_as_version: same_as,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_has_a_word_for_every_status_and_no_others() {
+        let statuses = ExecutionStatus::ALL.map(|status| (status.word(), execution_status(status)));
+        assert!(statuses.iter().all(|(word, shown)| shown.word() == *word));
+        assert_eq!(statuses.len(), wire::ExecutionStatus::WORDS.len());
     }
 }

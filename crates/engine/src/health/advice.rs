@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use sprag_core::action::Definition;
 use sprag_core::action::error::kind;
 use sprag_core::action::retry::Policy;
+use sprag_wire::{Latency, Recommendation};
 
 use super::Found;
-use super::figures::{Latency, float, share, spread};
+use super::figures::{float, share, spread};
 use super::tally::Tally;
-
-pub use sprag_wire::Recommendation;
 
 /// Fewer attempts or dead letters than this prove nothing.
 const ENOUGH: u64 = 5;

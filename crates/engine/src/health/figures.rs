@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::tally::{Failed, Tally};
+use sprag_wire::{FailureReason, Figures, Latency};
 
-pub use sprag_wire::{FailureReason, Figures, Latency, OfAction, OfType};
+use super::tally::{Failed, Tally};
 
 /// Failure reasons that are told.
 const REASONS_MAX: usize = 20;

@@ -18,16 +18,13 @@ use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
 use sprag_store::{Error, ReadKind};
+use sprag_wire::{self as wire, Basis, HealthReport, OfAction, OfType};
 
-pub use self::advice::Recommendation;
-pub use self::figures::{FailureReason, Figures, Latency, OfAction, OfType};
 use self::tally::Tally;
 use crate::command::Refusal;
 use crate::convert;
 use crate::handle::Handle;
 use crate::lane::damaged;
-
-pub use sprag_wire::{Basis, HealthReport};
 
 /// The most actions that a report looks at.
 pub const LOOKED_AT_MAX: usize = 20_000;
@@ -61,6 +58,16 @@ impl Window {
             Self::Hour => "1h",
             Self::Day => "24h",
             Self::Week => "7d",
+        }
+    }
+
+    /// As the report names it.
+    fn shown(self) -> wire::Window {
+        match self {
+            Self::QuarterHour => wire::Window::QuarterHour,
+            Self::Hour => wire::Window::Hour,
+            Self::Day => wire::Window::Day,
+            Self::Week => wire::Window::Week,
         }
     }
 
@@ -217,7 +224,7 @@ fn report(
     let by_action = found.by_action.into_iter();
     HealthReport {
         action_id,
-        window: sprag_wire::Window::of(window.word()),
+        window: window.shown(),
         from,
         to,
         is_empty: found.looked_at == 0,

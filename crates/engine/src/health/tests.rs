@@ -187,3 +187,10 @@ fn herds_limits_and_queues_each_have_their_say_and_a_handful_has_none() {
     assert_eq!(codes(&report), ["queue-delay"]);
     assert_eq!(report.recommendations[0].figures["queueDelayP95Millis"], 12_000);
 }
+
+#[test]
+fn the_api_has_a_word_for_every_window_and_no_others() {
+    let windows = Window::ALL.map(|window| (window.word(), window.shown()));
+    assert!(windows.iter().all(|(word, shown)| shown.word() == *word));
+    assert_eq!(windows.len(), sprag_wire::Window::WORDS.len());
+}

@@ -12,7 +12,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 /// A message as it is sent to an execution.
 pub(crate) struct Message {
@@ -90,7 +89,7 @@ pub(crate) async fn send_by_key(
 
 /// A message that waits in the inbox is accepted; nothing can be said yet about what it does.
 pub(super) fn sent(sent: Sent) -> Response {
-    let view = sent.into_wire();
+    let view = wire::Sent::from(sent);
     if view.queued {
         (StatusCode::ACCEPTED, axum::Json(view)).into_response()
     } else {

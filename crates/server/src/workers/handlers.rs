@@ -11,7 +11,7 @@ use sprag_supervisor::{Operation, Phase, ROOT_PATH, Status};
 use sprag_wire as wire;
 
 use super::once::Word;
-use super::views::{explanation, worker};
+use super::views::{IntoWire as _, explanation, worker};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
 use crate::metrics::{MEDIA_TYPE, supervision_page};
@@ -19,7 +19,6 @@ use crate::problem::{Code, Problem, page};
 use crate::query::{self, FromParams, Nothing, Params, Query};
 use crate::reply::{Answer, ok};
 use crate::shown::shown;
-use crate::views::IntoWire as _;
 
 /// Lines of a log that is not told how many.
 const LINES: usize = 100;
