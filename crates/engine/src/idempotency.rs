@@ -387,6 +387,4 @@ pub(crate) fn reused() -> Refusal {
 }
 
 #[cfg(test)]
-mod golden;
-#[cfg(test)]
 mod tests;

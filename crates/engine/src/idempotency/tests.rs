@@ -1,5 +1,7 @@
 //! What a key counts for, and that what is kept comes back as it was.
 
+mod golden;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Map;

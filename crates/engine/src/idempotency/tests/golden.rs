@@ -11,7 +11,7 @@ use sprag_wire::{
     SwitchStatus, Waiting, WaitingFor,
 };
 
-use super::{restored, stored};
+use super::super::{restored, stored};
 use crate::command::{Answer, Applied, Code, Refusal, Reply, Sent};
 use crate::control;
 
@@ -334,7 +334,7 @@ fn answers() -> Vec<Reply> {
 
 #[test]
 fn every_kind_of_answer_is_stored_and_read_in_the_bytes_that_it_always_had() {
-    let lines = include_str!("../golden/answers.jsonl").lines();
+    let lines = include_str!("../../golden/answers.jsonl").lines();
     let answers = answers();
     assert_eq!(lines.clone().count(), answers.len());
     for (line, answer) in lines.zip(answers) {
@@ -357,7 +357,7 @@ fn every_kind_of_answer_has_its_bytes_in_the_file() {
         "letter",
         "refused",
     ];
-    let lines = include_str!("../golden/answers.jsonl").lines();
+    let lines = include_str!("../../golden/answers.jsonl").lines();
     let mut known: Vec<&str> = lines.filter_map(|line| line.split('"').nth(1)).collect();
     known.dedup();
     assert_eq!(known, kinds);
