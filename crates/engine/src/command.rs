@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sprag_core::action::Outcome;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId};
@@ -12,6 +12,8 @@ use sprag_core::patch::Operation;
 use sprag_store::ShardId;
 use sprag_store::records::TimerKey;
 use tokio::sync::oneshot;
+
+pub use sprag_wire::Start;
 
 use crate::closings::Closed;
 pub use crate::codes::Code;
@@ -212,21 +214,6 @@ impl From<Arc<Machine>> for Apply {
             matches: Matches::Any,
         }
     }
-}
-
-/// How to start an execution.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Start {
-    /// The machine's name.
-    pub machine: String,
-    /// The newest, when not given.
-    pub version: Option<u32>,
-    /// Unique among the open executions of the machine.
-    pub key: Option<String>,
-    /// Over the machine's defaults.
-    pub variables: Map<String, Value>,
-    /// For filters.
-    pub tags: Vec<String>,
 }
 
 /// A message on its way.

@@ -15,7 +15,8 @@ use crate::{ActionStatus, Waiting};
 
 /// The body of a start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StartRequest {
+#[schemars(rename = "StartRequest")]
+pub struct Start {
     /// The machine's name.
     pub machine: String,
     /// The version to run; the newest unless given.
@@ -27,12 +28,18 @@ pub struct StartRequest {
     #[schemars(length(min = 1, max = 512))]
     pub key: Option<String>,
     /// The first values of variables.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub variables: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub variables: Map<String, Value>,
     /// Tags for filters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(length(min = 1, max = 512)))]
-    pub tags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<String>>", inner(length(min = 1, max = 512)))]
+    pub tags: Vec<String>,
+}
+
+/// A member that may be null: that means none.
+fn or_none<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// A message to an execution.

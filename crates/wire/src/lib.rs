@@ -29,8 +29,7 @@ pub use actions::{
 pub use dead_letters::{CaseFile, Others, RetryRequest, SentRequest};
 pub use executions::{
     AddressedMessage, Divergence, Execution, ExecutionStatus, ExplainedAction, Explanation, Message, MigrateRequest,
-    Migrated, MigrationCheck, MigrationProblem, Nothing, Replayed, Sent, StartRequest, StateMove, TimerChange,
-    TimerMove,
+    Migrated, MigrationCheck, MigrationProblem, Nothing, Replayed, Sent, Start, StateMove, TimerChange, TimerMove,
 };
 pub use health::{Basis, FailureReason, Figures, HealthReport, Latency, OfAction, OfType, Recommendation, Window};
 pub use history::{Cause, Ended, HistoryEntry, Microstep, What};

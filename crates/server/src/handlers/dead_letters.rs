@@ -108,24 +108,17 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     Ok(ok(&file))
 }
 
-/// With what a dead letter is tried again.
-pub(crate) struct Retry {
-    config: Option<Value>,
-    version: Option<u32>,
-    patch: Vec<Operation>,
-}
-
-impl FromFields for Retry {
-    type Shape = wire::RetryRequest;
+impl FromFields for wire::RetryRequest {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["config", "version", "patch"];
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
         Self {
-            config: fields.object("config").map(Value::Object),
+            config: fields.object("config"),
             version: fields.version("version"),
-            patch: patch(fields),
+            patch: Some(patch(fields)),
         }
     }
 }
@@ -147,13 +140,14 @@ pub(crate) async fn retry(
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
     Once(once): Once,
-    Body(Retry { config, version, patch }): Body<Retry>,
+    Body(body): Body<wire::RetryRequest>,
 ) -> Answer {
+    let wire::RetryRequest { config, version, patch } = body;
     let retry = RetryDead {
         action: id,
-        config,
+        config: config.map(Value::Object),
         version,
-        patch,
+        patch: patch.unwrap_or_default(),
     };
     Ok(answered(once.retry_dead(retry).await, |view| ok(&view)))
 }

@@ -1,15 +1,14 @@
 //! Executions: start, show, and what people do to them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
-use sprag_engine::command::{Migrate, Start};
+use sprag_engine::command::Migrate;
 use sprag_engine::{self as engine, Asked};
 use sprag_store::records::ExecutionStatus;
-use sprag_wire as wire;
+use sprag_wire::{self as wire, Start};
 
 use super::explain;
 use crate::app::App;
@@ -20,7 +19,7 @@ use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 use crate::reply::{Answer, created, ok};
 
 impl FromFields for Start {
-    type Shape = wire::StartRequest;
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["machine", "version", "key", "variables", "tags"];
     const EMPTY: Empty = Empty::Refused;
@@ -184,15 +183,8 @@ pub(crate) async fn resume(
     Ok(answered(once.resume(id).await, |view| ok(&view)))
 }
 
-/// To which version, and which states become which; or only what that would do.
-pub(crate) struct Destination {
-    version: Option<u32>,
-    states: BTreeMap<String, String>,
-    check: bool,
-}
-
-impl FromFields for Destination {
-    type Shape = wire::MigrateRequest;
+impl FromFields for wire::MigrateRequest {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["version", "states", "check"];
     const EMPTY: Empty = Empty::Object;
@@ -200,8 +192,8 @@ impl FromFields for Destination {
     fn read(fields: &mut Fields) -> Self {
         Self {
             version: fields.version("version"),
-            states: fields.text_map("states"),
-            check: fields.flag("check").unwrap_or(false),
+            states: Some(fields.text_map("states")),
+            check: fields.flag("check"),
         }
     }
 }
@@ -212,14 +204,15 @@ pub(crate) async fn migrate(
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
     Once(once): Once,
-    Body(Destination { version, states, check }): Body<Destination>,
+    Body(body): Body<wire::MigrateRequest>,
 ) -> Answer {
+    let wire::MigrateRequest { version, states, check } = body;
     let migrate = Migrate {
         execution: id,
         version,
-        states,
+        states: states.unwrap_or_default(),
     };
-    if check {
+    if check == Some(true) {
         return Ok(ok(&app.engine.check_migration(migrate).await?));
     }
     Ok(answered(once.migrate(migrate).await, |view| ok(&view)))

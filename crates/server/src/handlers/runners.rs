@@ -128,17 +128,16 @@ pub(crate) async fn lease(
     Ok(ok(&json!({ "attempts": attempts })))
 }
 
-/// A sign of life.
-pub(crate) struct Heartbeat(Option<Value>);
-
-impl FromFields for Heartbeat {
-    type Shape = wire::HeartbeatRequest;
+impl FromFields for wire::HeartbeatRequest {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["checkpoint"];
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
-        Self(fields.value("checkpoint"))
+        Self {
+            checkpoint: fields.value("checkpoint"),
+        }
     }
 }
 
@@ -147,7 +146,7 @@ pub(crate) async fn heartbeat(
     State(app): State<App>,
     Id(id): Id<AttemptId>,
     Query(Nothing): Query<Nothing>,
-    Body(Heartbeat(checkpoint)): Body<Heartbeat>,
+    Body(wire::HeartbeatRequest { checkpoint }): Body<wire::HeartbeatRequest>,
 ) -> Answer {
     Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::duration::Millis;
-use sprag_wire::{Execution, StartRequest};
+use sprag_wire::{Execution, Start};
 
 use crate::client::{Client, Once, Remote};
 use crate::completion::Names;
@@ -66,7 +66,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn body(arguments: &Arguments) -> Result<StartRequest, Failure> {
+fn body(arguments: &Arguments) -> Result<Start, Failure> {
     let Arguments {
         machine,
         key,
@@ -78,12 +78,12 @@ fn body(arguments: &Arguments) -> Result<StartRequest, Failure> {
         once: _,
         remote: _,
     } = arguments;
-    Ok(StartRequest {
+    Ok(Start {
         machine: machine.clone(),
         version: *version,
         key: key.clone(),
-        variables: Some(input::variables(variables.as_deref(), var)?),
-        tags: (!tags.is_empty()).then(|| tags.clone()),
+        variables: input::variables(variables.as_deref(), var)?,
+        tags: tags.clone(),
     })
 }
 

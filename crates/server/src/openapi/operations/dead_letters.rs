@@ -6,7 +6,6 @@ use sprag_wire as wire;
 
 use super::{Operation, Shape, text};
 use crate::body::NoFields;
-use crate::handlers::dead_letters::Retry;
 use crate::problem::Code;
 
 /// The group.
@@ -62,7 +61,7 @@ pub(crate) fn retry() -> Operation {
         "retryDeadLetter",
         "Try it again: as it is, with another configuration, changed by a patch, or on another version",
     )
-    .body::<Retry>()
+    .body::<wire::RetryRequest>()
     .writes()
     .once()
     .refuses([

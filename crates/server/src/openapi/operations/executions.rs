@@ -1,13 +1,11 @@
 //! Executions, and messages to them.
 
 use sprag_core::ids::ExecutionId;
-use sprag_engine::command::{self, Start};
+use sprag_engine::command;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, Shape, text, whole};
 use crate::body::NoFields;
-use crate::handlers::executions::Destination;
-use crate::handlers::messages::{Addressed, Message};
 use crate::problem::Code;
 
 /// The group.
@@ -40,7 +38,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
 pub(crate) fn start() -> Operation {
     operation("startExecution", "Start an execution")
         .waits()
-        .body::<Start>()
+        .body::<wire::Start>()
         .answers::<wire::Execution>(201, "It is started.")
         .located()
         .writes()
@@ -115,7 +113,7 @@ pub(crate) fn resume() -> Operation {
 pub(crate) fn migrate() -> Operation {
     let summary = "Move an execution to another version, the newest unless one is named; or check what that would do";
     one(operation("migrateExecution", summary))
-        .body::<Destination>()
+        .body::<wire::MigrateRequest>()
         .answers::<wire::Migrated>(200, "The execution as it is now, or the check.")
         .writes()
         .once()
@@ -143,13 +141,13 @@ fn sends(operation: Operation) -> Operation {
 
 pub(crate) fn send() -> Operation {
     let operation = Operation::new(MESSAGES, "sendMessage", "Send a message to an execution");
-    sends(one(operation).body::<Message>()).once()
+    sends(one(operation).body::<wire::Message>()).once()
 }
 
 pub(crate) fn send_by_key() -> Operation {
     let summary = "Send a message to the open execution of a machine with a key";
     let operation = Operation::new(MESSAGES, "sendMessageByKey", summary);
-    sends(operation.body::<Addressed>()).once()
+    sends(operation.body::<wire::AddressedMessage>()).once()
 }
 
 pub(crate) fn follow() -> Operation {

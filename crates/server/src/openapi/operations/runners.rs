@@ -5,7 +5,7 @@ use sprag_engine::command;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text};
-use crate::handlers::runners::{Asks, Completed, Failed, Heartbeat};
+use crate::handlers::runners::{Asks, Completed, Failed};
 use crate::openapi::operation::ONCE;
 
 /// The group.
@@ -58,7 +58,7 @@ pub(crate) fn lease() -> Operation {
 
 pub(crate) fn heartbeat() -> Operation {
     of_attempt("heartbeatAttempt", "Say that the program still works on its attempt")
-        .body::<Heartbeat>()
+        .body::<wire::HeartbeatRequest>()
         .header(
             ONCE,
             text(),
