@@ -1,8 +1,9 @@
-//! The shapes of the HTTP API: what requests carry and what the server answers.
+//! The shapes of the HTTP API: what requests carry and what the server answers. Also the messages between nodes.
 //!
-//! The server builds these types, the command line reads them, and the OpenAPI document is derived from them, so the three
-//! cannot drift apart. Two rules keep old clients working: a reader skips members that it does not know, and it keeps a word
-//! that it does not know as text (`Other`). The server itself always writes words that the document lists.
+//! The engine builds these types, the server writes them, the command line reads them, and the OpenAPI document is derived
+//! from them, so the four cannot drift apart. The engine also stores some of them, as answers under idempotency keys, so their
+//! members keep their names and order. Two rules keep old clients working: a reader skips members that it does not know,
+//! and it keeps a word that it does not know as text (`Other`). The server itself always writes words that the document lists.
 
 mod actions;
 mod dead_letters;
