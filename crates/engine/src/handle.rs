@@ -417,8 +417,7 @@ impl Handle {
     /// An execution as far as the store and the switches know.
     pub(crate) fn shown(&self, aggregate: &Aggregate, machine: &Machine) -> ExecutionView {
         let mut view = view::execution(aggregate, machine);
-        let waiting = view.waiting.clone();
-        view.waiting = view::under_switches(waiting, aggregate.open(), &self.board.switches(), self.now());
+        view::name_switch(&mut view.waiting, aggregate.open(), &self.board.switches(), self.now());
         view::renew_waiting(&mut view.waiting, &self.leases);
         view::name_node(&mut view.waiting, self.keeper(view.id.slot()).as_ref());
         view
@@ -434,8 +433,8 @@ impl Handle {
         let status = reader.execution_status(action.origin.execution)?;
         let status = status.unwrap_or(records::ExecutionStatus::Cancelled);
         let mut view = view::action(&action, status);
-        let waiting = view.waiting.clone();
-        view.waiting = view::under_switches(waiting, std::iter::once(&action), &self.board.switches(), self.now());
+        let actions = std::iter::once(&action);
+        view::name_switch(&mut view.waiting, actions, &self.board.switches(), self.now());
         view::renew(&mut view, &self.leases);
         view::name_node(&mut view.waiting, self.keeper(view.id.slot()).as_ref());
         Ok(view)

@@ -226,21 +226,22 @@ pub(crate) fn name_node(waiting: &mut Waiting, owner: Option<&Node>) {
     }
 }
 
-/// What a queued action of these waits for, where a switch holds it: then nothing else would help.
-pub(crate) fn under_switches<'a>(
-    waiting: Waiting,
+/// Says which switch holds a queued one of these actions: then nothing else would help.
+pub(crate) fn name_switch<'a>(
+    waiting: &mut Waiting,
     mut actions: impl Iterator<Item = &'a Action>,
     switches: &Switches,
     now: Timestamp,
-) -> Waiting {
-    if !waiting.is_for_permit() {
-        return waiting;
-    }
+) {
     let held = |action: &Action| {
         let queued = action.status == Status::Queued;
         queued.then(|| switches.waiting(action, now)).flatten()
     };
-    actions.find_map(held).unwrap_or(waiting)
+    if waiting.is_for_permit()
+        && let Some(held) = actions.find_map(held)
+    {
+        *waiting = held;
+    }
 }
 
 /// The nearest thing that could move an execution: an attempt under way, a retry, a due action, a timer, a message.

@@ -189,8 +189,8 @@ impl Lane {
         self.cache.put(aggregate);
         Ok(acted?.map(|action| {
             let mut view = view::action(&action, status);
-            let waiting = view.waiting.clone();
-            view.waiting = view::under_switches(waiting, std::iter::once(&action), &self.control.switches, self.now);
+            let actions = std::iter::once(&action);
+            view::name_switch(&mut view.waiting, actions, &self.control.switches, self.now);
             view::renew(&mut view, &self.dispatcher.leases);
             Answer::Action(Box::new(view))
         }))

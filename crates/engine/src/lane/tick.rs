@@ -395,8 +395,8 @@ impl Lane {
             if let Ok(Answer::Execution(view)) = reply
                 && let Some(aggregate) = self.cache.get(view.id)
             {
-                let waiting = view::execution_waiting(aggregate);
-                let waiting = view::under_switches(waiting, aggregate.open(), &self.control.switches, self.now);
+                let mut waiting = view::execution_waiting(aggregate);
+                view::name_switch(&mut waiting, aggregate.open(), &self.control.switches, self.now);
                 let mut queued = aggregate
                     .actions
                     .values()
