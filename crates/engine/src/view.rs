@@ -39,7 +39,7 @@ pub(crate) fn execution(aggregate: &Aggregate, machine: &Machine) -> wire::Execu
 }
 
 /// How an execution stands.
-pub fn execution_status(status: ExecutionStatus) -> wire::ExecutionStatus {
+pub(crate) fn execution_status(status: ExecutionStatus) -> wire::ExecutionStatus {
     match status {
         ExecutionStatus::Running => wire::ExecutionStatus::Running,
         ExecutionStatus::Paused => wire::ExecutionStatus::Paused,
