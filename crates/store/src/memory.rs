@@ -4,6 +4,7 @@
 //! and opening another on a clone is what a crash looks like, because a commit is all or nothing.
 
 mod cluster;
+mod load;
 mod refusals;
 mod search;
 mod state;
@@ -31,8 +32,8 @@ use crate::records::{
 };
 use crate::traits::{
     ActionQuery, Aged, AgedPage, CommitStore, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found,
-    LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search,
-    ShardId, Wanted, Window, first_after,
+    LaneReads, Loaded, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted,
+    Window, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -112,7 +113,7 @@ impl CommitStore for Memory {
 
 impl LaneReads for Memory {
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
-        Ok(load(&self.state(), wanted))
+        Ok(load::load(&self.state(), wanted))
     }
 
     fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {
@@ -120,12 +121,7 @@ impl LaneReads for Memory {
     }
 
     fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error> {
-        let state = self.state();
-        let versions = state
-            .machines
-            .range((machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX));
-        let mut newest_first = versions.rev();
-        Ok(newest_first.find_map(|((_, version), row)| (row.digest == *digest).then_some(*version)))
+        Ok(load::with_digest(&self.state(), machine, digest))
     }
 
     fn last_life(&mut self) -> Result<Option<Life>, Error> {
@@ -323,7 +319,7 @@ impl Reader for Memory {
             .filter(|name| after.is_none_or(|after| name.as_str() > after))
             .collect();
         names.dedup();
-        let newest = names.into_iter().filter_map(|machine| newest(&state, machine));
+        let newest = names.into_iter().filter_map(|machine| load::newest(&state, machine));
         listed(newest, Most::rows(limit))
     }
 
@@ -331,7 +327,7 @@ impl Reader for Memory {
         let state = self.state();
         let found = match version {
             Some(version) => state.machines.get(&(machine.to_owned(), version)),
-            None => newest(&state, machine),
+            None => load::newest(&state, machine),
         };
         Ok(found.cloned())
     }
@@ -486,59 +482,6 @@ impl Reader for Memory {
     fn file_bytes(&self) -> Result<FileBytes, Error> {
         Ok(FileBytes::default())
     }
-}
-
-fn load(state: &State, wanted: &Wanted) -> Loaded {
-    let Wanted {
-        executions,
-        keys,
-        actions,
-        receipts,
-        newest: machines,
-        idempotency,
-    } = wanted;
-    Loaded {
-        executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
-        keys: keys
-            .iter()
-            .filter_map(|key| Some((key.clone(), *state.holders.get(key)?)))
-            .collect(),
-        actions: actions.iter().filter_map(|id| state.actions.get(id).cloned()).collect(),
-        receipts: receipts
-            .iter()
-            .filter_map(|key| state.receipts.get(key).cloned())
-            .collect(),
-        newest: machines
-            .iter()
-            .filter_map(|machine| Some((machine.clone(), newest(state, machine)?.version)))
-            .collect(),
-        idempotency: idempotency
-            .iter()
-            .filter_map(|scope| state.idempotency.get(scope).cloned())
-            .collect(),
-    }
-}
-
-fn load_execution(state: &State, id: ExecutionId) -> Option<LoadedExecution> {
-    Some(LoadedExecution {
-        execution: state.executions.get(&id)?.clone(),
-        actions: state.open_of(id).cloned().collect(),
-        timers: state
-            .timers
-            .range(timers_of(id))
-            .map(|(_, timer)| timer.clone())
-            .collect(),
-        inbox: state
-            .inbox
-            .range(numbers_of(id))
-            .map(|(_, entry)| entry.clone())
-            .collect(),
-    })
-}
-
-fn newest<'a>(state: &'a State, machine: &str) -> Option<&'a MachineVersion> {
-    let versions = (machine.to_owned(), 0)..=(machine.to_owned(), u32::MAX);
-    state.machines.range(versions).next_back().map(|(_, version)| version)
 }
 
 fn is_running(execution: &Execution) -> bool {

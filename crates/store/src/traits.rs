@@ -162,6 +162,10 @@ pub struct Wanted {
     pub receipts: Vec<(ExecutionId, String)>,
     /// Machines whose newest version is asked for.
     pub newest: Vec<String>,
+    /// Machine versions, by machine and number.
+    pub versions: Vec<(String, u32)>,
+    /// Machines and digests: answered with the highest version of the machine that has the digest.
+    pub version_by_digest: Vec<(String, [u8; 32])>,
     /// Answers to requests with an `Idempotency-Key`.
     pub idempotency: Vec<Scope>,
 }
@@ -179,6 +183,10 @@ pub struct Loaded {
     pub receipts: Vec<Receipt>,
     /// The newest version of each machine that exists.
     pub newest: Vec<(String, u32)>,
+    /// The machine versions found.
+    pub versions: Vec<MachineVersion>,
+    /// The highest version with each digest, where there is one.
+    pub version_by_digest: Vec<((String, [u8; 32]), u32)>,
     /// The answers to keys found, expired ones included.
     pub idempotency: Vec<Idempotency>,
 }

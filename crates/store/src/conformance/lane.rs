@@ -96,12 +96,15 @@ fn what_is_not_there_is_left_out(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&gone, 3).id],
         receipts: vec![(here.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        versions: vec![("order".to_owned(), 1)],
+        version_by_digest: vec![("order".to_owned(), version("order", 1).digest)],
         idempotency: vec![idempotency(1, 5).scope],
     };
     let loaded = store.lane.load(&wanted)?;
     assert_eq!(loaded.executions.len(), 1);
     assert!(loaded.keys.is_empty() && loaded.actions.is_empty());
     assert!(loaded.receipts.is_empty() && loaded.newest.is_empty() && loaded.idempotency.is_empty());
+    assert!(loaded.versions.is_empty() && loaded.version_by_digest.is_empty());
     assert_eq!(store.lane.machine_version("order", 1)?, None);
     Ok(())
 }

@@ -5,7 +5,7 @@ use sprag_core::ids::scatter;
 
 use super::fixtures::{action, at, entry, execution, idempotency, input, receipt, timer, version};
 use crate::page::Most;
-use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
+use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
 use crate::traits::{
     ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted, Window,
 };
@@ -20,6 +20,24 @@ const MESSAGES: [&str; 3] = ["m1", "m2", "m3"];
 const ERRORS: [&str; 2] = ["timeout", "crashed"];
 /// Fingerprints.
 pub(super) const PRINTS: [&str; 2] = ["00aa", "11bb"];
+
+/// Version numbers of each machine.
+const VERSIONS: u8 = 40;
+
+/// A version with a digest that others of its machine have too.
+fn numbered_version(machine: &str, number: u32) -> MachineVersion {
+    MachineVersion {
+        digest: version(machine, number % 8).digest,
+        ..version(machine, number)
+    }
+}
+
+/// All versions that may be stored.
+fn versions() -> impl Iterator<Item = MachineVersion> {
+    MACHINES
+        .into_iter()
+        .flat_map(|machine| (0..VERSIONS).map(move |number| numbered_version(machine, number.into())))
+}
 
 /// The number decides the tags too: they never change.
 fn tags(number: u64) -> Vec<String> {
@@ -137,7 +155,7 @@ impl Random {
     /// A mutation that the records which `reader` sees mostly allow.
     pub(super) fn mutation(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
         Ok(match self.below(17) {
-            0 => Mutation::InsertMachineVersion(version(&self.text(&MACHINES), u32::from(self.byte(40)))),
+            0 => Mutation::InsertMachineVersion(numbered_version(&self.text(&MACHINES), self.byte(VERSIONS).into())),
             1..=3 => self.write_execution(reader)?,
             4..=5 => self.append(reader)?,
             6..=8 => self.write_action(reader)?,
@@ -255,6 +273,8 @@ impl Random {
                 .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
                 .collect(),
             newest: MACHINES.map(str::to_owned).to_vec(),
+            versions: versions().map(|version| (version.machine, version.version)).collect(),
+            version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
             idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
             executions,
         }

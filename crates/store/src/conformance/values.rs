@@ -348,6 +348,16 @@ fn versions_of_a_machine_are_kept_apart(subject: &dyn Subject) -> Result<(), Err
         ..Wanted::default()
     })?;
     assert_eq!(loaded.newest, [("refund".to_owned(), 1), ("order".to_owned(), 10)]);
+    // In the order in which they are wanted, as often as they are wanted, and the rest is left out.
+    let numbers = [("refund", 1), ("order", 3), ("order", 10), ("none", 1), ("refund", 1)];
+    let loaded = store.lane.load(&Wanted {
+        versions: numbers.map(|(machine, number)| (machine.to_owned(), number)).to_vec(),
+        ..Wanted::default()
+    })?;
+    assert_eq!(
+        loaded.versions,
+        [version("refund", 1), version("order", 10), version("refund", 1)]
+    );
     Ok(())
 }
 
@@ -366,6 +376,20 @@ fn a_version_is_found_by_its_digest_the_highest_first(subject: &dyn Subject) -> 
     assert_eq!(store.lane.version_with_digest("order", &digest(2))?, Some(2));
     assert_eq!(store.lane.version_with_digest("order", &digest(4))?, None);
     assert_eq!(store.lane.version_with_digest("orde", &digest(1))?, None);
+    let wanted = [("order", 2), ("order", 4), ("order", 1), ("orde", 1)];
+    let loaded = store.lane.load(&Wanted {
+        version_by_digest: wanted
+            .map(|(machine, number)| (machine.to_owned(), digest(number)))
+            .to_vec(),
+        ..Wanted::default()
+    })?;
+    assert_eq!(
+        loaded.version_by_digest,
+        [
+            (("order".to_owned(), digest(2)), 2),
+            (("order".to_owned(), digest(1)), 3)
+        ]
+    );
     Ok(())
 }
 
@@ -440,6 +464,8 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&one, 2).id],
         receipts: vec![(one.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        versions: vec![("order".to_owned(), 1)],
+        version_by_digest: vec![("order".to_owned(), version("order", 1).digest)],
         idempotency: vec![idempotency(1, 5).scope],
     };
     let before = store.lane.load(&wanted)?;

@@ -4,7 +4,7 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{column, digest, instant, limit, number, row_bytes};
+use super::columns::{as_wanted, column, digest, instant, limit, number, row_bytes};
 use super::part::{Part, Text};
 use super::session::{Session, list};
 use crate::page::PAGE_BYTES_MAX;
@@ -36,6 +36,18 @@ pub(super) const NEWEST: &str = "\
     SELECT wanted.machine, newest.version FROM unnest($1::text[]) AS wanted (machine) \
     CROSS JOIN LATERAL (SELECT version FROM machine_version WHERE machine_version.machine = wanted.machine \
     ORDER BY version DESC LIMIT 1) AS newest";
+
+pub(super) const VERSIONS: &str = "\
+    SELECT stored.machine, stored.version, stored.digest, stored.definition, stored.created_at \
+    FROM unnest($1::text[], $2::bigint[]) AS wanted (machine, version) \
+    JOIN machine_version AS stored ON stored.machine = wanted.machine AND stored.version = wanted.version";
+
+pub(super) const BY_DIGEST: &str = "\
+    SELECT wanted.machine, wanted.digest, highest.version \
+    FROM unnest($1::text[], $2::bytea[]) AS wanted (machine, digest) \
+    CROSS JOIN LATERAL (SELECT version FROM machine_version \
+    WHERE machine_version.machine = wanted.machine AND machine_version.digest = wanted.digest \
+    ORDER BY version DESC LIMIT 1) AS highest";
 
 const WITH_DIGEST: &str = "\
     SELECT version FROM machine_version WHERE machine = $1 AND digest = $2 ORDER BY version DESC LIMIT 1";
@@ -96,7 +108,42 @@ pub(super) async fn newest(session: &Session, machines: &[String]) -> Result<Vec
             Ok((column(row, 0)?, number::<i64, _>(row, 1)?))
         })
         .await?;
-    Ok(super::columns::as_wanted(machines, &found, |(machine, _)| machine))
+    Ok(as_wanted(machines, &found, |(machine, _)| machine))
+}
+
+/// Machine versions, in the order in which they are wanted.
+pub(super) async fn versions(session: &Session, wanted: &[(String, u32)]) -> Result<Vec<MachineVersion>, Error> {
+    // The server would refuse the whole question for one text that it cannot hold.
+    let storable = wanted.iter().filter(|(machine, _)| is_storable(machine));
+    let (machines, numbers): (Vec<&str>, Vec<i64>) = storable
+        .map(|(machine, version)| (&**machine, i64::from(*version)))
+        .unzip();
+    let found = session
+        .all(VERSIONS, &[&machines, &numbers], |row| {
+            let version = read(row)?;
+            Ok(((version.machine.clone(), version.version), version))
+        })
+        .await?;
+    let ordered = as_wanted(wanted, &found, |(key, _)| key);
+    Ok(ordered.into_iter().map(|(_, version)| version).collect())
+}
+
+/// The highest version with each digest, in the order in which they are wanted.
+pub(super) async fn by_digest(
+    session: &Session,
+    wanted: &[(String, [u8; 32])],
+) -> Result<Vec<((String, [u8; 32]), u32)>, Error> {
+    // The server would refuse the whole question for one text that it cannot hold.
+    let storable = wanted.iter().filter(|(machine, _)| is_storable(machine));
+    let (machines, digests): (Vec<&str>, Vec<&[u8]>) = storable
+        .map(|(machine, digest)| (&**machine, digest.as_slice()))
+        .unzip();
+    let found = session
+        .all(BY_DIGEST, &[&machines, &digests], |row| {
+            Ok(((column(row, 0)?, digest(row, 1)?), number::<i64, _>(row, 2)?))
+        })
+        .await?;
+    Ok(as_wanted(wanted, &found, |(key, _)| key))
 }
 
 /// The highest version with this digest.

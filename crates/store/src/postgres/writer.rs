@@ -276,14 +276,19 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         actions,
         receipts,
         newest,
+        versions,
+        version_by_digest,
         idempotency,
     } = wanted;
-    let (executions, keys, actions, receipts, newest, idempotency) = tokio::try_join!(
+    let (executions, keys, actions, receipts, newest, versions, version_by_digest, idempotency) = tokio::try_join!(
         load_executions(session, executions, shards),
         some(keys, async |keys| executions::holders(session, keys).await),
         some(actions, async |ids| actions::get(session, ids).await),
         some(receipts, async |keys| receipts::get(session, keys).await),
         some(newest, async |machines| machines::newest(session, machines).await),
+        some(versions, async |wanted| machines::versions(session, wanted).await),
+        some(version_by_digest, async |wanted| machines::by_digest(session, wanted)
+            .await),
         some(idempotency, async |scopes| idempotency::get(session, scopes).await),
     )?;
     Ok(Loaded {
@@ -292,6 +297,8 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         actions,
         receipts,
         newest,
+        versions,
+        version_by_digest,
         idempotency,
     })
 }

@@ -277,6 +277,8 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
         actions,
         receipts,
         newest,
+        versions,
+        version_by_digest,
         idempotency,
     } = wanted;
     let mut loaded = Loaded::default();
@@ -298,6 +300,15 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
     for machine in newest {
         let version = machines::newest(connection, machine)?;
         loaded.newest.extend(version.map(|version| (machine.clone(), version)));
+    }
+    for (machine, version) in versions {
+        loaded.versions.extend(machines::get(connection, machine, *version)?);
+    }
+    for (machine, digest) in version_by_digest {
+        let version = machines::with_digest(connection, machine, digest)?;
+        loaded
+            .version_by_digest
+            .extend(version.map(|version| ((machine.clone(), *digest), version)));
     }
     for &scope in idempotency {
         loaded.idempotency.extend(idempotency::get(connection, scope)?);
