@@ -476,7 +476,7 @@ impl Lane {
             receipts: std::mem::take(&mut wanted.receipts),
             newest: std::mem::take(&mut wanted.newest),
             idempotency: std::mem::take(&mut wanted.idempotency),
-            executions: Vec::new(),
+            ..Wanted::default()
         };
         let by_key = if first == Wanted::default() {
             Loaded::default()
