@@ -4,7 +4,7 @@ use serde::Serialize;
 use sprag_core::ids::ActionId;
 use sprag_core::json;
 use sprag_store::traits::{SCAN_MAX, Search};
-use sprag_store::{PAGE_BYTES_MAX, ReadKind};
+use sprag_store::{PAGE_BYTES_MAX, Page, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::handle::Handle;
@@ -61,8 +61,7 @@ impl Handle {
                 for _ in 0..PAGES_MAX {
                     let page = reader.find_actions(&Search {
                         condition: condition.clone(),
-                        before,
-                        limit: SAMPLE - found.len(),
+                        page: Page::new(before, SAMPLE - found.len()),
                         scan: SCAN_MAX,
                     })?;
                     for row in page.rows {

@@ -6,7 +6,7 @@
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{FileBytes, QueuedLine};
-use sprag_store::{Most, ReadKind};
+use sprag_store::{Page, PageLimit, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::convert;
@@ -40,8 +40,8 @@ pub struct Census {
 }
 
 impl Handle {
-    /// Where an execution stands and the next entries of its history after a sequence, up to `most`.
-    pub async fn follow(&self, id: ExecutionId, after: u64, most: Most) -> Result<Followed, Refusal> {
+    /// Where an execution stands and the next entries of its history after a sequence, up to `limit`.
+    pub async fn follow(&self, id: ExecutionId, after: u64, limit: PageLimit) -> Result<Followed, Refusal> {
         let handle = self.clone();
         let found = self
             .read(ReadKind::Point, move |reader| {
@@ -51,7 +51,7 @@ impl Handle {
                 let (status, sequence) = (row.status, row.sequence);
                 let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
                 let versions = |version| handle.version(reader, &head.machine, version);
-                let entries = history::page(reader, &head, (after, most), &versions)?;
+                let entries = history::page(reader, &head, &Page::new(Some(after), limit), &versions)?;
                 Ok(Some(Followed {
                     status,
                     sequence,

@@ -16,7 +16,7 @@ use sprag_core::machine::{
 use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
-use sprag_store::{Error, ReadKind, records};
+use sprag_store::{Error, Page, PageLimit, ReadKind, records};
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::aggregate::Aggregate;
@@ -422,6 +422,7 @@ impl Handle {
         self.read(ReadKind::Point, move |reader| {
             reader
                 .actions(&query)?
+                .rows
                 .into_iter()
                 .map(|row| handle.action_view(reader, row))
                 .collect()
@@ -564,13 +565,17 @@ const OPEN_BYTES: usize = 512 * 1024;
 pub(crate) fn open_actions(reader: &dyn Reader, id: ExecutionId) -> Result<Vec<records::Action>, Error> {
     let mut rows = Vec::new();
     for status in Status::ALL.into_iter().filter(|status| status.is_open()) {
-        rows.extend(reader.actions(&ActionQuery {
+        let limit = PageLimit {
+            rows: OPEN_SHOWN,
+            bytes: OPEN_BYTES,
+        };
+        let open = reader.actions(&ActionQuery {
             execution: Some(id),
             status: Some(status.number()),
-            limit: OPEN_SHOWN,
-            bytes: Some(OPEN_BYTES),
+            page: Page::first(limit),
             ..ActionQuery::default()
-        })?);
+        })?;
+        rows.extend(open.rows);
     }
     Ok(rows)
 }

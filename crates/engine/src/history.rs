@@ -7,7 +7,7 @@ use sprag_core::machine::{Machine, StateIndex};
 use sprag_core::time::Timestamp;
 use sprag_store::records::HistoryEntry;
 use sprag_store::traits::Reader;
-use sprag_store::{Error, Most};
+use sprag_store::{Error, Page};
 
 use crate::aggregate::Head;
 use crate::convert::{self, Entry};
@@ -36,10 +36,10 @@ type Versions<'a> = dyn Fn(u32) -> Result<Arc<Machine>, Error> + 'a;
 pub(crate) fn page(
     reader: &dyn Reader,
     head: &Head,
-    (after, most): (u64, Most),
+    wanted: &Page<u64>,
     versions: &Versions<'_>,
 ) -> Result<Vec<HistoryView>, Error> {
-    let rows = reader.history(head.id, after, most)?;
+    let rows = reader.history(head.id, wanted)?.rows;
     let entries: Vec<Entry> = rows
         .iter()
         .map(convert::entry_from)
@@ -69,7 +69,7 @@ fn version_after(reader: &dyn Reader, head: &Head, sequence: u64) -> Result<u32,
     }
     let mut after = sequence;
     while after < head.sequence {
-        let rows = reader.history(head.id, after, Most::rows(PAGE))?;
+        let rows = reader.history(head.id, &Page::new(Some(after), PAGE))?.rows;
         let Some(last) = rows.last() else { break };
         after = last.sequence;
         for row in rows.iter().filter(|row| tells_version(row)) {

@@ -9,8 +9,8 @@ use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_store::page::continued;
 use sprag_store::records::MachineVersion;
-use sprag_store::traits::{Found, SCAN_MAX, Search};
-use sprag_store::{Error, Most, ReadKind};
+use sprag_store::traits::{SCAN_MAX, Search};
+use sprag_store::{Error, Page, PageLimit, Paged, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::convert::{self, without_variables};
@@ -33,7 +33,7 @@ impl Handle {
         before: Option<ExecutionId>,
         limit: usize,
         mut show: impl FnMut(ExecutionView) -> Option<T> + Send + 'static,
-    ) -> Result<Found<T, ExecutionId>, Refusal> {
+    ) -> Result<Paged<T, ExecutionId>, Refusal> {
         let handle = self.clone();
         self.read(ReadKind::Scan, move |reader| {
             let search = search(condition, before, limit);
@@ -53,7 +53,7 @@ impl Handle {
                 let machine = handle.compiled(reader, &aggregate)?;
                 Ok(show(handle.shown(&aggregate, &machine)))
             })?;
-            Ok(Found {
+            Ok(Paged {
                 next: continued(&ids, &rows, found.next),
                 rows,
             })
@@ -68,13 +68,13 @@ impl Handle {
         before: Option<ActionId>,
         limit: usize,
         mut show: impl FnMut(ActionView) -> Option<T> + Send + 'static,
-    ) -> Result<Found<T, ActionId>, Refusal> {
+    ) -> Result<Paged<T, ActionId>, Refusal> {
         let handle = self.clone();
         self.read(ReadKind::Scan, move |reader| {
             let found = reader.find_actions(&search(condition, before, limit))?;
             let ids: Vec<ActionId> = found.rows.iter().map(|row| row.id).collect();
             let rows = shown(found.rows, |row| Ok(show(handle.action_view(reader, row)?)))?;
-            Ok(Found {
+            Ok(Paged {
                 next: continued(&ids, &rows, found.next),
                 rows,
             })
@@ -88,14 +88,15 @@ impl Handle {
         after: Option<String>,
         limit: usize,
         mut show: impl FnMut(MachineVersion) -> Option<T> + Send + 'static,
-    ) -> Result<Found<T, String>, Refusal> {
+    ) -> Result<Paged<T, String>, Refusal> {
         self.read(ReadKind::Scan, move |reader| {
-            let found = reader.machines(after.as_deref(), limit)?;
-            let names: Vec<String> = found.iter().map(|row| row.machine.clone()).collect();
-            let rows = shown(found, |row| Ok(show(row)))?;
-            let last = rows.len().checked_sub(1).and_then(|last| names.into_iter().nth(last));
-            let next = follows(last, |last| Ok(!reader.machines(Some(last), 1)?.is_empty()))?;
-            Ok(Found { rows, next })
+            let found = reader.machines(&Page::new(after, limit))?;
+            let names: Vec<String> = found.rows.iter().map(|row| row.machine.clone()).collect();
+            let rows = shown(found.rows, |row| Ok(show(row)))?;
+            Ok(Paged {
+                next: continued(&names, &rows, found.next),
+                rows,
+            })
         })
         .await
     }
@@ -107,9 +108,9 @@ impl Handle {
         after: u64,
         limit: usize,
         mut show: impl FnMut(HistoryView) -> Option<T> + Send + 'static,
-    ) -> Result<Found<T, u64>, Refusal> {
+    ) -> Result<Paged<T, u64>, Refusal> {
         let handle = self.clone();
-        let most = Most {
+        let limit = PageLimit {
             rows: limit.min(self.limits().history_page),
             bytes: HISTORY_BYTES,
         };
@@ -121,11 +122,11 @@ impl Handle {
                 let newest = row.sequence;
                 let head = convert::aggregate_of(row).map_err(|error| damaged(&error))?.head;
                 let versions = |version| handle.version(reader, &head.machine, version);
-                let views = history::page(reader, &head, (after, most), &versions)?;
+                let views = history::page(reader, &head, &Page::new(Some(after), limit), &versions)?;
                 let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
                 let rows = shown(views, |view| Ok(show(view)))?;
                 let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
-                Ok(Some(Found {
+                Ok(Some(Paged {
                     next: last.filter(|last| *last < newest),
                     rows,
                 }))
@@ -172,23 +173,23 @@ impl Handle {
         before: Option<JobId>,
         limit: usize,
         mut show: impl FnMut(JobView) -> Option<T> + Send + 'static,
-    ) -> Result<Found<T, JobId>, Refusal> {
+    ) -> Result<Paged<T, JobId>, Refusal> {
         self.read(ReadKind::Scan, move |reader| {
             let (mut rows, mut last, mut before) = (Vec::new(), None, before);
             loop {
-                let page = reader.jobs(before, JOBS_PAGE)?;
-                let Some(oldest) = page.last() else {
-                    return Ok(Found { rows, next: None });
-                };
-                before = Some(oldest.id);
-                for row in page.into_iter().filter(|row| condition.holds(row)) {
+                let page = reader.jobs(&Page::new(before, JOBS_PAGE))?;
+                for row in page.rows.into_iter().filter(|row| condition.holds(row)) {
                     let id = row.id;
                     let view = JobView::from(&Job::from_row(row)?);
                     let Some(view) = show(view).filter(|_| rows.len() < limit) else {
-                        return Ok(Found { rows, next: last });
+                        return Ok(Paged { rows, next: last });
                     };
                     rows.push(view);
                     last = Some(id);
+                }
+                before = page.next;
+                if before.is_none() {
+                    return Ok(Paged { rows, next: None });
                 }
             }
         })
@@ -202,15 +203,16 @@ impl Handle {
         after: u64,
         limit: usize,
         mut show: impl FnMut(JobItemView) -> Option<T> + Send + 'static,
-    ) -> Result<Found<T, u64>, Refusal> {
+    ) -> Result<Paged<T, u64>, Refusal> {
         self.job(id).await?;
         self.read(ReadKind::Scan, move |reader| {
-            let found = reader.job_items(id, after, limit)?;
-            let numbers: Vec<u64> = found.iter().map(|item| item.number).collect();
-            let rows = shown(found, |item| Ok(show(JobItemView::from(item))))?;
-            let last = rows.len().checked_sub(1).and_then(|last| numbers.get(last).copied());
-            let next = follows(last, |last| Ok(!reader.job_items(id, *last, 1)?.is_empty()))?;
-            Ok(Found { rows, next })
+            let found = reader.job_items(id, &Page::new(Some(after), limit))?;
+            let numbers: Vec<u64> = found.rows.iter().map(|item| item.number).collect();
+            let rows = shown(found.rows, |item| Ok(show(JobItemView::from(item))))?;
+            Ok(Paged {
+                next: continued(&numbers, &rows, found.next),
+                rows,
+            })
         })
         .await
     }
@@ -228,19 +230,10 @@ fn shown<R, T>(rows: Vec<R>, mut show: impl FnMut(R) -> Result<Option<T>, Error>
     Ok(kept)
 }
 
-/// The position of the last row, if more rows follow it.
-fn follows<I>(last: Option<I>, has_more: impl FnOnce(&I) -> Result<bool, Error>) -> Result<Option<I>, Error> {
-    match last {
-        Some(last) => Ok(has_more(&last)?.then_some(last)),
-        None => Ok(None),
-    }
-}
-
 fn search<I>(condition: Condition, before: Option<I>, limit: usize) -> Search<I> {
     Search {
         condition,
-        before,
-        limit,
+        page: Page::new(before, limit),
         scan: SCAN_MAX,
     }
 }

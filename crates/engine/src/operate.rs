@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sprag_core::ids::SwitchId;
 use sprag_core::machine::Machine;
-use sprag_store::{Error, ReadKind};
+use sprag_store::{Error, Page, ReadKind};
 
 use crate::command::{self, Code, Refusal, Request};
 use crate::control::{self, Answer, LimitKey, LimitView, Matches, Numbers, Report, SwitchOn, SwitchView, backup_mark};
@@ -105,13 +105,13 @@ impl Handle {
                 known.into_iter().map(|view| (view.key.clone(), view)).collect();
             let mut after: Option<String> = None;
             loop {
-                let page = reader.machines(after.as_deref(), MACHINES_PAGE)?;
-                for stored in &page {
+                let page = reader.machines(&Page::new(after, MACHINES_PAGE))?;
+                for stored in &page.rows {
                     let machine = handle.version(reader, &stored.machine, stored.version)?;
                     add_definitions(&mut keys, &machine);
                 }
-                match page.into_iter().next_back() {
-                    Some(last) => after = Some(last.machine),
+                match page.next {
+                    Some(next) => after = Some(next),
                     None => return Ok(keys),
                 }
             }

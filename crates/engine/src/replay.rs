@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{Effect, Execution, Facts, Input, Limits, Machine, step};
 use sprag_store::traits::Reader;
-use sprag_store::{Error, Most, records};
+use sprag_store::{Error, Page, records};
 
 use crate::aggregate::Aggregate;
 use crate::convert::{self, Entry, Snapshot};
@@ -115,7 +115,8 @@ impl<'a> Walk<'a> {
         if self.page.len() == 0 {
             self.page = self
                 .reader
-                .history(self.stored.head.id, self.after, Most::rows(PAGE))?
+                .history(self.stored.head.id, &Page::new(Some(self.after), PAGE))?
+                .rows
                 .into_iter();
         }
         let Some(row) = self.page.next() else { return Ok(None) };
@@ -237,7 +238,7 @@ fn newest_snapshot(reader: &dyn Reader, stored: &Aggregate) -> Result<Option<(u6
     if before == 0 {
         return Ok(None);
     }
-    let page = reader.history(stored.head.id, before, Most::rows(1))?;
+    let page = reader.history(stored.head.id, &Page::new(Some(before), 1))?.rows;
     Ok(page.first().and_then(|row| match convert::entry_from(row) {
         Ok(Entry::Snapshot(snapshot)) => Some((row.sequence, *snapshot)),
         _ => None,
@@ -248,7 +249,7 @@ fn newest_snapshot(reader: &dyn Reader, stored: &Aggregate) -> Result<Option<(u6
 fn first_version(reader: &dyn Reader, stored: &Aggregate) -> Result<u32, Error> {
     let mut after = 0;
     loop {
-        let page = reader.history(stored.head.id, after, Most::rows(PAGE))?;
+        let page = reader.history(stored.head.id, &Page::new(Some(after), PAGE))?.rows;
         for row in &page {
             after = row.sequence;
             if let Ok(Entry::Migrated { from, .. }) = convert::entry_from(row) {

@@ -9,7 +9,7 @@ use sprag_core::machine::Machine;
 use sprag_core::source::nearest;
 use sprag_store::records::MachineVersion;
 use sprag_store::traits::Reader;
-use sprag_store::{Error, ReadKind};
+use sprag_store::{Error, Page, ReadKind};
 
 use crate::command::{Code, Refusal};
 use crate::control::{ARMING, EFFECTIVE, Scope, SwitchView, UNMATCHED};
@@ -126,13 +126,14 @@ fn actions_of(machine: &Machine) -> impl Iterator<Item = String> {
 /// The newest version of every machine; none if there are more than one check reads.
 fn all_machines(reader: &dyn Reader) -> Result<Option<Vec<MachineVersion>>, Error> {
     let mut stored: Vec<MachineVersion> = Vec::new();
+    let mut after = None;
     while stored.len() <= DEFINITIONS_MAX {
-        let after = stored.last().map(|last| last.machine.clone());
-        let page = reader.machines(after.as_deref(), DEFINITIONS_MAX)?;
-        if page.is_empty() {
+        let page = reader.machines(&Page::new(after, DEFINITIONS_MAX))?;
+        stored.extend(page.rows);
+        if page.next.is_none() {
             return Ok(Some(stored));
         }
-        stored.extend(page);
+        after = page.next;
     }
     Ok(None)
 }
@@ -141,7 +142,7 @@ fn unknown_machine(reader: &dyn Reader, scope: &Scope, name: &str) -> Result<Opt
     if reader.machine(name, None)?.is_some() {
         return Ok(None);
     }
-    let known = reader.machines(None, DEFINITIONS_MAX)?;
+    let known = reader.machines(&Page::first(DEFINITIONS_MAX))?.rows;
     let names = known.iter().map(|stored| stored.machine.as_str());
     let near = nearest(name, names.take(DEFINITIONS_MAX));
     let detail = format!("there is no machine `{name}`");

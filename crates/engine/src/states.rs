@@ -8,7 +8,8 @@ use sprag_core::filter::{Condition, Field, Held, Row};
 use sprag_core::ids::ExecutionId;
 use sprag_store::Error;
 use sprag_store::records::Execution;
-use sprag_store::traits::{Found, Reader, SCAN_MAX, Search};
+use sprag_store::traits::{Reader, SCAN_MAX, Search};
+use sprag_store::{Page, Paged};
 
 use crate::aggregate::Aggregate;
 use crate::convert;
@@ -44,28 +45,27 @@ impl Handle {
         reader: &dyn Reader,
         search: &Search<ExecutionId>,
         mut show: impl FnMut(ExecutionView) -> Option<T>,
-    ) -> Result<Found<T, ExecutionId>, Error> {
+    ) -> Result<Paged<T, ExecutionId>, Error> {
         let mut rows = Vec::new();
-        let mut before = search.before;
-        let mut passed = search.before;
+        let mut before = search.page.after;
+        let mut passed = search.page.after;
         for _ in 0..ROWS_MAX / ROWS_AT_ONCE {
             let page = reader.find_executions(&Search {
                 condition: search.condition.without(Field::State),
-                before,
-                limit: ROWS_AT_ONCE,
+                page: Page::new(before, ROWS_AT_ONCE),
                 scan: SCAN_MAX,
             })?;
             for row in page.rows {
                 let id = row.id;
                 if let Some(view) = self.standing(reader, row, &search.condition)? {
                     let Some(shown) = show(view) else {
-                        return Ok(Found { rows, next: passed });
+                        return Ok(Paged { rows, next: passed });
                     };
                     rows.push(shown);
                 }
                 passed = Some(id);
-                if rows.len() == search.limit {
-                    return Ok(Found { rows, next: passed });
+                if rows.len() == search.page.limit.rows {
+                    return Ok(Paged { rows, next: passed });
                 }
             }
             before = page.next;
@@ -73,7 +73,7 @@ impl Handle {
                 break;
             }
         }
-        Ok(Found { rows, next: before })
+        Ok(Paged { rows, next: before })
     }
 
     /// The execution, if it meets the condition.

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
+use sprag_store::Page;
 use sprag_store::records::TimerKey;
-use sprag_store::traits::{DueAction, Error, LaneReads, ShardId, Window, shard_of};
+use sprag_store::traits::{DueAction, Error, LaneReads, ShardId, shard_of};
 
 use crate::command::AttemptRef;
 
@@ -91,12 +92,8 @@ impl<K: Copy> Stretch<K> {
         }
     }
 
-    fn window(&self, until: Timestamp) -> Window<K> {
-        Window {
-            until,
-            after: self.after,
-            limit: PAGE,
-        }
+    fn page(&self) -> Page<(Timestamp, K)> {
+        Page::new(self.after, PAGE)
     }
 
     /// A full page moves the horizon only as far as the page goes.
@@ -195,14 +192,14 @@ impl Timers {
         let until = now.plus(HORIZON_MILLIS);
         for Read { shard, visits, actions } in &mut self.read {
             if now >= visits.horizon {
-                let found = store.due_timers(*shard, &visits.window(until))?;
+                let found = store.due_timers(*shard, until, &visits.page())?.rows;
                 let last = found.last().map(|timer| (timer.due_at, timer.key));
                 visits.advance(until, found.len(), last);
                 self.near
                     .extend(found.into_iter().map(|timer| (timer.due_at, Due::Timer(timer.key))));
             }
             if now >= actions.horizon {
-                let found = store.due_actions(*shard, &actions.window(until))?;
+                let found = store.due_actions(*shard, until, &actions.page())?.rows;
                 let last = found.last().map(|action| (action.run_at, action.action));
                 actions.advance(until, found.len(), last);
                 let due = |found: DueAction| (found.run_at, Due::Action(found.execution, found.action));

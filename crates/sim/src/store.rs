@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sprag_core::ids::ExecutionId;
 use sprag_core::time::Timestamp;
 use sprag_store::hooked::{Answered, ReadCall};
-use sprag_store::traits::Window;
-use sprag_store::{Commit, CommitStore, Error, Fence, Hooked, LaneReads, Memory, Mutation, ShardId, StoreHook};
+use sprag_store::{Commit, CommitStore, Error, Fence, Hooked, LaneReads, Memory, Mutation, Page, ShardId, StoreHook};
 
 use crate::describe;
 use crate::mutant::Mutant;
@@ -366,13 +365,9 @@ impl StoreHook for Faults {
             (Answered::Loaded(loaded), Some(mutant)) => mutant.read(loaded),
             (Answered::Ready(found), Some(mutant)) => mutant.read_line(found),
             (Answered::DueActions(shard, found), Some(Mutant::RetryEarly)) => {
-                let all = Window {
-                    until: Timestamp::MAX,
-                    after: None,
-                    limit: usize::MAX,
-                };
+                let all = self.memory.due_actions(shard, Timestamp::MAX, &Page::default());
                 // A store in memory cannot fail to be read.
-                *found = self.memory.due_actions(shard, &all).unwrap_or_default();
+                *found = all.unwrap_or_default().rows;
                 for due in found {
                     due.run_at = Timestamp::from_millis(0);
                 }

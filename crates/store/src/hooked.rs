@@ -9,10 +9,11 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use crate::lane::{CommitStore, LaneReads};
+use crate::page::{Page, Paged};
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, Commit, DueAction, Error, Fence, Found, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef,
-    Search, ShardId, Wanted, Window,
+    Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
+    Wanted,
 };
 
 /// A call that reads, or takes a shard.
@@ -257,15 +258,9 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
         self.ask(ReadCall::LastLife, LaneReads::last_life)
     }
 
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
-        let mut found = self.call(ReadCall::Ready, |store| store.ready(shard, line, after, limit))?;
-        self.hook.answered(ReadCall::Ready, Answered::Ready(&mut found));
+    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+        let mut found = self.call(ReadCall::Ready, |store| store.ready(shard, line, page))?;
+        self.hook.answered(ReadCall::Ready, Answered::Ready(&mut found.rows));
         Ok(found)
     }
 
@@ -273,28 +268,33 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
         self.ask(ReadCall::Lines, |store| store.lines(shard))
     }
 
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.ask(ReadCall::DueTimers, |store| store.due_timers(shard, window))
+    fn due_timers(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, TimerKey)>,
+    ) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
+        self.ask(ReadCall::DueTimers, |store| store.due_timers(shard, until, page))
     }
 
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        let mut found = self.call(ReadCall::DueActions, |store| store.due_actions(shard, window))?;
+    fn due_actions(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, ActionId)>,
+    ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error> {
+        let mut found = self.call(ReadCall::DueActions, |store| store.due_actions(shard, until, page))?;
         self.hook
-            .answered(ReadCall::DueActions, Answered::DueActions(shard, &mut found));
+            .answered(ReadCall::DueActions, Answered::DueActions(shard, &mut found.rows));
         Ok(found)
     }
 
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.ask(ReadCall::Running, |store| store.running(shard, after, limit))
+    fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
+        self.ask(ReadCall::Running, |store| store.running(shard, page))
     }
 
-    fn deferred(
-        &mut self,
-        shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
-        self.ask(ReadCall::Deferred, |store| store.deferred(shard, after, limit))
+    fn deferred(&mut self, shard: ShardId, page: &Page<ExecutionId>) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
+        self.ask(ReadCall::Deferred, |store| store.deferred(shard, page))
     }
 
     fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
@@ -305,17 +305,21 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
         &mut self,
         shard: ShardId,
         status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
-        self.ask(ReadCall::Open, |store| store.open(shard, status, after, limit))
+        page: &Page<OpenAction>,
+    ) -> Result<Paged<OpenAction, OpenAction>, Error> {
+        self.ask(ReadCall::Open, |store| store.open(shard, status, page))
     }
 
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        self.ask(ReadCall::Aged, |store| store.aged(shard, page))
+    fn aged(
+        &mut self,
+        shard: ShardId,
+        before: Timestamp,
+        page: &Page<ExecutionId>,
+    ) -> Result<Paged<Aged, ExecutionId>, Error> {
+        self.ask(ReadCall::Aged, |store| store.aged(shard, before, page))
     }
 
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.ask(ReadCall::FindActions, |store| LaneReads::find_actions(store, search))
     }
 

@@ -5,10 +5,11 @@
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
+use crate::page::{Page, Paged};
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, Commit, DueAction, Error, Fence, Found, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef,
-    Search, ShardId, Wanted, Window,
+    Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
+    Wanted,
 };
 
 /// Writes what a lane decided.
@@ -53,49 +54,56 @@ pub trait LaneReads {
     /// The newest life of a process on this store, and the latest instant any record bears.
     fn last_life(&mut self) -> Result<Option<Life>, Error>;
 
-    /// Queued actions of a line in the order they are served (priority descending, due, id), after `after`.
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error>;
+    /// Queued actions of a line in the order they are served: priority descending, due, id.
+    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error>;
 
     /// The lines that hold queued actions.
     fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error>;
 
-    /// Timers due up to and including `until`, earliest first, after `after` in that order.
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error>;
+    /// Timers due up to and including `until`, earliest first.
+    fn due_timers(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, TimerKey)>,
+    ) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error>;
 
     /// Scheduled and retrying actions due up to and including `until`, earliest first.
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error>;
+    fn due_actions(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, ActionId)>,
+    ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error>;
 
     /// Actions whose attempt was under way, by id.
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error>;
+    fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error>;
 
     /// Executions with input in their inbox although they are running: input deferred by a bound.
-    fn deferred(&mut self, shard: ShardId, after: Option<ExecutionId>, limit: usize)
-    -> Result<Vec<ExecutionId>, Error>;
+    fn deferred(&mut self, shard: ShardId, page: &Page<ExecutionId>) -> Result<Paged<ExecutionId, ExecutionId>, Error>;
 
     /// All facts of a kind, by key. They live in the control shard and are few.
     fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error>;
 
-    /// Actions in an open status, by execution and id, after `after` in that order.
+    /// Actions in an open status, by execution and id.
     fn open(
         &mut self,
         shard: ShardId,
         status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error>;
+        page: &Page<OpenAction>,
+    ) -> Result<Paged<OpenAction, OpenAction>, Error>;
 
     /// Executions that started up to and including `before`, oldest first, each with whether it may be deleted: it
     /// closed up to then too, and none of its actions is open or dead.
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error>;
+    fn aged(
+        &mut self,
+        shard: ShardId,
+        before: Timestamp,
+        page: &Page<ExecutionId>,
+    ) -> Result<Paged<Aged, ExecutionId>, Error>;
 
     /// Actions that meet a condition, newest first, as of the last commit.
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error>;
 
     /// The jobs that are not over, oldest first.
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error>;

@@ -30,5 +30,5 @@ pub mod transfer;
 pub use hooked::{Hooked, StoreHook};
 pub use memory::Memory;
 pub use nodes::Nodes;
-pub use page::{Most, PAGE_BYTES_MAX, ReadKind};
+pub use page::{PAGE_BYTES_MAX, Page, PageLimit, Paged, ReadKind};
 pub use traits::{Commit, CommitStore, Error, Fence, LaneReads, LaneStore, Mutation, Queue, Reader, ShardId, Wanted};

@@ -25,15 +25,14 @@ use self::cluster::{Cluster, Part};
 use self::refusals::Refusals;
 pub use self::refusals::Rule;
 use self::state::{State, numbers_of, timers_of};
-use crate::page::{Most, ReadKind, Weight, filled};
+use crate::page::{Page, PageLimit, Paged, ReadKind, Weight, paged};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer,
     TimerKey,
 };
 use crate::traits::{
-    ActionQuery, Aged, AgedPage, CommitStore, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, Found,
-    LaneReads, Loaded, Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted,
-    Window, first_after,
+    ActionQuery, Aged, CommitStore, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, LaneReads, Loaded,
+    Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -77,7 +76,7 @@ impl Memory {
     }
 
     /// What `read` finds in one shard.
-    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(Part<'_>) -> Vec<T>) -> Vec<T> {
+    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(Part<'_>) -> T) -> T {
         let state = self.state();
         read(Part::of(&state, shard))
     }
@@ -128,24 +127,18 @@ impl LaneReads for Memory {
         Ok(self.state().lives.last_key_value().map(|(_, life)| *life))
     }
 
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
-        Ok(self.read_shard(shard, |state| {
-            let mut found: Vec<ReadyRef> = state
-                .open_with(&[QUEUED])
-                .filter(|action| action.line == line)
-                .map(ready_ref)
-                .collect();
-            found.sort_unstable_by_key(|found| served(&found.key));
-            found.retain(|found| after.is_none_or(|after| served(&found.key) > served(after)));
-            found.truncate(limit);
-            found
-        }))
+    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+        self.read_shard(shard, |state| {
+            let ready = state.open_with(&[QUEUED]).filter(|action| action.line == line);
+            let after = page.after.as_ref().map(served);
+            in_order(
+                ready.map(ready_ref),
+                |ready| served(&ready.key),
+                after.as_ref(),
+                page.limit,
+                |ready| ready.key,
+            )
+        })
     }
 
     fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
@@ -157,55 +150,46 @@ impl LaneReads for Memory {
         }))
     }
 
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        Ok(self.read_shard(shard, |state| {
-            let due = state.timers().filter(|timer| timer.due_at <= window.until).cloned();
-            page(
-                due,
-                |timer| (timer.due_at, timer.key),
-                window.after.as_ref(),
-                window.limit,
-            )
-        }))
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        Ok(self.read_shard(shard, |state| {
-            let waiting = state.open_with(&[SCHEDULED, RETRYING]).map(due_action);
-            let due = waiting.filter(|action| action.run_at <= window.until);
-            page(
-                due,
-                |action| (action.run_at, action.action),
-                window.after.as_ref(),
-                window.limit,
-            )
-        }))
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        Ok(self.read_shard(shard, |state| {
-            page(
-                state.open_with(&[RUNNING]).map(due_action),
-                |action| action.action,
-                after.as_ref(),
-                limit,
-            )
-        }))
-    }
-
-    fn deferred(
+    fn due_timers(
         &mut self,
         shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
-        Ok(self.read_shard(shard, |state| {
+        until: Timestamp,
+        page: &Page<(Timestamp, TimerKey)>,
+    ) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
+        self.read_shard(shard, |state| {
+            let due = state.timers().filter(|timer| timer.due_at <= until).cloned();
+            by_cursor(due, page, |timer| (timer.due_at, timer.key))
+        })
+    }
+
+    fn due_actions(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, ActionId)>,
+    ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error> {
+        self.read_shard(shard, |state| {
+            let waiting = state.open_with(&[SCHEDULED, RETRYING]).map(due_action);
+            let due = waiting.filter(|action| action.run_at <= until);
+            by_cursor(due, page, |action| (action.run_at, action.action))
+        })
+    }
+
+    fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
+        self.read_shard(shard, |state| {
+            let running = state.open_with(&[RUNNING]).map(due_action);
+            by_cursor(running, page, |action| action.action)
+        })
+    }
+
+    fn deferred(&mut self, shard: ShardId, page: &Page<ExecutionId>) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
+        self.read_shard(shard, |state| {
             let inbox = state.all.inbox.keys().map(|(execution, _)| *execution);
             let mut waiting: Vec<ExecutionId> = inbox.filter(|id| state.has(id.slot())).collect();
             waiting.dedup();
             waiting.retain(|id| state.all.executions.get(id).is_some_and(is_running));
-            page(waiting.into_iter(), |id| *id, after.as_ref(), limit)
-        }))
+            by_cursor(waiting.into_iter(), page, |id| *id)
+        })
     }
 
     fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
@@ -217,38 +201,35 @@ impl LaneReads for Memory {
         &mut self,
         shard: ShardId,
         status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
+        page: &Page<OpenAction>,
+    ) -> Result<Paged<OpenAction, OpenAction>, Error> {
         let open = |action: &Action| OpenAction {
             execution: action.execution,
             action: action.id,
         };
-        Ok(self.read_shard(shard, |state| {
-            page(
-                state.open_with(&[status]).map(open),
-                |open| *open,
-                after.as_ref(),
-                limit,
-            )
-        }))
+        self.read_shard(shard, |state| {
+            by_cursor(state.open_with(&[status]).map(open), page, |open| *open)
+        })
     }
 
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        let AgedPage { before, after, limit } = page;
-        Ok(self.read_shard(shard, |state| {
+    fn aged(
+        &mut self,
+        shard: ShardId,
+        before: Timestamp,
+        page: &Page<ExecutionId>,
+    ) -> Result<Paged<Aged, ExecutionId>, Error> {
+        self.read_shard(shard, |state| {
             let old = state.all.executions.values().filter(|execution| {
                 state.has(execution.id.slot())
-                    && execution.id < first_after(*before)
-                    && after.is_none_or(|after| execution.id > after)
+                    && execution.id < first_after(before)
+                    && page.after.is_none_or(|after| execution.id > after)
             });
-            old.take(*limit)
-                .map(|execution| aged(state.all, execution, *before))
-                .collect()
-        }))
+            let rows = old.map(|execution| Ok(aged(state.all, execution, before)));
+            paged(rows, page.limit, |aged| aged.execution)
+        })
     }
 
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         Reader::find_actions(self, search)
     }
 
@@ -260,23 +241,20 @@ impl LaneReads for Memory {
     }
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
-        let beyond = self.read_shard(shard, |state| {
-            let over = state.jobs().rev().filter(|job| !job.status.is_open());
-            over.skip(kept).take(1).cloned().collect()
-        });
-        Ok(beyond.into_iter().next())
+        Ok(self.read_shard(shard, |state| {
+            let mut over = state.jobs().rev().filter(|job| !job.status.is_open());
+            over.nth(kept).cloned()
+        }))
     }
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
         Ok(self.read_shard(shard, |state| {
             let all = state.all.idempotency.values();
             let kept = all.filter(|record| state.has(record.scope.slot()));
-            page(
-                kept.map(|record| (record.expires_at, record.scope)),
-                |expiry| *expiry,
-                None,
-                limit,
-            )
+            let mut expiries: Vec<_> = kept.map(|record| (record.expires_at, record.scope)).collect();
+            expiries.sort_unstable();
+            expiries.truncate(limit);
+            expiries
         }))
     }
 }
@@ -295,8 +273,12 @@ fn aged(state: &State, execution: &Execution, before: Timestamp) -> Aged {
 }
 
 /// A page of rows in order, as readers see it.
-fn listed<'r, T: Weight + Clone + 'r>(rows: impl Iterator<Item = &'r T>, most: Most) -> Result<Vec<T>, Error> {
-    filled(rows.map(|row| Ok(row.clone())), most)
+fn listed<'r, T: Weight + Clone + 'r, C>(
+    rows: impl Iterator<Item = &'r T>,
+    limit: PageLimit,
+    cursor: impl Fn(&T) -> C,
+) -> Result<Paged<T, C>, Error> {
+    paged(rows.map(|row| Ok(row.clone())), limit, cursor)
 }
 
 impl Readers for Memory {
@@ -312,15 +294,15 @@ impl Readers for Memory {
 }
 
 impl Reader for Memory {
-    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error> {
+    fn machines(&self, Page { after, limit }: &Page<String>) -> Result<Paged<MachineVersion, String>, Error> {
         let state = self.state();
         let names = state.machines.keys().map(|(machine, _)| machine);
         let mut names: Vec<&String> = names
-            .filter(|name| after.is_none_or(|after| name.as_str() > after))
+            .filter(|name| after.as_ref().is_none_or(|after| *name > after))
             .collect();
         names.dedup();
         let newest = names.into_iter().filter_map(|machine| load::newest(&state, machine));
-        listed(newest, Most::rows(limit))
+        listed(newest, *limit, |version| version.machine.clone())
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
@@ -344,28 +326,28 @@ impl Reader for Memory {
         Ok(self.state().holders.get(&(machine.to_owned(), key.to_owned())).copied())
     }
 
-    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+    fn executions(&self, query: &ExecutionQuery) -> Result<Paged<Execution, ExecutionId>, Error> {
         let ExecutionQuery {
             machine,
             status,
             key,
-            before,
-            limit,
+            page,
         } = query;
         let state = self.state();
         let found = state.executions.values().rev().filter(|execution| {
             is_or_any(machine.as_ref(), &execution.machine)
                 && is_or_any(status.as_ref(), &execution.status)
                 && (key.is_none() || *key == execution.key)
-                && before.is_none_or(|before| execution.id < before)
+                && page.after.is_none_or(|after| execution.id < after)
         });
-        listed(found, Most::rows(*limit))
+        listed(found, page.limit, |execution| execution.id)
     }
 
-    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error> {
+    fn history(&self, id: ExecutionId, Page { after, limit }: &Page<u64>) -> Result<Paged<HistoryEntry, u64>, Error> {
         let state = self.state();
         let entries = state.history.range(numbers_of(id)).map(|(_, entry)| entry);
-        listed(entries.filter(|entry| entry.sequence > after), most)
+        let later = entries.filter(|entry| entry.sequence > after.unwrap_or(0));
+        listed(later, *limit, |entry| entry.sequence)
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
@@ -385,7 +367,7 @@ impl Reader for Memory {
         Ok(self.state().actions.get(&id).cloned())
     }
 
-    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+    fn actions(&self, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error> {
         let ActionQuery {
             execution,
             machine,
@@ -393,9 +375,7 @@ impl Reader for Memory {
             kind,
             status,
             error_kind,
-            before,
-            limit: _,
-            bytes: _,
+            page,
         } = query;
         let state = self.state();
         let found = state.actions.values().rev().filter(|action| {
@@ -405,21 +385,21 @@ impl Reader for Memory {
                 && is_or_any(kind.as_ref(), &action.kind)
                 && is_or_any(status.as_ref(), &action.status)
                 && (error_kind.is_none() || *error_kind == action.error_kind)
-                && before.is_none_or(|before| action.id < before)
+                && page.after.is_none_or(|after| action.id < after)
         });
-        listed(found, query.most())
+        listed(found, page.limit, |action| action.id)
     }
 
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
         Ok(self.state().facts.get(&(kind, key.to_owned())).cloned())
     }
 
-    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Paged<Execution, ExecutionId>, Error> {
         let state = self.state();
         Ok(search::newest(state.executions.iter().rev(), search))
     }
 
-    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         let state = self.state();
         Ok(search::newest(state.actions.iter().rev(), search))
     }
@@ -438,17 +418,18 @@ impl Reader for Memory {
         Ok(self.state().jobs.get(&id).cloned())
     }
 
-    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
+    fn jobs(&self, Page { after, limit }: &Page<JobId>) -> Result<Paged<Job, JobId>, Error> {
         let state = self.state();
         let jobs = state.jobs.values().rev();
-        let older = jobs.filter(|job| before.is_none_or(|before| job.id < before));
-        listed(older, Most::rows(limit))
+        let older = jobs.filter(|job| after.is_none_or(|after| job.id < after));
+        listed(older, *limit, |job| job.id)
     }
 
-    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
+    fn job_items(&self, job: JobId, Page { after, limit }: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         let state = self.state();
         let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
-        listed(items.filter(|item| item.number > after), Most::rows(limit))
+        let later = items.filter(|item| item.number > after.unwrap_or(0));
+        listed(later, *limit, |item| item.number)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
@@ -517,14 +498,28 @@ fn due_action(action: &Action) -> DueAction {
     }
 }
 
-/// At most `limit` of the items after `after`, in the order of `key`.
-fn page<T, K: Ord>(items: impl Iterator<Item = T>, key: impl Fn(&T) -> K, after: Option<&K>, limit: usize) -> Vec<T> {
+/// A page of the items in the order of their cursors.
+fn by_cursor<T: Weight, C: Ord>(
+    items: impl Iterator<Item = T>,
+    Page { after, limit }: &Page<C>,
+    cursor: impl Fn(&T) -> C,
+) -> Result<Paged<T, C>, Error> {
+    in_order(items, &cursor, after.as_ref(), *limit, &cursor)
+}
+
+/// A page of the items after `after`, in the order of `key`.
+fn in_order<T: Weight, K: Ord, C>(
+    items: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
+    after: Option<&K>,
+    limit: PageLimit,
+    cursor: impl Fn(&T) -> C,
+) -> Result<Paged<T, C>, Error> {
     let mut items: Vec<T> = items
         .filter(|item| after.is_none_or(|after| key(item) > *after))
         .collect();
     items.sort_unstable_by_key(|item| key(item));
-    items.truncate(limit);
-    items
+    paged(items.into_iter().map(Ok), limit, cursor)
 }
 
 /// How often each is among them, in their order.

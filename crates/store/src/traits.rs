@@ -11,7 +11,7 @@ use sprag_core::time::Timestamp;
 
 pub use crate::error::Error;
 pub use crate::lane::{CommitStore, LaneReads, LaneStore};
-use crate::page::{Most, ReadKind};
+use crate::page::{Page, Paged, ReadKind};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life,
     MachineVersion, Receipt, Scope, Timer, TimerKey,
@@ -213,17 +213,6 @@ pub struct OpenAction {
     pub action: ActionId,
 }
 
-/// A page of old executions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgedPage {
-    /// Old enough is what closed up to and including then.
-    pub before: Timestamp,
-    /// Where the last page ended.
-    pub after: Option<ExecutionId>,
-    /// How many at most.
-    pub limit: usize,
-}
-
 /// An old execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aged {
@@ -233,17 +222,6 @@ pub struct Aged {
     pub entries: u64,
     /// Whether it may be deleted.
     pub goes: bool,
-}
-
-/// A page of things by due time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window<K> {
-    /// The last instant of the window.
-    pub until: Timestamp,
-    /// Where the last page ended.
-    pub after: Option<(Timestamp, K)>,
-    /// How many at most.
-    pub limit: usize,
 }
 
 /// An action that is due at some time.
@@ -279,11 +257,11 @@ pub struct ReadyRef {
 
 /// What readers may ask. Readers see committed state only and never wait for a writer.
 ///
-/// Every list ends at [`crate::PAGE_BYTES_MAX`] bytes, so a page may be short and still not be the last. It is empty only at
-/// the end of the list.
+/// A page of a list may have fewer rows than asked for, because it ends at its bytes too: [`Paged::next`] tells whether it is the
+/// last. A page has a row unless the list has ended.
 pub trait Reader: Send {
-    /// Machines with their newest version, by name, after a name.
-    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error>;
+    /// Machines with their newest version, by name.
+    fn machines(&self, page: &Page<String>) -> Result<Paged<MachineVersion, String>, Error>;
 
     /// One version of a machine, or its newest.
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error>;
@@ -298,10 +276,10 @@ pub trait Reader: Send {
     fn execution_by_key(&self, machine: &str, key: &str) -> Result<Option<ExecutionId>, Error>;
 
     /// Executions, newest first.
-    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error>;
+    fn executions(&self, query: &ExecutionQuery) -> Result<Paged<Execution, ExecutionId>, Error>;
 
-    /// A page of history, oldest first.
-    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error>;
+    /// A history by sequence, oldest first.
+    fn history(&self, id: ExecutionId, page: &Page<u64>) -> Result<Paged<HistoryEntry, u64>, Error>;
 
     /// The timers of an execution.
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error>;
@@ -313,16 +291,16 @@ pub trait Reader: Send {
     fn action(&self, id: ActionId) -> Result<Option<Action>, Error>;
 
     /// Actions, newest first.
-    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error>;
+    fn actions(&self, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error>;
 
     /// One fact of the control shard.
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
 
-    /// Executions that meet a condition, newest first.
-    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error>;
+    /// Executions that meet a condition, newest first. A page may be empty and still not be the last.
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Paged<Execution, ExecutionId>, Error>;
 
-    /// Actions that meet a condition, newest first.
-    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error>;
+    /// Actions that meet a condition, newest first. A page may be empty and still not be the last.
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error>;
 
     /// How many actions meet a condition, of the newest `scan` that an index leads to.
     fn count_actions(&self, condition: &Condition, scan: usize) -> Result<Counted, Error>;
@@ -331,10 +309,10 @@ pub trait Reader: Send {
     fn job(&self, id: JobId) -> Result<Option<Job>, Error>;
 
     /// Jobs, newest first.
-    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error>;
+    fn jobs(&self, page: &Page<JobId>) -> Result<Paged<Job, JobId>, Error>;
 
-    /// Items of a job by number, after one.
-    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error>;
+    /// Items of a job by number.
+    fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error>;
 
     /// How many executions are open, by status. A status that none has is left out.
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;
@@ -358,21 +336,10 @@ pub const SCAN_MAX: usize = 10_000;
 pub struct Search<I> {
     /// What must hold.
     pub condition: Condition,
-    /// Older than this one.
-    pub before: Option<I>,
-    /// At most so many are found.
-    pub limit: usize,
+    /// Which page.
+    pub page: Page<I>,
     /// At most so many are looked at: [`SCAN_MAX`], fewer in tests.
     pub scan: usize,
-}
-
-/// What a search found. A page ends at [`crate::PAGE_BYTES_MAX`] bytes. It may be short, or empty, and still not be the last.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found<T, I> {
-    /// Newest first.
-    pub rows: Vec<T>,
-    /// Where the search goes on, if it may find more.
-    pub next: Option<I>,
 }
 
 /// How many rows meet a condition.
@@ -428,10 +395,8 @@ pub struct ExecutionQuery {
     pub status: Option<ExecutionStatus>,
     /// With this key, open or closed.
     pub key: Option<String>,
-    /// Older than this one.
-    pub before: Option<ExecutionId>,
-    /// At most so many.
-    pub limit: usize,
+    /// Which page.
+    pub page: Page<ExecutionId>,
 }
 
 /// Which actions to list. A field that is not given restricts nothing.
@@ -449,12 +414,8 @@ pub struct ActionQuery {
     pub status: Option<u8>,
     /// Whose last error was of this type.
     pub error_kind: Option<String>,
-    /// Older than this one.
-    pub before: Option<ActionId>,
-    /// At most so many.
-    pub limit: usize,
-    /// The bytes of the page, where it should end before [`crate::PAGE_BYTES_MAX`].
-    pub bytes: Option<usize>,
+    /// Which page.
+    pub page: Page<ActionId>,
 }
 
 /// Which shard owns a slot, when there are `shards` of them: even ranges, in order.

@@ -10,7 +10,7 @@ use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Fact, FactKind};
 use sprag_store::traits::OpenAction;
-use sprag_store::{Error, LaneReads, LaneStore, Mutation, ShardId, Wanted};
+use sprag_store::{Error, LaneReads, LaneStore, Mutation, Page, ShardId, Wanted};
 
 use super::switch::{Mode, Switch};
 use super::{Scope, fact};
@@ -153,7 +153,7 @@ fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<Effect>), Error> {
     for status in ORDER {
         let mut after = None;
         loop {
-            let page = store.open(ShardId(0), status.number(), after, PAGE)?;
+            let page = store.open(ShardId(0), status.number(), &Page::new(after, PAGE))?.rows;
             total += u64::try_from(page.len()).unwrap_or(u64::MAX);
             after = page.last().copied();
             if listed.len() < EFFECTS_MAX {

@@ -17,7 +17,7 @@ use sprag_core::ids::ActionId;
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
-use sprag_store::{Error, ReadKind};
+use sprag_store::{Error, Page, ReadKind};
 
 pub use self::advice::Recommendation;
 pub use self::figures::{FailureReason, Figures, Latency, OfAction, OfType};
@@ -151,8 +151,7 @@ impl Found {
         while left > 0 {
             let page = reader.find_actions(&Search {
                 condition: condition.clone(),
-                before,
-                limit: left.min(SCAN_MAX),
+                page: Page::new(before, left.min(SCAN_MAX)),
                 scan: SCAN_MAX,
             })?;
             left = left.saturating_sub(page.rows.len());

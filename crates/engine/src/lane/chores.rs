@@ -6,8 +6,7 @@
 use sprag_core::action::Status;
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
-use sprag_store::traits::AgedPage;
-use sprag_store::{Error, ShardId, Wanted};
+use sprag_store::{Error, Page, ShardId, Wanted};
 
 use super::tick::Lane;
 use crate::command::{Command, Internal, Request};
@@ -83,7 +82,7 @@ impl Lane {
             chores.push(Chore::Rejoined);
             return Ok(());
         };
-        let page = self.rested()?.ready(shard, "", after.as_ref(), CHORE_PAGE)?;
+        let page = self.rested()?.ready(shard, "", &Page::new(after, CHORE_PAGE))?.rows;
         let is_full = page.len() == CHORE_PAGE;
         let after = page.last().map(|last| last.key).filter(|_| is_full);
         chores.extend(
@@ -125,7 +124,10 @@ impl Lane {
             self.control.sweep = Some(next(phase + 1, CONTROL, None));
             return Ok(());
         };
-        let page = self.rested()?.open(shard, status.number(), after, CHORE_PAGE)?;
+        let page = self
+            .rested()?
+            .open(shard, status.number(), &Page::new(after, CHORE_PAGE))?
+            .rows;
         let last = page.last().copied().filter(|_| page.len() == CHORE_PAGE);
         self.control.sweep = Some(match last {
             Some(last) => next(phase, shard, Some(last)),
@@ -160,12 +162,8 @@ impl Lane {
             self.control.aged_at = self.now.plus(AGED_WALK_MILLIS);
             return Ok(());
         };
-        let wanted = AgedPage {
-            before: before(self.now, closed_millis),
-            after,
-            limit: AGED_PAGE,
-        };
-        let page = self.rested()?.aged(shard, &wanted)?;
+        let before = before(self.now, closed_millis);
+        let page = self.rested()?.aged(shard, before, &Page::new(after, AGED_PAGE))?.rows;
         let mut after = after;
         let (mut executions, mut entries, mut seen) = (Vec::new(), 0, 0);
         for aged in &page {

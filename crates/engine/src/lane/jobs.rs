@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use sprag_core::ids::{ActionId, JobId};
 use sprag_core::time::Timestamp;
-use sprag_store::Error;
 use sprag_store::home::CONTROL;
 use sprag_store::traits::Search;
+use sprag_store::{Error, Page};
 
 use super::Lane;
 use crate::command::{Internal, JobStep, Request};
@@ -176,8 +176,7 @@ impl Lane {
         }
         let found = self.rested()?.find_actions(&Search {
             condition,
-            before,
-            limit,
+            page: Page::new(before, limit),
             scan: STEP_ROWS,
         })?;
         let (letters, elsewhere) = found

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sprag_core::action::{Action, Lease};
 use sprag_core::ids::{ActionId, AttemptId};
 use sprag_store::traits::{DueAction, Loaded, ReadyKey, ReadyRef};
-use sprag_store::{Error, ShardId, Wanted};
+use sprag_store::{Error, Page, ShardId, Wanted};
 use tokio::sync::oneshot;
 
 use super::batch::Batch;
@@ -65,7 +65,7 @@ impl Lane {
         self.know_lines(shard)?;
         let mut after = None;
         loop {
-            let page = self.store.get()?.deferred(shard, after, PAGE)?;
+            let page = self.store.get()?.deferred(shard, &Page::new(after, PAGE))?.rows;
             after = page.last().copied();
             let full = page.len() == PAGE;
             self.pending
@@ -81,7 +81,7 @@ impl Lane {
         let mut running = Vec::new();
         loop {
             let after = running.last().map(|found: &DueAction| found.action);
-            let page = self.store.get()?.running(shard, after, PAGE)?;
+            let page = self.store.get()?.running(shard, &Page::new(after, PAGE))?.rows;
             let full = page.len() == PAGE;
             running.extend(page);
             if !full {
@@ -100,15 +100,16 @@ impl Lane {
 
     /// The next of a line, from all shards of which something may begin, in the order they are served.
     pub(super) fn ready(&mut self, line: &str, after: Option<&ReadyKey>) -> Result<Vec<ReadyRef>, Error> {
+        let page = Page::new(after.copied(), LINE_MAX);
         let mut found = Vec::new();
         let serving: Vec<ShardId> = self.owned.serving().collect();
         let mut serving = serving.into_iter();
         if let Some(first) = serving.next() {
-            found = self.rested()?.ready(first, line, after, LINE_MAX)?;
+            found = self.rested()?.ready(first, line, &page)?.rows;
         }
         let mut is_mixed = false;
         for shard in serving {
-            let more = self.rested()?.ready(shard, line, after, LINE_MAX)?;
+            let more = self.rested()?.ready(shard, line, &page)?.rows;
             is_mixed |= !more.is_empty();
             found.extend(more);
         }

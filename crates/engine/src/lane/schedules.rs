@@ -7,8 +7,9 @@
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
+use sprag_store::Page;
 use sprag_store::records::Timer;
-use sprag_store::traits::{ShardId, Window};
+use sprag_store::traits::ShardId;
 
 use super::Lane;
 use crate::aggregate::Aggregate;
@@ -33,20 +34,16 @@ impl Lane {
     }
 
     fn wake_schedules_of(&mut self, shard: ShardId) -> Result<(), Error> {
-        let mut window = Window {
-            until: Timestamp::MAX,
-            after: None,
-            limit: PAGE,
-        };
+        let mut page = Page::first(PAGE);
         loop {
-            let found = self.store.get()?.due_timers(shard, &window)?;
+            let found = self.store.get()?.due_timers(shard, Timestamp::MAX, &page)?.rows;
             for timer in found.iter().filter(|timer| timer.schedule.is_some()) {
                 self.timers.wake(timer.key, self.now);
             }
             if found.len() < PAGE {
                 return Ok(());
             }
-            window.after = found.last().map(|last| (last.due_at, last.key));
+            page.after = found.last().map(|last| (last.due_at, last.key));
         }
     }
 

@@ -38,10 +38,10 @@ fn rig(when: Option<&str>) -> Rig {
 fn raised(rig: &Rig) -> Vec<Execution> {
     let query = ExecutionQuery {
         machine: Some("alert_pager".to_owned()),
-        limit: 100,
+        page: sprag_store::Page::first(100),
         ..ExecutionQuery::default()
     };
-    rig.store.executions(&query).unwrap()
+    rig.store.executions(&query).unwrap().rows
 }
 
 fn refused() -> Outcome {

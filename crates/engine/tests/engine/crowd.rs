@@ -14,9 +14,9 @@ use sprag_engine::hands::Job;
 use sprag_engine::lane::{Lane, Parts, Tenure};
 use sprag_engine::member::{self, Member};
 use sprag_engine::view::ExecutionView;
-use sprag_store::Memory;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{ActionQuery, Reader, shard_of};
+use sprag_store::{Memory, Page};
 use tokio::sync::oneshot;
 
 use super::rig::{START, Script, ScriptedHands, machine};
@@ -215,19 +215,19 @@ impl Crowd {
     pub(crate) fn action_count(&self, id: ExecutionId) -> usize {
         let query = ActionQuery {
             execution: Some(id),
-            limit: 100,
+            page: Page::first(100),
             ..ActionQuery::default()
         };
-        self.store.actions(&query).unwrap().len()
+        self.store.actions(&query).unwrap().rows.len()
     }
 
     pub(crate) fn action_of(&self, id: ExecutionId) -> sprag_core::action::Action {
         let query = ActionQuery {
             execution: Some(id),
-            limit: 10,
+            page: Page::first(10),
             ..ActionQuery::default()
         };
-        let row = self.store.actions(&query).unwrap().remove(0);
+        let row = self.store.actions(&query).unwrap().rows.remove(0);
         action_from(row).unwrap()
     }
 }

@@ -193,7 +193,10 @@ fn all() -> RetryAll {
 }
 
 fn items(rig: &Rig, job: JobId) -> Vec<JobItem> {
-    rig.store.job_items(job, 0, 10_000).unwrap()
+    rig.store
+        .job_items(job, &sprag_store::Page::first(10_000))
+        .unwrap()
+        .rows
 }
 
 fn stored(rig: &Rig, job: JobId) -> (JobStatus, Value) {

@@ -8,6 +8,7 @@ use sprag_engine::Options;
 use sprag_engine::command::{Answer, Command, Internal, Request};
 use sprag_engine::homes::{Heard, Statement, home_of};
 use sprag_engine::member::LEASE_MILLIS;
+use sprag_store::Page;
 use sprag_store::traits::{ActionQuery, Reader};
 use tokio::sync::oneshot;
 
@@ -101,10 +102,10 @@ fn pass(crowd: &mut Crowd, millis: u64, alive: &[usize]) {
 fn running(crowd: &Crowd) -> Vec<ExecutionId> {
     let query = ActionQuery {
         status: Some(Status::Running.number()),
-        limit: 1_000,
+        page: Page::first(1_000),
         ..ActionQuery::default()
     };
-    let rows = crowd.store.actions(&query).unwrap();
+    let rows = crowd.store.actions(&query).unwrap().rows;
     rows.into_iter().map(|row| row.execution).collect()
 }
 

@@ -63,7 +63,10 @@ fn ask_once(rig: &mut Rig, request: Request) -> Result<JobView, Refusal> {
 }
 
 fn items(rig: &Rig, job: JobId) -> Vec<JobItem> {
-    rig.store.job_items(job, 0, 10_000).unwrap()
+    rig.store
+        .job_items(job, &sprag_store::Page::first(10_000))
+        .unwrap()
+        .rows
 }
 
 fn status(rig: &Rig, job: JobId) -> JobStatus {
@@ -254,7 +257,10 @@ fn only_the_newest_of_the_jobs_that_are_over_are_kept() {
         ask_once(&mut rig, retry_all("machine = \"other\"")).unwrap();
         rig.run();
     }
-    assert_eq!(rig.store.jobs(None, 5_000).unwrap().len(), JOBS_KEPT);
+    assert_eq!(
+        rig.store.jobs(&sprag_store::Page::first(5_000)).unwrap().rows.len(),
+        JOBS_KEPT
+    );
     assert_eq!(rig.store.job(first.id).unwrap(), None);
     assert_eq!(items(&rig, first.id), []);
 }

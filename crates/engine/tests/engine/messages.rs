@@ -146,10 +146,15 @@ fn a_start_that_errs_is_refused_and_nothing_is_stored() {
     });
     assert_eq!(code(refused), Code::DecisionFailed);
     let query = sprag_store::traits::ExecutionQuery {
-        limit: 10,
+        page: sprag_store::Page::first(10),
         ..Default::default()
     };
-    assert!(sprag_store::Reader::executions(&rig.store, &query).unwrap().is_empty());
+    assert!(
+        sprag_store::Reader::executions(&rig.store, &query)
+            .unwrap()
+            .rows
+            .is_empty()
+    );
 }
 
 #[test]

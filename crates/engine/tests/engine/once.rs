@@ -93,10 +93,10 @@ fn replayed(reply: Reply) -> Reply {
 
 fn executions(rig: &Rig) -> usize {
     let query = ExecutionQuery {
-        limit: 100,
+        page: sprag_store::Page::first(100),
         ..ExecutionQuery::default()
     };
-    rig.store.executions(&query).unwrap().len()
+    rig.store.executions(&query).unwrap().rows.len()
 }
 
 /// Lets time pass while the lane sleeps.

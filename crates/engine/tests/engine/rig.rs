@@ -327,7 +327,7 @@ impl Rig {
     }
 
     pub(crate) fn history(&self, id: ExecutionId) -> Vec<Entry> {
-        let rows = self.store.history(id, 0, sprag_store::Most::rows(10_000)).unwrap();
+        let rows = self.store.history(id, &sprag_store::Page::first(10_000)).unwrap().rows;
         for (position, row) in rows.iter().enumerate() {
             assert_eq!(row.sequence, position as u64 + 1, "history is dense");
         }
@@ -338,11 +338,11 @@ impl Rig {
     pub(crate) fn actions(&self, id: ExecutionId) -> BTreeMap<String, Vec<Action>> {
         let query = ActionQuery {
             execution: Some(id),
-            limit: 10_000,
+            page: sprag_store::Page::first(10_000),
             ..ActionQuery::default()
         };
         let mut by_name: BTreeMap<String, Vec<Action>> = BTreeMap::new();
-        for row in self.store.actions(&query).unwrap().into_iter().rev() {
+        for row in self.store.actions(&query).unwrap().rows.into_iter().rev() {
             let action = action_from(row).unwrap();
             by_name.entry(action.action_id.clone()).or_default().push(action);
         }

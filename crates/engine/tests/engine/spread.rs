@@ -158,7 +158,11 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
 
 /// What a job did to every letter, by number.
 fn items(crowd: &Crowd, job: JobId) -> Vec<(ActionId, JobResult)> {
-    let items = crowd.store.job_items(job, 0, 1_000).unwrap();
+    let items = crowd
+        .store
+        .job_items(job, &sprag_store::Page::first(1_000))
+        .unwrap()
+        .rows;
     items.into_iter().map(|item| (item.action, item.result)).collect()
 }
 
@@ -276,7 +280,7 @@ fn an_occurrence_fires_once_though_its_shard_changes_hands() {
     crowd.pass(61_000, &alive);
     crowd.run(owner);
     crowd.pass(60_000, &[0, 1]);
-    let history = crowd.store.history(id, 0, sprag_store::Most::rows(1_000)).unwrap();
+    let history = crowd.store.history(id, &sprag_store::Page::first(1_000)).unwrap().rows;
     let mut nominal: Vec<String> = Vec::new();
     for entry in history {
         let body: serde_json::Value = serde_json::from_slice(&entry.body).unwrap();

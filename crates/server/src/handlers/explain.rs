@@ -6,8 +6,8 @@ use sprag_core::json;
 use sprag_engine::command::Refusal;
 use sprag_engine::view::{ActionView, ExecutionView};
 use sprag_engine::{Diagnosis, Handle};
-use sprag_store::PAGE_BYTES_MAX;
 use sprag_store::traits::ActionQuery;
+use sprag_store::{PAGE_BYTES_MAX, Page};
 use sprag_wire as wire;
 
 use crate::views::IntoWire as _;
@@ -34,7 +34,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Ex
         let query = ActionQuery {
             execution: Some(id),
             status: Some(open.number()),
-            limit: EXPLAINED_MAX,
+            page: Page::first(EXPLAINED_MAX),
             ..ActionQuery::default()
         };
         for view in engine.actions(query).await? {
@@ -73,7 +73,7 @@ pub(super) async fn refined(engine: &Handle, mut view: ExecutionView) -> Result<
         let query = ActionQuery {
             execution: Some(view.id),
             status: Some(Status::Queued.number()),
-            limit: 1,
+            page: Page::first(1),
             ..ActionQuery::default()
         };
         if let Some(queued) = engine.actions(query).await?.into_iter().next() {

@@ -16,7 +16,7 @@ use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::Followed;
 use sprag_engine::command::{self, Refusal};
-use sprag_store::Most;
+use sprag_store::PageLimit;
 use sprag_store::records::ExecutionStatus;
 use sprag_wire as wire;
 use tokio::time::sleep;
@@ -28,7 +28,7 @@ use crate::problem::{Code, Problem};
 use crate::views::IntoWire as _;
 
 /// Stored entries of a history that are in memory at once for one reader, and their bytes.
-const PAGE: Most = Most {
+const PAGE: PageLimit = PageLimit {
     rows: 16,
     bytes: PIECE_BYTES,
 };
@@ -73,7 +73,7 @@ impl Following {
     /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
     pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
-        let Followed { sequence, status, .. } = app.engine.follow(id, after, Most { rows: 0, bytes: 0 }).await?;
+        let Followed { sequence, status, .. } = app.engine.follow(id, after, PageLimit { rows: 0, bytes: 0 }).await?;
         if after > sequence {
             let detail = format!("the history of `{id}` ends at {sequence}, so nobody can have seen {after}");
             return Err(Problem::new(Code::LastEventIdInvalid, detail));

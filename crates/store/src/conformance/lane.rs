@@ -4,7 +4,7 @@ use super::fixtures::{
     DEAD, Opened, SHARD, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
 };
 use super::{Check, Subject, checks};
-use crate::page::Most;
+use crate::page::Page;
 use crate::records::{Action, Execution, ExecutionStatus, Life, TimerKey};
 use crate::traits::{Error, Fence, LoadedExecution, Mutation, ShardId, Variables, Wanted};
 
@@ -202,7 +202,7 @@ fn assert_only_one_of_each(store: &mut Opened, one: &Execution, new: &Execution)
     };
     assert_eq!(store.load(&[one, new])?.executions, [expected]);
     assert_eq!(store.reader.machine("order", None)?, Some(version("order", 1)));
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(9))?, [entry(one, 1)]);
+    assert_eq!(store.reader.history(one.id, &Page::first(9))?.rows, [entry(one, 1)]);
     let receipts = vec![(one.id, "m".to_owned()), (one.id, "after".to_owned())];
     let loaded = store.lane.load(&Wanted {
         receipts,
@@ -365,7 +365,8 @@ fn a_history_is_dense(subject: &dyn Subject) -> Result<(), Error> {
     store.commit(&append(4..=4))?;
     let sequences: Vec<u64> = store
         .reader
-        .history(one.id, 0, Most::rows(9))?
+        .history(one.id, &Page::first(9))?
+        .rows
         .iter()
         .map(|entry| entry.sequence)
         .collect();

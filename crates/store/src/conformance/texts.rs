@@ -168,15 +168,13 @@ fn a_text_that_cannot_be_stored_is_not_found_and_hides_nothing(subject: &dyn Sub
     assert_eq!(store.reader.fact(FactKind::Limit, &nul)?, None);
     let by_key = ExecutionQuery {
         key: Some(nul.clone()),
-        limit: 10,
         ..ExecutionQuery::default()
     };
-    assert_eq!(store.reader.executions(&by_key)?, []);
+    assert_eq!(store.reader.executions(&by_key)?.rows, []);
     let by_type = ActionQuery {
         kind: Some(nul),
-        limit: 10,
         ..ActionQuery::default()
     };
-    assert_eq!(store.reader.actions(&by_type)?, []);
+    assert_eq!(store.reader.actions(&by_type)?.rows, []);
     Ok(())
 }

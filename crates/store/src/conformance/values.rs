@@ -4,7 +4,7 @@ use super::fixtures::{
     DEAD, Opened, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
 };
 use super::{Check, Subject, checks};
-use crate::page::Most;
+use crate::page::Page;
 use crate::records::{Execution, ExecutionStatus, Life, MachineVersion, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation, Variables, Wanted};
 
@@ -239,7 +239,7 @@ fn bytes_are_kept_as_they_are(subject: &dyn Subject) -> Result<(), Error> {
             loaded.iter().flat_map(|loaded| &loaded.inbox).collect::<Vec<_>>(),
             [&waiting]
         );
-        assert_eq!(store.reader.history(one.id, 0, Most::rows(2))?, [first]);
+        assert_eq!(store.reader.history(one.id, &Page::first(2))?.rows, [first]);
         assert_eq!(store.lane.machine_version("order", order.version)?, Some(order));
         let receipts = vec![(one.id, "m".to_owned())];
         assert_eq!(
@@ -288,7 +288,13 @@ fn numbers_are_kept_up_to_the_greatest(subject: &dyn Subject) -> Result<(), Erro
         .map(|input| input.position)
         .collect();
     assert_eq!(stored, positions);
-    assert_eq!(store.reader.history(one.id, u64::MAX, Most::rows(usize::MAX))?, []);
+    assert_eq!(
+        store
+            .reader
+            .history(one.id, &Page::new(Some(u64::MAX), usize::MAX))?
+            .rows,
+        []
+    );
     store.commit(&[
         Mutation::DeleteTimer(last.key),
         Mutation::DeleteInbox {
@@ -339,7 +345,7 @@ fn versions_of_a_machine_are_kept_apart(subject: &dyn Subject) -> Result<(), Err
     assert_eq!(store.reader.machine("order", Some(3))?, None);
     assert_eq!(store.reader.machine("orde", None)?, None);
     assert_eq!(
-        store.reader.machines(None, 100)?,
+        store.reader.machines(&Page::first(100))?.rows,
         [version("order", 10), version("refund", 1)]
     );
     let newest = vec!["refund".to_owned(), "none".to_owned(), "order".to_owned()];
@@ -476,7 +482,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         4
     );
     assert_eq!(before.idempotency, [idempotency(1, 5)]);
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(9))?, [entry(&one, 1)]);
+    assert_eq!(store.reader.history(one.id, &Page::first(9))?.rows, [entry(&one, 1)]);
     assert_eq!(
         store.lane.last_life()?,
         Some(Life {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Memory;
 use crate::conformance::fixtures::{Line, SHARD, execution};
+use crate::page::Page;
 use crate::traits::Reader;
 
 /// Takes the next commit before it tells of the one before, and writes it only if that was written.
@@ -154,7 +155,7 @@ fn reads_go_past_the_hook_before_and_after() {
         "a hook may change what is found"
     );
     assert!(matches!(store.lines(SHARD), Err(Error::Full)));
-    assert!(store.running(SHARD, None, 1).unwrap().is_empty());
+    assert!(store.running(SHARD, &Page::first(1)).unwrap().rows.is_empty());
     assert_eq!(store.hook.0, [ReadCall::Load, ReadCall::Lines, ReadCall::Running]);
     assert_eq!(store.hook.1, 2, "a call that failed has no answer");
 }

@@ -8,13 +8,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::columns::{
-    Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
+    self, Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
 };
 use super::part::{Part, Text};
 use super::rows::{Columns, Table, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
-use crate::page::Most;
+use crate::page::{Page, Paged};
 use crate::records::{Execution, ExecutionStatus};
 use crate::traits::{Error, ExecutionQuery, Variables};
 
@@ -138,10 +138,10 @@ pub(super) async fn get(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Ex
     Ok(as_wanted(ids, &found, |execution| &execution.id))
 }
 
-/// The first of some executions, newest first, as many as fit on a page.
-pub(super) async fn page(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Execution>, Error> {
+/// The first of some executions, newest first, as many as fit into so many bytes.
+pub(super) async fn page(session: &Session, ids: &[ExecutionId], bytes: usize) -> Result<Vec<Execution>, Error> {
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
-    LIST.of(session, wanted).await?.iter().map(read).collect()
+    LIST.of(session, wanted, bytes).await?.iter().map(read).collect()
 }
 
 /// The status of an execution.
@@ -170,27 +170,26 @@ pub(super) async fn holders(
 }
 
 /// Executions, newest first.
-pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<Paged<Execution, ExecutionId>, Error> {
     let ExecutionQuery {
         machine,
         status,
         key,
-        before,
-        limit,
+        page: Page { after, limit },
     } = query;
     if [machine, key].into_iter().flatten().any(|text| !is_storable(text)) {
-        return Ok(Vec::new());
+        return Ok(Paged::default());
     }
     let mut filter = Filter::new(&LIST);
     filter.given("machine = ", machine.as_deref(), &Type::TEXT);
     filter.given("key = ", key.as_deref(), &Type::TEXT);
-    filter.given("id < ", before.map(Id::from), &Type::UUID);
+    filter.given("id < ", after.map(Id::from), &Type::UUID);
     if let Some(status) = status {
         // Written out, because only then does the planner see that a partial index holds it.
         filter.condition(&format!("status = {}", *status as u8));
     }
-    let found = filter.newest(session, Most::rows(*limit)).await?;
-    found.iter().map(read).collect()
+    let found = filter.newest(session, *limit).await?;
+    columns::page(&found, read, |execution| execution.id)
 }
 
 fn read(row: &Row) -> Result<Execution, Error> {

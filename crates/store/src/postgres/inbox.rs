@@ -2,10 +2,12 @@
 
 use sprag_core::ids::ExecutionId;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, execution_id, limit, number};
+use super::columns::{Id, bound, column, execution_id, number, page_rows};
 use super::part::{Part, Text};
 use super::session::{Session, list};
+use crate::page::{Page, Paged, paged};
 use crate::records::InboxEntry;
 use crate::traits::Error;
 
@@ -72,13 +74,12 @@ pub(super) async fn length(session: &Session, execution: ExecutionId) -> Result<
 pub(super) async fn deferred(
     session: &Session,
     shard: i16,
-    after: Option<ExecutionId>,
-    max: usize,
-) -> Result<Vec<ExecutionId>, Error> {
+    Page { after, limit }: &Page<ExecutionId>,
+) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
     let after = after.map_or(Id::FIRST, Id::from);
-    session
-        .all(DEFERRED, &[&shard, &after, &limit(max)], |row| execution_id(row, 0))
-        .await
+    let values: [&(dyn ToSql + Sync); 3] = [&shard, &after, &page_rows(*limit)];
+    let found = session.all(DEFERRED, &values, |row| execution_id(row, 0)).await?;
+    paged(found.into_iter().map(Ok), *limit, |id| *id)
 }
 
 fn read(row: &Row) -> Result<InboxEntry, Error> {

@@ -4,10 +4,10 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{as_wanted, column, digest, instant, limit, number, row_bytes};
+use super::columns::{self, as_wanted, column, digest, instant, limit, number, page_rows, row_bytes};
 use super::part::{Part, Text};
 use super::session::{Session, list};
-use crate::page::PAGE_BYTES_MAX;
+use crate::page::{Page, Paged};
 use crate::records::MachineVersion;
 use crate::traits::Error;
 
@@ -54,13 +54,13 @@ const WITH_DIGEST: &str = "\
 
 /// The server sends only the rows that fit. `$4` is what a row counts for besides its definition.
 const LIST: &str = "\
-    SELECT machine, version, digest, definition, created_at \
-    FROM (SELECT machine, version, digest, definition, created_at, bytes, sum(bytes) OVER (ORDER BY machine) AS total \
-    FROM (SELECT machine, version, digest, definition, created_at, $4::int + octet_length(definition) AS bytes \
+    SELECT machine, version, digest, definition, created_at, continues \
+    FROM (SELECT machine, version, digest, definition, created_at, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues FROM (SELECT machine, version, digest, definition, created_at, $4::int + octet_length(definition) AS bytes \
     FROM machine_version AS listed WHERE machine > $1 \
     AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
-    ORDER BY machine LIMIT $2) AS found) AS page \
-    WHERE total <= $3 OR total = bytes ORDER BY machine";
+    ORDER BY machine LIMIT $2::bigint) AS found WINDOW listed AS (ORDER BY machine)) AS page \
+    WHERE total <= $3 OR total = bytes ORDER BY machine LIMIT $2::bigint - 1";
 
 /// Adds versions.
 pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
@@ -155,10 +155,15 @@ pub(super) async fn with_digest(session: &Session, machine: &str, digest: &[u8; 
 }
 
 /// A page of the newest versions of machines, by name. Every name comes after the empty one.
-pub(super) async fn page(session: &Session, after: Option<&str>, max: usize) -> Result<Vec<MachineVersion>, Error> {
-    let after = after.unwrap_or_default();
-    let values: [&(dyn ToSql + Sync); 4] = [&after, &limit(max), &limit(PAGE_BYTES_MAX), &row_bytes()];
-    session.all(LIST, &values, read).await
+pub(super) async fn page(
+    session: &Session,
+    Page { after, limit: most }: &Page<String>,
+) -> Result<Paged<MachineVersion, String>, Error> {
+    let after = after.as_deref().unwrap_or_default();
+    let values: [&(dyn ToSql + Sync); 4] = [&after, &page_rows(*most), &limit(most.bytes), &row_bytes()];
+    columns::page(&session.rows(LIST, &values).await?, read, |version| {
+        version.machine.clone()
+    })
 }
 
 fn read(row: &Row) -> Result<MachineVersion, Error> {

@@ -19,10 +19,11 @@ use super::session::Session;
 use super::{
     actions, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards, timers,
 };
+use crate::page::{Page, Paged};
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, Commit, CommitStore, DueAction, Error, Fence, Found, LaneReads, Loaded, LoadedExecution, Mutation,
-    OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
+    Aged, Commit, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
+    Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
 /// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
@@ -114,14 +115,14 @@ impl Writer {
     }
 
     /// Asks about one shard. One that cannot be is empty.
-    fn ask_shard<T>(
+    fn ask_shard<T: Default>(
         &mut self,
         shard: ShardId,
-        question: &impl AsyncFn(&Session, i16) -> Result<Vec<T>, Error>,
-    ) -> Result<Vec<T>, Error> {
+        question: &impl AsyncFn(&Session, i16) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         match i16::try_from(shard.0) {
             Ok(shard) => self.link.ask(&async |session| question(session, shard).await),
-            Err(_) => Ok(Vec::new()),
+            Err(_) => Ok(T::default()),
         }
     }
 }
@@ -174,15 +175,9 @@ impl LaneReads for Writer {
         self.link.ask(&async |session| control::last_life(session).await)
     }
 
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
+    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            actions::ready(session, shard, line, after, limit).await
+            actions::ready(session, shard, line, page).await
         })
     }
 
@@ -190,30 +185,37 @@ impl LaneReads for Writer {
         self.ask_shard(shard, &async |session, shard| actions::lines(session, shard).await)
     }
 
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.ask_shard(shard, &async |session, shard| timers::due(session, shard, window).await)
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        self.ask_shard(shard, &async |session, shard| {
-            actions::due(session, shard, window).await
-        })
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.ask_shard(shard, &async |session, shard| {
-            actions::running(session, shard, after, limit).await
-        })
-    }
-
-    fn deferred(
+    fn due_timers(
         &mut self,
         shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
+        until: Timestamp,
+        page: &Page<(Timestamp, TimerKey)>,
+    ) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            inbox::deferred(session, shard, after, limit).await
+            timers::due(session, shard, until, page).await
+        })
+    }
+
+    fn due_actions(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, ActionId)>,
+    ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            actions::due(session, shard, until, page).await
+        })
+    }
+
+    fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            actions::running(session, shard, page).await
+        })
+    }
+
+    fn deferred(&mut self, shard: ShardId, page: &Page<ExecutionId>) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            inbox::deferred(session, shard, page).await
         })
     }
 
@@ -225,21 +227,25 @@ impl LaneReads for Writer {
         &mut self,
         shard: ShardId,
         status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
+        page: &Page<OpenAction>,
+    ) -> Result<Paged<OpenAction, OpenAction>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            actions::open(session, shard, status, after, limit).await
+            actions::open(session, shard, status, page).await
         })
     }
 
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+    fn aged(
+        &mut self,
+        shard: ShardId,
+        before: Timestamp,
+        page: &Page<ExecutionId>,
+    ) -> Result<Paged<Aged, ExecutionId>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            retention::aged(session, shard, page).await
+            retention::aged(session, shard, before, page).await
         })
     }
 
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.link
             .ask(&async |session| search::find_actions(session, search).await)
     }

@@ -12,10 +12,11 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use super::bulk::{Insert, Places};
-use super::columns::{Column, limit, one_row, row, rows};
+use super::columns::{Column, limit, one_row, page, page_rows, row, rows};
 use super::filter::Filter;
+use crate::page::{Page, Paged, paged};
 use crate::records::Action;
-use crate::traits::{ActionQuery, DueAction, OpenAction, ReadyKey, ReadyRef, Window};
+use crate::traits::{ActionQuery, DueAction, OpenAction, ReadyKey, ReadyRef};
 
 /// The greatest number of an open status.
 const OPEN_MAX: u8 = Status::Retrying as u8;
@@ -197,17 +198,22 @@ pub(super) fn open_of(connection: &Connection, execution: ExecutionId) -> rusqli
 pub(super) fn ready(
     connection: &Connection,
     line: &str,
-    after: Option<&ReadyKey>,
-    max: usize,
-) -> rusqlite::Result<Vec<ReadyRef>> {
-    let Some(ReadyKey {
+    Page { after, limit }: &Page<ReadyKey>,
+) -> rusqlite::Result<Paged<ReadyRef, ReadyKey>> {
+    let max = limit.rows_to_read();
+    let found = match after {
+        Some(after) => ready_after(connection, line, after, max)?,
+        None => ready_below(connection, line, u16::from(u8::MAX) + 1, max)?,
+    };
+    paged(found.into_iter().map(Ok), *limit, |ready| ready.key)
+}
+
+fn ready_after(connection: &Connection, line: &str, after: &ReadyKey, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
+    let ReadyKey {
         priority,
         run_at,
         action,
-    }) = after
-    else {
-        return ready_below(connection, line, u16::from(u8::MAX) + 1, max);
-    };
+    } = after;
     let params = params![line, priority, Column(*run_at), action.to_bytes(), limit(max)];
     let mut found = rows(connection, READY_AFTER, params, read_ready)?;
     if found.len() < max {
@@ -232,64 +238,51 @@ pub(super) fn lines(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Scheduled and retrying actions that are due, earliest first. An empty blob sorts before every id.
-pub(super) fn due(connection: &Connection, window: &Window<ActionId>) -> rusqlite::Result<Vec<DueAction>> {
-    let Window {
-        until,
-        after,
-        limit: max,
-    } = window;
+pub(super) fn due(
+    connection: &Connection,
+    until: Timestamp,
+    Page { after, limit }: &Page<(Timestamp, ActionId)>,
+) -> rusqlite::Result<Paged<DueAction, (Timestamp, ActionId)>> {
     let (at, id) = after.unzip();
     let at = at.unwrap_or(Timestamp::from_millis(i64::MIN));
     let id = id.map(ActionId::to_bytes);
     let id = id.as_ref().map_or(&[][..], |id| &id[..]);
-    rows(
-        connection,
-        DUE,
-        params![Column(*until), Column(at), id, limit(*max)],
-        read_due,
-    )
+    let params = params![Column(until), Column(at), id, page_rows(*limit)];
+    page(connection, DUE, params, *limit, read_due, |due| {
+        (due.run_at, due.action)
+    })
 }
 
 /// Actions whose attempt was under way, by id.
 pub(super) fn running(
     connection: &Connection,
-    after: Option<ActionId>,
-    max: usize,
-) -> rusqlite::Result<Vec<DueAction>> {
+    Page { after, limit }: &Page<ActionId>,
+) -> rusqlite::Result<Paged<DueAction, ActionId>> {
     let after = after.map(ActionId::to_bytes);
     let after = after.as_ref().map_or(&[][..], |id| &id[..]);
-    rows(connection, RUNNING, params![after, limit(max)], read_due)
+    let params = params![after, page_rows(*limit)];
+    page(connection, RUNNING, params, *limit, read_due, |running| running.action)
 }
 
 /// Actions in an open status, by execution and id. An empty blob sorts before every id.
 pub(super) fn open(
     connection: &Connection,
     status: u8,
-    after: Option<OpenAction>,
-    max: usize,
-) -> rusqlite::Result<Vec<OpenAction>> {
+    Page { after, limit }: &Page<OpenAction>,
+) -> rusqlite::Result<Paged<OpenAction, OpenAction>> {
     let after = after.map(|OpenAction { execution, action }| (execution.to_bytes(), action.to_bytes()));
     let (execution, action) = after
         .as_ref()
         .map_or((&[][..], &[][..]), |(execution, action)| (&execution[..], &action[..]));
-    rows(
-        connection,
-        OPEN,
-        params![status, execution, action, limit(max)],
-        |row| {
-            Ok(OpenAction {
-                execution: row.get::<_, Column<_>>(0)?.0,
-                action: row.get::<_, Column<_>>(1)?.0,
-            })
-        },
-    )
+    let params = params![status, execution, action, page_rows(*limit)];
+    page(connection, OPEN, params, *limit, read_open, |open| *open)
 }
 
 /// Actions, newest first.
-pub(super) fn list(connection: &Connection, query: &ActionQuery) -> rusqlite::Result<Vec<Action>> {
+pub(super) fn list(connection: &Connection, query: &ActionQuery) -> rusqlite::Result<Paged<Action, ActionId>> {
     let execution = query.execution.map(ExecutionId::to_bytes);
-    let before = query.before.map(ActionId::to_bytes);
-    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.most(), read)
+    let before = query.page.after.map(ActionId::to_bytes);
+    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.page.limit, read, |action| action.id)
 }
 
 /// The conditions of a query.
@@ -305,9 +298,7 @@ pub(super) fn filter<'a>(
         kind,
         status,
         error_kind,
-        before: _,
-        limit: _,
-        bytes: _,
+        page: _,
     } = query;
     let mut filter = Filter::new(LIST);
     filter.given("execution = ?", execution);
@@ -354,6 +345,13 @@ fn read_ready(row: &Row<'_>) -> rusqlite::Result<ReadyRef> {
     Ok(ReadyRef {
         key,
         execution: row.get::<_, Column<_>>(3)?.0,
+    })
+}
+
+fn read_open(row: &Row<'_>) -> rusqlite::Result<OpenAction> {
+    Ok(OpenAction {
+        execution: row.get::<_, Column<_>>(0)?.0,
+        action: row.get::<_, Column<_>>(1)?.0,
     })
 }
 

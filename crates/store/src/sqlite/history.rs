@@ -7,8 +7,8 @@ use rusqlite::{Connection, params};
 use sprag_core::ids::ExecutionId;
 
 use super::bulk::Insert;
-use super::columns::{self, Column, bound, limit, one_row, row};
-use crate::page::Most;
+use super::columns::{self, Column, bound, one_row, page_rows, row};
+use crate::page::{Page, Paged};
 use crate::records::HistoryEntry;
 
 static APPEND: LazyLock<Insert> = LazyLock::new(|| Insert::into("history", &["execution", "sequence", "at", "body"]));
@@ -82,14 +82,13 @@ pub(super) fn append(connection: &Connection, ends: &mut Ends, records: &[&Histo
 pub(super) fn page(
     connection: &Connection,
     execution: ExecutionId,
-    after: u64,
-    most: Most,
-) -> rusqlite::Result<Vec<HistoryEntry>> {
+    Page { after, limit }: &Page<u64>,
+) -> rusqlite::Result<Paged<HistoryEntry, u64>> {
     columns::page(
         connection,
         PAGE,
-        params![execution.to_bytes(), bound(after), limit(most.rows)],
-        most,
+        params![execution.to_bytes(), bound(after.unwrap_or(0)), page_rows(*limit)],
+        *limit,
         |row| {
             Ok(HistoryEntry {
                 execution,
@@ -98,5 +97,6 @@ pub(super) fn page(
                 body: row.get(2)?,
             })
         },
+        |entry| entry.sequence,
     )
 }

@@ -15,11 +15,11 @@ use sprag_core::ids::{ActionId, ExecutionId};
 pub(super) use self::walk::{Walk, walks};
 use super::columns::limit;
 use super::{actions, executions};
-use crate::page::{Most, Weight, continued, filled};
+use crate::page::{Page, PageLimit, Paged, Weight, continued, paged};
 use crate::records::{Action, Execution};
 pub(super) use crate::search::{Bounds, Table};
 use crate::search::{Dialect, Rendered};
-use crate::traits::{Counted, Found, Search};
+use crate::traits::{Counted, Search};
 
 /// Rows that a page looks at where an index leads to them: they may lie anywhere in the file, one in each of its pages,
 /// while those of the table itself lie side by side.
@@ -29,26 +29,26 @@ const SCATTERED_MAX: usize = 500;
 pub(super) fn executions(
     connection: &Connection,
     search: &Search<ExecutionId>,
-) -> rusqlite::Result<Found<Execution, ExecutionId>> {
+) -> rusqlite::Result<Paged<Execution, ExecutionId>> {
     let snapshot = connection.unchecked_transaction()?;
-    let before = search.before.map(ExecutionId::to_bytes);
+    let before = search.page.after.map(ExecutionId::to_bytes);
     let ids = ids(&snapshot, Table::Execution, search, before)?;
     let read = |id: &[u8; 16]| executions::get(&snapshot, ExecutionId::from_bytes(*id));
-    let rows = rows(&ids.rows, read)?;
-    Ok(Found {
+    let rows = rows(&ids.rows, search.page.limit.bytes, read)?;
+    Ok(Paged {
         next: continued(&ids.rows, &rows, ids.next).map(ExecutionId::from_bytes),
         rows,
     })
 }
 
 /// Actions that meet a condition.
-pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rusqlite::Result<Found<Action, ActionId>> {
+pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rusqlite::Result<Paged<Action, ActionId>> {
     let snapshot = connection.unchecked_transaction()?;
-    let before = search.before.map(ActionId::to_bytes);
+    let before = search.page.after.map(ActionId::to_bytes);
     let ids = ids(&snapshot, Table::Action, search, before)?;
     let read = |id: &[u8; 16]| actions::get(&snapshot, ActionId::from_bytes(*id));
-    let rows = rows(&ids.rows, read)?;
-    Ok(Found {
+    let rows = rows(&ids.rows, search.page.limit.bytes, read)?;
+    Ok(Paged {
         next: continued(&ids.rows, &rows, ids.next).map(ActionId::from_bytes),
         rows,
     })
@@ -58,8 +58,7 @@ pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rus
 pub(super) fn count_actions(connection: &Connection, condition: &Condition, scan: usize) -> rusqlite::Result<Counted> {
     let search: Search<ActionId> = Search {
         condition: condition.clone(),
-        before: None,
-        limit: usize::MAX,
+        page: Page::default(),
         scan,
     };
     let Some(bounds) = Bounds::of(condition, None) else {
@@ -78,15 +77,17 @@ pub(super) fn count_actions(connection: &Connection, condition: &Condition, scan
     })
 }
 
-/// The first rows of what was found, as many as fit on a page.
+/// The first rows of what was found, as many as fit on a page of so many bytes.
 fn rows<T: Weight>(
     ids: &[[u8; 16]],
+    bytes: usize,
     read: impl Fn(&[u8; 16]) -> rusqlite::Result<Option<T>>,
 ) -> rusqlite::Result<Vec<T>> {
-    let rows = ids
+    let found = ids
         .iter()
         .map(|id| read(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows));
-    filled(rows, Most::rows(ids.len()))
+    let limit = PageLimit { rows: ids.len(), bytes };
+    Ok(paged(found, limit, |_| ())?.rows)
 }
 
 /// The ids of what is found. Rows are read afterwards: most that are looked at may not be meant, and some are large.
@@ -95,12 +96,9 @@ fn ids<I>(
     table: Table,
     search: &Search<I>,
     before: Option<[u8; 16]>,
-) -> rusqlite::Result<Found<[u8; 16], [u8; 16]>> {
-    let mut found = Found {
-        rows: Vec::new(),
-        next: None,
-    };
-    let Some(bounds) = Bounds::of(&search.condition, before).filter(|_| search.limit > 0) else {
+) -> rusqlite::Result<Paged<[u8; 16], [u8; 16]>> {
+    let mut found = Paged::default();
+    let Some(bounds) = Bounds::of(&search.condition, before).filter(|_| search.page.limit.rows > 0) else {
         return Ok(found);
     };
     let walk = narrowest(connection, table, search, &bounds)?;
@@ -112,7 +110,7 @@ fn ids<I>(
     let (mut looked_at, mut last) = (0, None);
     while let Some(entry) = entries.next()? {
         let (id, is_meant) = read(entry)?;
-        if is_meant && found.rows.len() == search.limit {
+        if is_meant && found.rows.len() == search.page.limit.rows {
             found.next = found.rows.last().copied();
             return Ok(found);
         }

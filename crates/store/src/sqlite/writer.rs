@@ -22,10 +22,11 @@ use super::{
     actions, apply, executions, facts, idempotency, inbox, jobs, lives, machines, receipts, retention, search, shards,
     timers,
 };
+use crate::page::{Page, Paged};
 use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, CommitStore, DueAction, Error, Fence, Found, LaneReads, Loaded, LoadedExecution, Mutation,
-    OpenAction, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
+    Aged, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
+    ReadyRef, Search, ShardId, Wanted,
 };
 
 /// A log of this many pages (64 MiB) is copied back into the file, as far as readers allow. A page that changed often meanwhile
@@ -125,15 +126,15 @@ impl Writer {
     }
 
     /// A file has one shard: all others are empty.
-    fn read_shard<T>(
+    fn read_shard<T: Default>(
         &self,
         shard: ShardId,
-        read: impl FnOnce(&Connection) -> rusqlite::Result<Vec<T>>,
-    ) -> Result<Vec<T>, Error> {
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
         if shard == shards::ONLY {
             self.read(read)
         } else {
-            Ok(Vec::new())
+            Ok(T::default())
         }
     }
 }
@@ -190,39 +191,38 @@ impl LaneReads for Writer {
         self.read(lives::last)
     }
 
-    fn ready(
-        &mut self,
-        shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
-        self.read_shard(shard, |connection| actions::ready(connection, line, after, limit))
+    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+        self.read_shard(shard, |connection| actions::ready(connection, line, page))
     }
 
     fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
         self.read_shard(shard, actions::lines)
     }
 
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.read_shard(shard, |connection| timers::due(connection, window))
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        self.read_shard(shard, |connection| actions::due(connection, window))
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.read_shard(shard, |connection| actions::running(connection, after, limit))
-    }
-
-    fn deferred(
+    fn due_timers(
         &mut self,
         shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
-        self.read_shard(shard, |connection| inbox::deferred(connection, after, limit))
+        until: Timestamp,
+        page: &Page<(Timestamp, TimerKey)>,
+    ) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
+        self.read_shard(shard, |connection| timers::due(connection, until, page))
+    }
+
+    fn due_actions(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, ActionId)>,
+    ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error> {
+        self.read_shard(shard, |connection| actions::due(connection, until, page))
+    }
+
+    fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
+        self.read_shard(shard, |connection| actions::running(connection, page))
+    }
+
+    fn deferred(&mut self, shard: ShardId, page: &Page<ExecutionId>) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
+        self.read_shard(shard, |connection| inbox::deferred(connection, page))
     }
 
     fn facts(&mut self, kind: FactKind) -> Result<Vec<Fact>, Error> {
@@ -233,17 +233,21 @@ impl LaneReads for Writer {
         &mut self,
         shard: ShardId,
         status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
-        self.read_shard(shard, |connection| actions::open(connection, status, after, limit))
+        page: &Page<OpenAction>,
+    ) -> Result<Paged<OpenAction, OpenAction>, Error> {
+        self.read_shard(shard, |connection| actions::open(connection, status, page))
     }
 
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-        self.read_shard(shard, |connection| retention::aged(connection, page))
+    fn aged(
+        &mut self,
+        shard: ShardId,
+        before: Timestamp,
+        page: &Page<ExecutionId>,
+    ) -> Result<Paged<Aged, ExecutionId>, Error> {
+        self.read_shard(shard, |connection| retention::aged(connection, before, page))
     }
 
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.read(|connection| search::actions(connection, search))
     }
 
@@ -252,10 +256,7 @@ impl LaneReads for Writer {
     }
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
-        let found = self.read_shard(shard, |connection| {
-            Ok(jobs::beyond(connection, kept)?.into_iter().collect())
-        })?;
-        Ok(found.into_iter().next())
+        self.read_shard(shard, |connection| jobs::beyond(connection, kept))
     }
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {

@@ -9,6 +9,7 @@ use super::super::search::{Bounds, Table, probe, statement, walks};
 use super::super::{executions, jobs};
 use super::File;
 use crate::conformance::fixtures::{Opened, SUCCEEDED, action, execution, keyed};
+use crate::page::Page;
 use crate::records::{Action, Execution, ExecutionStatus};
 use crate::traits::{Mutation, SCAN_MAX, Search};
 
@@ -214,8 +215,7 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
     for text in ["tag = \"hot\"", "tag = \"red\"", "key = \"k\""] {
         let found = store.reader.find_executions(&Search {
             condition: condition(text, Resource::Executions).unwrap(),
-            before: None,
-            limit: 9,
+            page: Page::first(9),
             scan: SCAN_MAX,
         });
         assert_eq!(found.unwrap().rows, std::slice::from_ref(&old), "{text}");
@@ -291,8 +291,7 @@ fn a_page_among_very_many_closed_executions_is_quick_whatever_it_looks_for() {
     ] {
         let mut search = Search {
             condition: condition(text, Resource::Executions).unwrap(),
-            before: None,
-            limit: 100,
+            page: Page::first(100),
             scan: SCAN_MAX,
         };
         loop {
@@ -303,7 +302,7 @@ fn a_page_among_very_many_closed_executions_is_quick_whatever_it_looks_for() {
             let Some(next) = found.next.filter(|_| found.rows.len() < 100) else {
                 break;
             };
-            search.before = Some(next);
+            search.page.after = Some(next);
         }
     }
 }

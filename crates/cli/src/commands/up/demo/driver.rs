@@ -11,6 +11,7 @@ use sprag_core::ids::ExecutionId;
 use sprag_engine::Handle;
 use sprag_engine::command::{Refusal, SendMessage, Start, Target};
 use sprag_engine::view::ExecutionView;
+use sprag_store::Page;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::ActionQuery;
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -168,7 +169,7 @@ impl Driver {
     async fn clear(&self) -> Result<(), Refusal> {
         let query = ActionQuery {
             status: Some(Status::Dead.number()),
-            limit: LOOKED_AT_MAX,
+            page: Page::first(LOOKED_AT_MAX),
             ..ActionQuery::default()
         };
         let dead = self.handle.actions(query).await?;
