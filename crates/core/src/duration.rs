@@ -36,16 +36,16 @@ pub struct Millis(u64);
 #[error(
     "duration `{value}` {reason}; give milliseconds as a number, or `250ms`, `30s`, `5m`, `2h`, `3d`, `1h30m`, `PT5M`"
 )]
-pub struct Problem {
+pub struct DurationError {
     /// The value, as it was written.
     pub value: String,
     /// What is wrong with it.
-    pub reason: Reason,
+    pub reason: DurationErrorKind,
 }
 
 /// What is wrong with a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DurationErrorKind {
     /// It has none of the accepted forms.
     Unreadable,
     /// It is below zero.
@@ -58,7 +58,7 @@ pub enum Reason {
     Calendar,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for DurationErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreadable => "cannot be read",
@@ -77,8 +77,8 @@ impl Millis {
     pub const MAX: Self = Self(MILLISECONDS_MAX);
 
     /// A duration of so many milliseconds.
-    pub fn new(milliseconds: u64) -> Result<Self, Problem> {
-        bounded(milliseconds).map_err(|reason| Problem {
+    pub fn new(milliseconds: u64) -> Result<Self, DurationError> {
+        bounded(milliseconds).map_err(|reason| DurationError {
             value: milliseconds.to_string(),
             reason,
         })
@@ -92,21 +92,21 @@ impl Millis {
     /// Reads `250ms`, `30s`, `5m`, `2h`, `3d`, several of them from the largest unit down (`1h30m`), plain digits
     /// (milliseconds), or ISO 8601 with weeks, days, hours, minutes and seconds (`PT5M`). Seconds may have a
     /// fraction.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
-        read(text).and_then(bounded).map_err(|reason| Problem {
+    pub fn parse(text: &str) -> Result<Self, DurationError> {
+        read(text).and_then(bounded).map_err(|reason| DurationError {
             value: shown(text),
             reason,
         })
     }
 
     /// Reads a number of milliseconds, or text as [`Millis::parse`] does.
-    pub fn from_value(value: &Value) -> Result<Self, Problem> {
+    pub fn from_value(value: &Value) -> Result<Self, DurationError> {
         let milliseconds = match value {
             Value::String(text) => return Self::parse(text),
             Value::Number(number) => whole(number),
-            _ => Err(Reason::Unreadable),
+            _ => Err(DurationErrorKind::Unreadable),
         };
-        milliseconds.and_then(bounded).map_err(|reason| Problem {
+        milliseconds.and_then(bounded).map_err(|reason| DurationError {
             value: shown(&value.to_string()),
             reason,
         })
@@ -137,26 +137,28 @@ impl<'de> Deserialize<'de> for Millis {
     }
 }
 
-fn bounded(milliseconds: u64) -> Result<Millis, Reason> {
+fn bounded(milliseconds: u64) -> Result<Millis, DurationErrorKind> {
     if milliseconds > MILLISECONDS_MAX {
-        Err(Reason::TooLong)
+        Err(DurationErrorKind::TooLong)
     } else {
         Ok(Millis(milliseconds))
     }
 }
 
-fn whole(number: &Number) -> Result<u64, Reason> {
+fn whole(number: &Number) -> Result<u64, DurationErrorKind> {
     match (number.as_u64(), number.as_f64()) {
         (Some(milliseconds), _) => Ok(milliseconds),
-        (None, Some(float)) if float < 0.0 => Err(Reason::Negative),
-        (None, Some(float)) if float.fract() == 0.0 => format!("{float:.0}").parse().map_err(|_| Reason::TooLong),
-        (None, _) => Err(Reason::TooFine),
+        (None, Some(float)) if float < 0.0 => Err(DurationErrorKind::Negative),
+        (None, Some(float)) if float.fract() == 0.0 => {
+            format!("{float:.0}").parse().map_err(|_| DurationErrorKind::TooLong)
+        }
+        (None, _) => Err(DurationErrorKind::TooFine),
     }
 }
 
-fn read(text: &str) -> Result<u64, Reason> {
+fn read(text: &str) -> Result<u64, DurationErrorKind> {
     if text.starts_with('-') {
-        return Err(Reason::Negative);
+        return Err(DurationErrorKind::Negative);
     }
     if is_digits(text) {
         return count(text, 1);
@@ -168,12 +170,12 @@ fn read(text: &str) -> Result<u64, Reason> {
 }
 
 /// The part of an ISO 8601 duration behind its `P`.
-fn read_iso(text: &str) -> Result<u64, Reason> {
+fn read_iso(text: &str) -> Result<u64, DurationErrorKind> {
     let (date, time) = text
         .split_once('T')
         .map_or((text, None), |(date, time)| (date, Some(time)));
     if date.contains(['Y', 'M']) {
-        return Err(Reason::Calendar);
+        return Err(DurationErrorKind::Calendar);
     }
     let days = if date.is_empty() && time.is_some() {
         0
@@ -181,21 +183,23 @@ fn read_iso(text: &str) -> Result<u64, Reason> {
         sum(date, &ISO_DATE_UNITS)?
     };
     let seconds = time.map_or(Ok(0), |time| sum(time, &ISO_TIME_UNITS))?;
-    days.checked_add(seconds).ok_or(Reason::TooLong)
+    days.checked_add(seconds).ok_or(DurationErrorKind::TooLong)
 }
 
 /// Adds up amounts with their units, at least one. Units come from the largest to the smallest, each at most once.
-fn sum(text: &str, units: &[Unit]) -> Result<u64, Reason> {
+fn sum(text: &str, units: &[Unit]) -> Result<u64, DurationErrorKind> {
     let mut left = units.iter();
     let mut rest = text;
     let mut total: u64 = 0;
     loop {
         let (amount, behind) = split_where(rest, |c| !is_of_amount(c));
         let (name, behind) = split_where(behind, is_of_amount);
-        let (_, milliseconds) = left.find(|(known, _)| *known == name).ok_or(Reason::Unreadable)?;
+        let (_, milliseconds) = left
+            .find(|(known, _)| *known == name)
+            .ok_or(DurationErrorKind::Unreadable)?;
         total = total
             .checked_add(count(amount, *milliseconds)?)
-            .ok_or(Reason::TooLong)?;
+            .ok_or(DurationErrorKind::TooLong)?;
         rest = behind;
         if rest.is_empty() {
             return Ok(total);
@@ -204,34 +208,34 @@ fn sum(text: &str, units: &[Unit]) -> Result<u64, Reason> {
 }
 
 /// An amount of a unit in milliseconds.
-fn count(amount: &str, unit: u64) -> Result<u64, Reason> {
+fn count(amount: &str, unit: u64) -> Result<u64, DurationErrorKind> {
     let (whole, fraction) = amount
         .split_once(['.', ','])
         .map_or((amount, None), |(w, f)| (w, Some(f)));
     if !is_digits(whole) {
-        return Err(Reason::Unreadable);
+        return Err(DurationErrorKind::Unreadable);
     }
     let whole = whole
         .parse::<u64>()
         .ok()
         .and_then(|whole| whole.checked_mul(unit))
-        .ok_or(Reason::TooLong)?;
+        .ok_or(DurationErrorKind::TooLong)?;
     let part = match fraction {
         None => 0,
         Some(digits) if unit == SECOND && is_digits(digits) => thousandths(digits)?,
-        Some(_) => return Err(Reason::Unreadable),
+        Some(_) => return Err(DurationErrorKind::Unreadable),
     };
-    whole.checked_add(part).ok_or(Reason::TooLong)
+    whole.checked_add(part).ok_or(DurationErrorKind::TooLong)
 }
 
 /// The digits behind a second's point, in milliseconds.
-fn thousandths(digits: &str) -> Result<u64, Reason> {
+fn thousandths(digits: &str) -> Result<u64, DurationErrorKind> {
     let significant = digits.trim_end_matches('0');
     format!("{significant:0<3}")
         .parse()
         .ok()
         .filter(|_| significant.len() <= 3)
-        .ok_or(Reason::TooFine)
+        .ok_or(DurationErrorKind::TooFine)
 }
 
 fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {

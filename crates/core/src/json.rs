@@ -11,7 +11,7 @@ use crate::source::{self, Cause, Format, Limits, ParseError};
 
 /// JSON that is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum JsonError {
     /// Lists and maps are nested deeper than allowed.
     #[error("json is nested deeper than `{limit}` levels")]
     TooDeep {
@@ -66,13 +66,13 @@ pub fn hex(bytes: &[u8]) -> String {
 /// Refuses a value in which more than `depth` lists and maps are nested in each other.
 ///
 /// Values from outside are bounded by [`parse_bounded`]; this is for values that expressions made.
-pub fn check(value: &Value, depth: usize) -> Result<(), Problem> {
+pub fn check(value: &Value, depth: usize) -> Result<(), JsonError> {
     // A stack of our own, so that the check itself bears any depth.
     let mut open = vec![(value, 0)];
     while let Some((value, above)) = open.pop() {
         if value.is_array() || value.is_object() {
             if above == depth {
-                return Err(Problem::TooDeep { limit: depth });
+                return Err(JsonError::TooDeep { limit: depth });
             }
             open.extend(children(value).map(|child| (child, above + 1)));
         }
@@ -113,20 +113,20 @@ impl io::Write for Counter {
 /// Refuses what is larger, deeper or has more values than `limits` allow, bytes that are not UTF-8, anything after
 /// the value, a key given twice, and numbers that fit neither 64-bit integers nor a finite `f64`. An escaped NUL
 /// inside text is a character like any other.
-pub fn parse_bounded(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
+pub fn parse_bounded(bytes: &[u8], limits: &Limits) -> Result<Value, JsonError> {
     if bytes.len() > limits.bytes {
-        return Err(Problem::TooLarge {
+        return Err(JsonError::TooLarge {
             bytes: bytes.len(),
             limit: limits.bytes,
         });
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| Problem::NotUtf8 {
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
         offset: error.valid_up_to(),
     })?;
     match source::parse(text, Format::Json, limits) {
         Ok(node) => Ok(node.into_value()),
-        Err(error) if error.cause == Cause::TooDeep => Err(Problem::TooDeep { limit: limits.depth }),
-        Err(error) => Err(Problem::Invalid(error)),
+        Err(error) if error.cause == Cause::TooDeep => Err(JsonError::TooDeep { limit: limits.depth }),
+        Err(error) => Err(JsonError::Invalid(error)),
     }
 }
 

@@ -99,7 +99,7 @@ impl Secret {
 
 /// What is signed.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct SignedMessage<'a> {
     /// The same for every attempt.
     pub id: &'a str,
     /// When the attempt was made, in seconds since 1970.
@@ -108,7 +108,7 @@ pub struct Message<'a> {
     pub body: &'a [u8],
 }
 
-impl Message<'_> {
+impl SignedMessage<'_> {
     /// The three headers of the specification.
     pub fn headers(&self, secrets: &[Secret]) -> [(&'static str, String); 3] {
         let signatures: Vec<String> = secrets.iter().filter_map(|secret| self.sign(secret)).collect();
@@ -147,7 +147,7 @@ impl Call<'_> {
     pub fn verify(&self, secrets: &[Secret], now_seconds: i64) -> Result<(), Refused> {
         // The text is signed, so only the one form of a number that a sender would write can be right.
         let seconds: i64 = self.timestamp.parse().map_err(|_| Refused::Time)?;
-        let message = Message {
+        let message = SignedMessage {
             id: self.id,
             seconds,
             body: self.body,

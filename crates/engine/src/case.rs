@@ -6,9 +6,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sprag_core::action::edit::RetryLists;
-use sprag_core::action::triage::{Facts, Fix, Triage, triage};
+use sprag_core::action::triage::{Fix, Triage, TriageFacts, triage};
 use sprag_core::action::{Action, ActionError, Definition, OnUnknown, Status};
-use sprag_core::expression::template::{Frozen, Limits};
+use sprag_core::expression::template::{Frozen, TemplateLimits};
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ActionId;
 use sprag_core::patch::Operation;
@@ -176,7 +176,7 @@ fn diagnose(action: &Action, definition: Option<&Definition>, sent: Option<&Froz
         fix,
     } = triage(
         action,
-        Facts {
+        TriageFacts {
             timeout: timeout_of(action, definition),
             policy: &policy,
             on_unknown: definition.map_or(OnUnknown::default(), |found| found.on_unknown),
@@ -244,6 +244,6 @@ fn masked(action: &Action, sent: &Frozen, secrets: &[String]) -> Value {
             "idempotencyKey": action.idempotency_key(),
         },
     });
-    sent.bind(&late, Limits::default())
+    sent.bind(&late, TemplateLimits::default())
         .unwrap_or_else(|_| sent.config.clone())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sprag_core::expression::template::{Limits, Template};
+use sprag_core::expression::template::{Template, TemplateLimits};
 use sprag_core::machine::{Hook, Machine};
 
 use crate::command::{Code, Refusal, SendMessage, Sent};
@@ -78,7 +78,7 @@ async fn secret(source: &dyn SecretSource, machine: &str, template: &Template) -
         let value = value.ok_or_else(|| unavailable(name, "it is not set"))?;
         values.insert(name.to_owned(), Value::String(value));
     }
-    let rendered = template.render(&json!({ "secrets": values }), Limits::default());
+    let rendered = template.render(&json!({ "secrets": values }), TemplateLimits::default());
     match rendered {
         Ok(Value::String(text)) => Ok(text),
         _ => Err(unavailable("of the hook", "it is no text")),

@@ -137,7 +137,7 @@ pub(crate) fn answer_bytes(job: &Job) -> usize {
         .sum();
     let bound = secrets
         .saturating_mul(SECRET_BYTES_MAX)
-        .min(template::Limits::default().output_bytes);
+        .min(template::TemplateLimits::default().output_bytes);
     let checkpoint = job.checkpoint.as_ref().map_or(0, json::size);
     FRAME_BYTES + job.action_id.len() + job.kind.len() + json::size(config) + bound + checkpoint
 }

@@ -4,7 +4,7 @@
 //! executions that meet the rest of a filter, and the states are compared here: of a bounded number of rows a page, newest
 //! first. A page may be short, or empty, and still not be the last.
 
-use sprag_core::filter::{Condition, Field, Held, Row};
+use sprag_core::filter::{Condition, Field, FieldValue, Row};
 use sprag_core::ids::ExecutionId;
 use sprag_store::Error;
 use sprag_store::records::Execution;
@@ -29,10 +29,10 @@ struct Standing<'r> {
 }
 
 impl Row for Standing<'_> {
-    fn held(&self, field: Field) -> Held<'_> {
+    fn value(&self, field: Field) -> FieldValue<'_> {
         match field {
-            Field::State => Held::Texts(&self.states),
-            other => self.row.held(other),
+            Field::State => FieldValue::Texts(&self.states),
+            other => self.row.value(other),
         }
     }
 }

@@ -493,7 +493,7 @@ pub(crate) fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Valu
         },
     });
     job.config
-        .bind(&late, template::Limits::default())
+        .bind(&late, template::TemplateLimits::default())
         .map_err(|error| invalid(error.to_string()))
 }
 

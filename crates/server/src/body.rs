@@ -164,13 +164,13 @@ fn object(bytes: &[u8], limits: &Limits) -> Result<Map<String, Value>, Problem> 
 fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
     parse_bounded(bytes, limits).map_err(|problem| {
         let code = match &problem {
-            json::Problem::TooDeep { .. } => Code::BodyTooDeep,
-            json::Problem::TooLarge { .. } => Code::BodyTooLarge,
-            json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => Code::BodyUnreadable,
+            json::JsonError::TooDeep { .. } => Code::BodyTooDeep,
+            json::JsonError::TooLarge { .. } => Code::BodyTooLarge,
+            json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => Code::BodyUnreadable,
         };
         let remedy = match &problem {
-            json::Problem::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
-            json::Problem::TooLarge { .. } | json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => "",
+            json::JsonError::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
+            json::JsonError::TooLarge { .. } | json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => "",
         };
         Problem::new(code, format!("{problem}{remedy}"))
     })

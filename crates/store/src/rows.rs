@@ -1,20 +1,20 @@
 //! Records as filters see them.
 
-use sprag_core::filter::{Field, Held, Row};
+use sprag_core::filter::{Field, FieldValue, Row};
 
 use crate::records::{Action, Execution, Job};
 
 impl Row for Execution {
-    fn held(&self, field: Field) -> Held<'_> {
+    fn value(&self, field: Field) -> FieldValue<'_> {
         match field {
-            Field::Id => Held::Id(self.id.to_bytes()),
-            Field::Machine => Held::Text(&self.machine),
-            Field::Version => Held::Number(i64::from(self.version)),
-            Field::Status => Held::Number(i64::from(self.status as u8)),
-            Field::Key => self.key.as_deref().map_or(Held::Absent, Held::Text),
-            Field::Tag => Held::Texts(&self.tags),
-            Field::CreatedAt => Held::Number(self.created_at.as_millis()),
-            Field::UpdatedAt => Held::Number(self.updated_at.as_millis()),
+            Field::Id => FieldValue::Id(self.id.to_bytes()),
+            Field::Machine => FieldValue::Text(&self.machine),
+            Field::Version => FieldValue::Number(i64::from(self.version)),
+            Field::Status => FieldValue::Number(i64::from(self.status as u8)),
+            Field::Key => self.key.as_deref().map_or(FieldValue::Absent, FieldValue::Text),
+            Field::Tag => FieldValue::Texts(&self.tags),
+            Field::CreatedAt => FieldValue::Number(self.created_at.as_millis()),
+            Field::UpdatedAt => FieldValue::Number(self.updated_at.as_millis()),
             // Its names are the machine's to say: see `engine::states`.
             Field::State
             | Field::ActionId
@@ -24,40 +24,42 @@ impl Row for Execution {
             | Field::Priority
             | Field::RunAt
             | Field::Fingerprint
-            | Field::DiedAt => Held::Absent,
+            | Field::DiedAt => FieldValue::Absent,
         }
     }
 }
 
 impl Row for Action {
-    fn held(&self, field: Field) -> Held<'_> {
+    fn value(&self, field: Field) -> FieldValue<'_> {
         match field {
-            Field::Id => Held::Id(self.id.to_bytes()),
-            Field::ActionId => Held::Text(&self.action_id),
-            Field::Type => Held::Text(&self.kind),
-            Field::Status => Held::Number(i64::from(self.status)),
-            Field::Machine => Held::Text(&self.machine),
-            Field::ExecutionId => Held::Id(self.execution.to_bytes()),
-            Field::ErrorType => self.error_kind.as_deref().map_or(Held::Absent, Held::Text),
-            Field::Tag => Held::Texts(&self.tags),
-            Field::Priority => Held::Number(i64::from(self.priority)),
-            Field::CreatedAt => Held::Number(self.created_at.as_millis()),
-            Field::RunAt => Held::Number(self.run_at.as_millis()),
-            Field::Fingerprint => self.fingerprint.as_deref().map_or(Held::Absent, Held::Text),
-            Field::DiedAt => self.died_at.map_or(Held::Absent, |at| Held::Number(at.as_millis())),
-            Field::Version | Field::Key | Field::State | Field::UpdatedAt => Held::Absent,
+            Field::Id => FieldValue::Id(self.id.to_bytes()),
+            Field::ActionId => FieldValue::Text(&self.action_id),
+            Field::Type => FieldValue::Text(&self.kind),
+            Field::Status => FieldValue::Number(i64::from(self.status)),
+            Field::Machine => FieldValue::Text(&self.machine),
+            Field::ExecutionId => FieldValue::Id(self.execution.to_bytes()),
+            Field::ErrorType => self.error_kind.as_deref().map_or(FieldValue::Absent, FieldValue::Text),
+            Field::Tag => FieldValue::Texts(&self.tags),
+            Field::Priority => FieldValue::Number(i64::from(self.priority)),
+            Field::CreatedAt => FieldValue::Number(self.created_at.as_millis()),
+            Field::RunAt => FieldValue::Number(self.run_at.as_millis()),
+            Field::Fingerprint => self.fingerprint.as_deref().map_or(FieldValue::Absent, FieldValue::Text),
+            Field::DiedAt => self
+                .died_at
+                .map_or(FieldValue::Absent, |at| FieldValue::Number(at.as_millis())),
+            Field::Version | Field::Key | Field::State | Field::UpdatedAt => FieldValue::Absent,
         }
     }
 }
 
 impl Row for Job {
-    fn held(&self, field: Field) -> Held<'_> {
+    fn value(&self, field: Field) -> FieldValue<'_> {
         match field {
-            Field::Id => Held::Id(self.id.to_bytes()),
-            Field::Type => Held::Text(&self.kind),
-            Field::Status => Held::Number(i64::from(self.status as u8)),
-            Field::CreatedAt => Held::Number(self.created_at.as_millis()),
-            Field::UpdatedAt => Held::Number(self.updated_at.as_millis()),
+            Field::Id => FieldValue::Id(self.id.to_bytes()),
+            Field::Type => FieldValue::Text(&self.kind),
+            Field::Status => FieldValue::Number(i64::from(self.status as u8)),
+            Field::CreatedAt => FieldValue::Number(self.created_at.as_millis()),
+            Field::UpdatedAt => FieldValue::Number(self.updated_at.as_millis()),
             Field::Machine
             | Field::Version
             | Field::Key
@@ -69,7 +71,7 @@ impl Row for Job {
             | Field::Priority
             | Field::RunAt
             | Field::Fingerprint
-            | Field::DiedAt => Held::Absent,
+            | Field::DiedAt => FieldValue::Absent,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod render;
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 use sprag_core::ids::{ActionId, Slot};
 use sprag_core::time::Timestamp;
 
@@ -52,7 +52,7 @@ impl Table {
 }
 
 /// The statuses that a test leaves.
-pub(crate) fn statuses(test: &Test) -> Option<Vec<i64>> {
+pub(crate) fn statuses(test: &Comparison) -> Option<Vec<i64>> {
     let is_meant = test.field == Field::Status && matches!(test.relation, Relation::Equal | Relation::In);
     let number = |constant: &Constant| match constant {
         Constant::Number(number) => Some(*number),
@@ -89,7 +89,7 @@ impl Bounds {
         (bounds.first <= bounds.last).then_some(bounds)
     }
 
-    fn created(&mut self, test: &Test) {
+    fn created(&mut self, test: &Comparison) {
         let Some((first, last)) = test.instants() else { return };
         let id = |at: Timestamp, slot, entropy| {
             let at = Timestamp::from_millis(at.as_millis().clamp(0, ID_MILLIS_MAX));
@@ -98,7 +98,7 @@ impl Bounds {
         self.narrow(id(first, Slot(0), 0), id(last, Slot(u16::MAX), u64::MAX));
     }
 
-    fn id(&mut self, test: &Test) {
+    fn id(&mut self, test: &Comparison) {
         let [Constant::Id(id)] = test.constants.as_slice() else {
             return;
         };

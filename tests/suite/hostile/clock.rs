@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
-use sprag_core::signature::{Message, Secret};
+use sprag_core::signature::{Secret, SignedMessage};
 use sprag_core::time::Timestamp;
 use sprag_tests::{Answer, Client, Product, Reply, Site, binary, neighbour, store, wait};
 
@@ -235,7 +235,7 @@ fn call_hook(client: &mut Client, key: &str, at: Timestamp) -> Answer {
     start(client, &json!({ "machine": "hooked", "key": key }));
     let body = json!({ "key": key }).to_string();
     let id = format!("msg_{key}");
-    let message = Message {
+    let message = SignedMessage {
         id: &id,
         seconds: at.as_millis() / 1_000,
         body: body.as_bytes(),

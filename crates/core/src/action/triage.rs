@@ -18,7 +18,7 @@ const SAID_CHARACTERS_MAX: usize = 200;
 
 /// What holds for the action besides what it carries itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct TriageFacts<'a> {
     /// Milliseconds per attempt, as they are in force.
     pub timeout: u64,
     /// The policy in force.
@@ -61,7 +61,7 @@ impl Fix {
 }
 
 /// Looks at a dead letter.
-pub fn triage(action: &Action, facts: Facts<'_>) -> Triage {
+pub fn triage(action: &Action, facts: TriageFacts<'_>) -> Triage {
     let Some(error) = &action.body.last_error else {
         return Triage {
             recoverable: true,
@@ -105,7 +105,7 @@ fn detail<'e>(error: &'e ActionError, name: &str) -> Option<&'e Value> {
     error.details.as_ref()?.get(name).filter(|value| !value.is_null())
 }
 
-fn fix(action: &Action, error: &ActionError, facts: Facts<'_>) -> Option<Fix> {
+fn fix(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Option<Fix> {
     let own = detail(error, "suggestedFix").and_then(Value::as_str);
     let applicable = used_up(action, error, facts).or_else(|| not_listed(error, facts.policy));
     match (own, applicable) {
@@ -120,7 +120,7 @@ fn fix(action: &Action, error: &ActionError, facts: Facts<'_>) -> Option<Fix> {
 }
 
 /// The last attempt took all the time it had: twice as much may be enough.
-fn used_up(action: &Action, error: &ActionError, facts: Facts<'_>) -> Option<Fix> {
+fn used_up(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Option<Fix> {
     let attempt = budget(action).last()?;
     let took = attempt.end_time?.since(attempt.start_time);
     if error.kind != kind::TIMEOUT || took < facts.timeout / 10 * 9 {
@@ -165,7 +165,7 @@ fn not_listed(error: &ActionError, policy: &Policy) -> Option<Fix> {
 }
 
 /// What usually helps against errors of this type, with the host, secret or field that it is about.
-fn by_kind(action: &Action, error: &ActionError, facts: Facts<'_>) -> Option<String> {
+fn by_kind(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Option<String> {
     let host = action
         .host()
         .map_or("the other side".to_owned(), |host| format!("`{host}`"));
@@ -229,7 +229,7 @@ fn misconfigured(error: &ActionError) -> String {
 }
 
 /// The secrets that say who we are.
-fn keys(facts: Facts<'_>) -> String {
+fn keys(facts: TriageFacts<'_>) -> String {
     if facts.secrets.is_empty() {
         return "the credentials of the service or provider".to_owned();
     }
@@ -238,7 +238,7 @@ fn keys(facts: Facts<'_>) -> String {
 }
 
 /// The field of the configuration that says where to go.
-fn place(facts: Facts<'_>, host: &str) -> String {
+fn place(facts: TriageFacts<'_>, host: &str) -> String {
     let named = ["url", "endpoint", "path"].into_iter().find_map(|field| {
         let value = facts.config?.get(field)?.as_str()?;
         Some(format!("`config.{field}` (`{}`)", cut(value)))
@@ -257,7 +257,7 @@ fn said(error: &ActionError) -> Option<String> {
 }
 
 /// How long the attempts went on.
-fn bridged(action: &Action, facts: Facts<'_>) -> String {
+fn bridged(action: &Action, facts: TriageFacts<'_>) -> String {
     let first = budget(action).next().map(|attempt| attempt.start_time);
     let last = budget(action).last().and_then(|attempt| attempt.end_time);
     let span = last.zip(first).map_or(0, |(last, first)| last.since(first));

@@ -92,12 +92,12 @@ fn the_words_of_a_status_become_the_numbers_that_are_stored() {
 struct Sample;
 
 impl Row for Sample {
-    fn held(&self, field: Field) -> Held<'_> {
+    fn value(&self, field: Field) -> FieldValue<'_> {
         match field {
-            Field::Machine => Held::Text("order"),
-            Field::Version => Held::Number(3),
-            Field::Status => Held::Number(0),
-            _ => Held::Absent,
+            Field::Machine => FieldValue::Text("order"),
+            Field::Version => FieldValue::Number(3),
+            Field::Status => FieldValue::Number(0),
+            _ => FieldValue::Absent,
         }
     }
 }
@@ -105,10 +105,10 @@ impl Row for Sample {
 struct Tagged(Vec<String>);
 
 impl Row for Tagged {
-    fn held(&self, field: Field) -> Held<'_> {
+    fn value(&self, field: Field) -> FieldValue<'_> {
         match field {
-            Field::Tag => Held::Texts(&self.0),
-            _ => Held::Absent,
+            Field::Tag => FieldValue::Texts(&self.0),
+            _ => FieldValue::Absent,
         }
     }
 }

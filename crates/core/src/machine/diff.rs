@@ -47,13 +47,13 @@ pub struct Change {
     pub name: String,
     /// Its fields that are different; none for what was added or removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fields: Vec<Field>,
+    pub fields: Vec<ChangedField>,
 }
 
 /// A field that is different.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ChangedField")]
-pub struct Field {
+pub struct ChangedField {
     /// Its name.
     pub field: String,
     /// What it was; null where it was not there.
@@ -132,7 +132,7 @@ impl Difference {
                 ChangeKind::Changed => '~',
             };
             lines.push(format!("{sign} {} {name}", what.word()));
-            for Field { field, before, after } in fields {
+            for ChangedField { field, before, after } in fields {
                 lines.push(format!("    {field}: {} -> {}", shown(before), shown(after)));
             }
         }
@@ -153,9 +153,9 @@ impl Difference {
             .keys()
             .chain(after.keys().filter(|name| !before.contains_key(*name)));
         let value = |of: &Map<String, Value>, name: &str| of.get(name).cloned().unwrap_or(Value::Null);
-        let fields: Vec<Field> = names
+        let fields: Vec<ChangedField> = names
             .filter(|name| before.get(*name) != after.get(*name))
-            .map(|name| Field {
+            .map(|name| ChangedField {
                 field: name.clone(),
                 before: value(before, name),
                 after: value(after, name),
@@ -205,7 +205,7 @@ impl Difference {
     /// States and actions go in the order of the file, so another order is another machine.
     fn compare_order(&mut self, what: Subject, before: &[String], after: &[String]) {
         if before != after {
-            let field = Field {
+            let field = ChangedField {
                 field: "order".to_owned(),
                 before: json!(before),
                 after: json!(after),

@@ -32,7 +32,7 @@ mod tests;
 
 pub use context::ROOTS;
 pub use diagram::{DiagramFormat, UnknownFormat, diagram};
-pub use diff::{Change, ChangeKind, Difference, Field, Subject, diff};
+pub use diff::{Change, ChangeKind, ChangedField, Difference, Subject, diff};
 pub use event::{RESERVED_PREFIXES, is_reserved};
 pub use execution::{
     Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Message, Microstep, SkipReason, Step, StepError,

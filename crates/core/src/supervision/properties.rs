@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::restart::{
-    Check, Circuit, DETECTION_WINDOW_MILLIS, DETECTIONS_MAX, Event, Limits, Permit, Progress, RESTART_MAX_MILLIS,
-    RestartMachine, UNDECIDED_MAX_MILLIS,
+    Check, Circuit, DETECTION_WINDOW_MILLIS, DETECTIONS_MAX, Permit, Progress, RESTART_MAX_MILLIS, RestartEvent,
+    RestartLimits, RestartMachine, UNDECIDED_MAX_MILLIS,
 };
 use crate::time::Timestamp;
 
@@ -36,7 +36,7 @@ fn child(number: u8) -> Progress {
 
 /// Plays what happens; the instants of detections, and the machine at its end.
 fn play(happenings: &[Happening]) -> (Vec<Timestamp>, RestartMachine, Timestamp) {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     let (mut now, mut seen) = (Timestamp::from_millis(0), Vec::new());
     for happening in happenings {
         let event = match happening {
@@ -48,7 +48,7 @@ fn play(happenings: &[Happening]) -> (Vec<Timestamp>, RestartMachine, Timestamp)
             }
             Happening::Keep => {
                 let saved = machine.save(now);
-                let restored = RestartMachine::restored(Limits::default(), &saved, now);
+                let restored = RestartMachine::restored(RestartLimits::default(), &saved, now);
                 // What is kept holds and counts as before, so a crash gives nobody a fresh budget.
                 assert_eq!(restored.holds(), machine.holds());
                 assert_eq!(restored.detections(now), machine.detections(now));
@@ -56,7 +56,7 @@ fn play(happenings: &[Happening]) -> (Vec<Timestamp>, RestartMachine, Timestamp)
                 None
             }
         };
-        if matches!(event, Some(Event::Detected { .. })) {
+        if matches!(event, Some(RestartEvent::Detected { .. })) {
             seen.push(now);
         }
     }

@@ -10,7 +10,7 @@ mod tests;
 
 pub use saved::Saved;
 
-use super::rest::{Rest, Schedule};
+use super::rest::{Rest, RestSchedule};
 use super::window::Window;
 use crate::time::Timestamp;
 
@@ -29,7 +29,7 @@ pub const UNDECIDED_MAX_MILLIS: u64 = 60_000;
 
 /// The bounds of a restart machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RestartLimits {
     /// How long a rule must be broken without a break, in milliseconds.
     pub grace_millis: u64,
     /// This detection within the window escalates.
@@ -37,16 +37,16 @@ pub struct Limits {
     /// The window, in milliseconds.
     pub window_millis: u64,
     /// How rests grow.
-    pub schedule: Schedule,
+    pub schedule: RestSchedule,
 }
 
-impl Default for Limits {
+impl Default for RestartLimits {
     fn default() -> Self {
         Self {
             grace_millis: GRACE_MILLIS,
             detections_max: DETECTIONS_MAX,
             window_millis: DETECTION_WINDOW_MILLIS,
-            schedule: Schedule::default(),
+            schedule: RestSchedule::default(),
         }
     }
 }
@@ -94,7 +94,7 @@ pub enum Circuit {
         /// Since when the circuit is not closed.
         since: Timestamp,
         /// What is going on.
-        stage: Stage,
+        stage: RestartStage,
     },
     /// The next checks decide.
     HalfOpen {
@@ -116,7 +116,7 @@ pub enum Circuit {
 
 /// What goes on while a circuit is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RestartStage {
     /// The child goes down and comes up.
     Restarting {
         /// When that began.
@@ -135,7 +135,7 @@ pub enum Stage {
 
 /// What happened: for the supervisor to carry out, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RestartEvent {
     /// The rule was found broken. Restart the child now.
     Detected {
         /// Which detection within the window, from 1.
@@ -174,7 +174,7 @@ pub enum Event {
 /// Watches one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartMachine {
-    limits: Limits,
+    limits: RestartLimits,
     grace_since: Option<Timestamp>,
     detections: Window,
     rest: Rest,
@@ -183,7 +183,7 @@ pub struct RestartMachine {
 
 impl RestartMachine {
     /// A machine that has seen nothing.
-    pub const fn new(limits: Limits) -> Self {
+    pub const fn new(limits: RestartLimits) -> Self {
         Self {
             limits,
             grace_since: None,
@@ -199,12 +199,12 @@ impl RestartMachine {
     }
 
     /// Its bounds.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &RestartLimits {
         &self.limits
     }
 
     /// Goes on with other bounds; what was counted stays.
-    pub fn rebound(&mut self, limits: Limits) {
+    pub fn rebound(&mut self, limits: RestartLimits) {
         self.limits = limits;
         self.detections.resize(limits.window_millis);
     }
@@ -235,9 +235,11 @@ impl RestartMachine {
             Circuit::Closed => self.grace_since.map(|since| since.plus(self.limits.grace_millis)),
             Circuit::Open { stage, .. } => Some(match stage {
                 // A child that failed at once is looked at again when its rest would be over.
-                Stage::Restarting { since, rest_millis } if now < since.plus(*rest_millis) => since.plus(*rest_millis),
-                Stage::Restarting { since, .. } => since.plus(RESTART_MAX_MILLIS),
-                Stage::Resting { until, .. } => *until,
+                RestartStage::Restarting { since, rest_millis } if now < since.plus(*rest_millis) => {
+                    since.plus(*rest_millis)
+                }
+                RestartStage::Restarting { since, .. } => since.plus(RESTART_MAX_MILLIS),
+                RestartStage::Resting { until, .. } => *until,
             }),
             Circuit::HalfOpen { judged, .. } => Some(judged.plus(UNDECIDED_MAX_MILLIS)),
             Circuit::Escalated { .. } => None,
@@ -245,7 +247,7 @@ impl RestartMachine {
     }
 
     /// Takes a check. `permit` is asked only when a restart would follow.
-    pub fn check(&mut self, now: Timestamp, check: Check<'_>, permit: impl FnOnce() -> Permit) -> Option<Event> {
+    pub fn check(&mut self, now: Timestamp, check: Check<'_>, permit: impl FnOnce() -> Permit) -> Option<RestartEvent> {
         match self.circuit {
             Circuit::Closed => self.check_closed(now, check, permit),
             Circuit::HalfOpen { since, good, .. } => self.check_half_open(now, check, (since, good), permit),
@@ -253,7 +255,12 @@ impl RestartMachine {
         }
     }
 
-    fn check_closed(&mut self, now: Timestamp, check: Check<'_>, permit: impl FnOnce() -> Permit) -> Option<Event> {
+    fn check_closed(
+        &mut self,
+        now: Timestamp,
+        check: Check<'_>,
+        permit: impl FnOnce() -> Permit,
+    ) -> Option<RestartEvent> {
         let schedule = self.limits.schedule;
         match check {
             Check::Good => {
@@ -281,7 +288,7 @@ impl RestartMachine {
         check: Check<'_>,
         (since, good): (Timestamp, u32),
         permit: impl FnOnce() -> Permit,
-    ) -> Option<Event> {
+    ) -> Option<RestartEvent> {
         match check {
             Check::Good => {
                 self.rest.healthy(&self.limits.schedule, now);
@@ -289,7 +296,7 @@ impl RestartMachine {
                 if good >= GOOD_CHECKS {
                     self.circuit = Circuit::Closed;
                     let open_millis = now.since(since);
-                    return Some(Event::Closed { open_millis });
+                    return Some(RestartEvent::Closed { open_millis });
                 }
                 self.half_open(since, good, now);
                 None
@@ -317,7 +324,7 @@ impl RestartMachine {
         open_since: Timestamp,
         cause: &str,
         permit: impl FnOnce() -> Permit,
-    ) -> Event {
+    ) -> RestartEvent {
         if let Permit::Refuse(why) = permit() {
             return self.escalate(now, why);
         }
@@ -330,12 +337,12 @@ impl RestartMachine {
         self.grace_since = None;
         self.circuit = Circuit::Open {
             since: open_since,
-            stage: Stage::Restarting {
+            stage: RestartStage::Restarting {
                 since: now,
                 rest_millis,
             },
         };
-        Event::Detected {
+        RestartEvent::Detected {
             number,
             opened,
             last: number + 1 >= self.limits.detections_max,
@@ -343,37 +350,42 @@ impl RestartMachine {
         }
     }
 
-    fn escalate(&mut self, now: Timestamp, cause: String) -> Event {
+    fn escalate(&mut self, now: Timestamp, cause: String) -> RestartEvent {
         self.grace_since = None;
         self.circuit = Circuit::Escalated {
             since: now,
             cause: cause.clone(),
         };
-        Event::Escalated { cause }
+        RestartEvent::Escalated { cause }
     }
 
     /// Looks at the clock and at the child that is being restarted.
-    pub fn advance(&mut self, now: Timestamp, child: Progress, permit: impl FnOnce() -> Permit) -> Option<Event> {
+    pub fn advance(
+        &mut self,
+        now: Timestamp,
+        child: Progress,
+        permit: impl FnOnce() -> Permit,
+    ) -> Option<RestartEvent> {
         match self.circuit {
             Circuit::Open {
                 since,
                 stage:
-                    Stage::Restarting {
+                    RestartStage::Restarting {
                         since: began,
                         rest_millis,
                     },
             } => self.advance_restart(now, child, (since, began, rest_millis), permit),
             Circuit::Open {
                 since,
-                stage: Stage::Resting { until, .. },
+                stage: RestartStage::Resting { until, .. },
             } if now >= until => {
                 self.half_open(since, 0, now);
-                Some(Event::HalfOpened)
+                Some(RestartEvent::HalfOpened)
             }
             Circuit::HalfOpen { since, judged, .. } if now.since(judged) >= UNDECIDED_MAX_MILLIS => {
                 self.circuit = Circuit::Closed;
                 let open_millis = now.since(since);
-                Some(Event::Released { open_millis })
+                Some(RestartEvent::Released { open_millis })
             }
             _ => None,
         }
@@ -385,15 +397,15 @@ impl RestartMachine {
         child: Progress,
         (since, began, rest_millis): (Timestamp, Timestamp, u64),
         permit: impl FnOnce() -> Permit,
-    ) -> Option<Event> {
+    ) -> Option<RestartEvent> {
         match child {
             Progress::Running => {
                 let until = now.plus(rest_millis);
                 self.circuit = Circuit::Open {
                     since,
-                    stage: Stage::Resting { since: now, until },
+                    stage: RestartStage::Resting { since: now, until },
                 };
-                Some(Event::Resting { millis: rest_millis })
+                Some(RestartEvent::Resting { millis: rest_millis })
             }
             Progress::Failed if now.since(began) >= rest_millis => {
                 Some(self.detected(now, since, "the child failed to come back after its restart", permit))

@@ -12,7 +12,7 @@ mod tally;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 use sprag_core::ids::ActionId;
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
@@ -130,7 +130,7 @@ fn gather(
 /// The actions of a name that were triggered after one instant, up to and including another.
 fn within(action_id: Option<&str>, after: Timestamp, to: Timestamp) -> Condition {
     let at = |relation, at: Timestamp| {
-        Condition::Is(Test {
+        Condition::Is(Comparison {
             field: Field::CreatedAt,
             relation,
             constants: vec![Constant::Number(at.as_millis())],

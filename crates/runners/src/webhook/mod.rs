@@ -66,7 +66,7 @@ impl Webhook {
         complete(&mut headers, attempt.idempotency_key, config.body.as_ref())?;
         trace(&mut headers, attempt)?;
         if !config.secrets.is_empty() {
-            let message = signature::Message {
+            let message = signature::SignedMessage {
                 id: attempt.idempotency_key,
                 seconds: self.client.now().as_millis().div_euclid(1_000),
                 body: body.as_deref().unwrap_or_default(),

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
 use sprag_core::duration::Millis;
-use sprag_core::filter::{Condition, Constant, Field, Relation, Resource, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resource};
 use sprag_core::ids::ActionId;
 use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
@@ -91,7 +91,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 
 /// Before or after an instant that long ago.
 fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
-    Condition::Is(Test {
+    Condition::Is(Comparison {
         field: Field::DiedAt,
         relation,
         constants: vec![Constant::Number(now.as_millis().saturating_sub_unsigned(age.get()))],

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 use sprag_core::ids::{ActionId, ExecutionId};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -231,7 +231,7 @@ impl<'a> Sql<'a> {
     }
 
     /// What a test says in a way that leads to an index; nothing where there is none.
-    fn place(&mut self, table: Table, test: &'a Test) {
+    fn place(&mut self, table: Table, test: &'a Comparison) {
         if let Some(statuses) = statuses(test).filter(|statuses| !statuses.is_empty()) {
             // Written out, because only then does the planner see that a partial index holds them; the numbers are ours.
             let numbers: Vec<String> = statuses.iter().map(i64::to_string).collect();
@@ -259,7 +259,7 @@ impl<'a> Sql<'a> {
     }
 
     /// The one constant of a test.
-    fn constant(&mut self, test: &'a Test) {
+    fn constant(&mut self, test: &'a Comparison) {
         if let Some(constant) = test.constants.first() {
             self.parameter(constant);
             self.mark();

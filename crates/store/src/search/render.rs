@@ -3,7 +3,7 @@
 //! One text for both stores but for two words: how a parameter is marked, and how the tags of a row become rows. Whatever a
 //! caller gave is a parameter.
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 
 use super::Table;
 
@@ -83,7 +83,7 @@ impl<'c> Rendered<'c> {
         self.text.push(')');
     }
 
-    fn test(&mut self, test: &'c Test) {
+    fn test(&mut self, test: &'c Comparison) {
         let differs = test.relation == Relation::NotEqual;
         if test.constants.is_empty() {
             // Nothing is among none.
@@ -115,7 +115,7 @@ impl<'c> Rendered<'c> {
         self.text.push_str(after);
     }
 
-    fn tag(&mut self, test: &'c Test) {
+    fn tag(&mut self, test: &'c Comparison) {
         if test.relation == Relation::NotEqual {
             self.text.push_str("NOT ");
         }
@@ -127,7 +127,7 @@ impl<'c> Rendered<'c> {
         self.text.push(')');
     }
 
-    fn list(&mut self, test: &'c Test) {
+    fn list(&mut self, test: &'c Comparison) {
         let mut sign = "(";
         for constant in &test.constants {
             self.text.push_str(sign);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn is(field: Field, relation: Relation, constants: Vec<Constant>) -> Condition {
-        Condition::Is(Test {
+        Condition::Is(Comparison {
             field,
             relation,
             constants,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use sprag_core::duration::Millis;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 use sprag_core::supervision::rest::STABLE_AFTER_MILLIS;
 use sprag_core::time::Timestamp;
 
@@ -18,7 +18,7 @@ pub(super) struct Policy {
     /// Whether it is started again.
     pub restart: Restart,
     /// How often.
-    pub budget: Budget,
+    pub budget: RestartBudget,
     /// Changes with everything that is written about the service.
     pub written: u64,
 }
@@ -72,7 +72,7 @@ pub(super) fn note_failure(
     policy: &Policy,
     cause: &str,
 ) {
-    let Budget {
+    let RestartBudget {
         failures,
         window_millis,
         ..
@@ -108,7 +108,7 @@ fn window(millis: u64) -> String {
 }
 
 /// When the next start is due.
-pub(super) fn due(failures: &[Timestamp], streak: u32, budget: &Budget) -> Option<Timestamp> {
+pub(super) fn due(failures: &[Timestamp], streak: u32, budget: &RestartBudget) -> Option<Timestamp> {
     failures.last().map(|last| last.plus(budget.schedule().rest(streak)))
 }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_budget_of_its_own_ends_earlier_and_pauses_as_written() {
         let mut record = ServiceRecord::default();
-        let budget = Budget {
+        let budget = RestartBudget {
             failures: 2,
             window_millis: 30_000,
             base_millis: 3_000,

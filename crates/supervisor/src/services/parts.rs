@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sprag_core::source::Content;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 
 use super::model::{Condition, Limits, LogPolicy, Restart, Stop};
 use super::names;
@@ -101,12 +101,12 @@ pub(super) fn restart(reader: &mut Reader, service: &Spot<'_>) -> Restart {
 }
 
 /// `restartBudget` of a service or a rule.
-pub(super) fn budget(reader: &mut Reader, around: &Spot<'_>) -> Option<Budget> {
+pub(super) fn budget(reader: &mut Reader, around: &Spot<'_>) -> Option<RestartBudget> {
     let spot = around.get("restartBudget")?;
     if !reader.map(&spot, "restartBudget", names::BUDGET) {
         return None;
     }
-    let mut budget = Budget::default();
+    let mut budget = RestartBudget::default();
     if let Some(failures) = reader.whole(&spot, "failures", 1, BUDGET_FAILURES_MAX) {
         budget.failures = usize::try_from(failures).unwrap_or(budget.failures);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sprag_core::expression::scope::{Path, Scope, walk};
-use sprag_core::expression::template::{Limits, Template};
+use sprag_core::expression::template::{Template, TemplateLimits};
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Report};
@@ -41,7 +41,7 @@ fn rendered(spec: &Value, variables: &Variables) -> Result<Value, String> {
     if template.is_constant() {
         return Ok(spec.clone());
     }
-    let rendered = template.render(&TemplateScope(variables), Limits::default());
+    let rendered = template.render(&TemplateScope(variables), TemplateLimits::default());
     rendered.map_err(|error| error.to_string())
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use sprag_core::supervision::restart as machine;
-use sprag_core::supervision::{Circuit, Event, Permit};
+use sprag_core::supervision::{Circuit, Permit, RestartEvent};
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Count};
@@ -69,7 +69,7 @@ pub(super) fn run(visit: &mut Visit<'_>) {
     }
 }
 
-fn judge(visit: &mut Visit<'_>, watch: &mut Watch, others: &[&Watch]) -> Vec<Event> {
+fn judge(visit: &mut Visit<'_>, watch: &mut Watch, others: &[&Watch]) -> Vec<RestartEvent> {
     let (nodes, acts, now) = (&*visit.nodes, &mut *visit.acts, visit.now);
     let Some(node) = nodes.get(visit.key) else {
         return Vec::new();
@@ -231,13 +231,13 @@ fn resume(visit: &mut Visit<'_>) {
 }
 
 /// Carries out what a restart machine decided, and logs it.
-fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
+fn follow(visit: &mut Visit<'_>, rule: Rule, event: RestartEvent) {
     let Some(node) = visit.node() else { return };
     let path = Arc::clone(node.path());
     let supervisor = shown_path(&path);
     let name = rule.restart.as_str();
     match &event {
-        Event::Detected {
+        RestartEvent::Detected {
             number,
             opened,
             last,
@@ -254,16 +254,16 @@ fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
                 restart::begin(&mut visit.at(child));
             }
         }
-        Event::Resting { millis } => {
+        RestartEvent::Resting { millis } => {
             tracing::info!(%supervisor, child = name, "restarted");
             tracing::info!(%supervisor, child = name, millis, "resting");
         }
-        Event::HalfOpened => tracing::debug!(%supervisor, child = name, "half-open"),
-        Event::Closed { open_millis } => tracing::info!(%supervisor, child = name, open_millis, "closed"),
-        Event::Released { open_millis } => {
+        RestartEvent::HalfOpened => tracing::debug!(%supervisor, child = name, "half-open"),
+        RestartEvent::Closed { open_millis } => tracing::info!(%supervisor, child = name, open_millis, "closed"),
+        RestartEvent::Released { open_millis } => {
             tracing::warn!(%supervisor, child = name, open_millis, "released: nobody can judge the rule");
         }
-        Event::Escalated { cause } => {
+        RestartEvent::Escalated { cause } => {
             tracing::error!(%supervisor, child = name, rule = rule.name, %cause, "escalated");
             escalate(visit, &rule, cause);
         }

@@ -141,12 +141,12 @@ impl Rebuild {
     /// It is built again no sooner: rests grow with each time, until one instance has lasted.
     fn earliest(&self) -> Option<Timestamp> {
         self.asked?;
-        let rest = rest::Schedule::default().rest(self.streak.max(1));
+        let rest = rest::RestSchedule::default().rest(self.streak.max(1));
         self.built_at.map(|at| at.plus(rest))
     }
 
     fn built(&mut self, now: Timestamp) {
-        let stable = rest::Schedule::default().stable_after_millis;
+        let stable = rest::RestSchedule::default().stable_after_millis;
         let lasted = self.built_at.is_some_and(|at| now.since(at) >= stable);
         self.streak = if lasted { 1 } else { self.streak.saturating_add(1) };
         self.built_at = Some(now);
@@ -157,7 +157,7 @@ impl Rebuild {
     fn failed(&mut self, now: Timestamp) {
         self.asked = None;
         self.streak = self.streak.saturating_add(1);
-        self.retry_at = Some(now.plus(rest::Schedule::default().rest(self.streak)));
+        self.retry_at = Some(now.plus(rest::RestSchedule::default().rest(self.streak)));
     }
 }
 

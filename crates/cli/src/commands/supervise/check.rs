@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sprag_core::machine::{Finding, Findings, Severity};
 use sprag_core::source::{Format, Limits, Spot, parse};
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;
 use sprag_supervisor::services::{self, Loaded, Schedule, ServicesFile};
@@ -135,7 +135,7 @@ fn document(file: &ServicesFile, missing: &[Finding]) -> Value {
     json!({
         "services": paths,
         "rules": rules,
-        "failing": schedule(&Schedule::of_failures(Budget::default())),
+        "failing": schedule(&Schedule::of_failures(RestartBudget::default())),
         "failingWithBudget": budgets,
         "missing": missing,
     })

@@ -9,7 +9,7 @@ mod syntax;
 
 use serde_json::{Value, json};
 
-use super::{Limits, RenderError, RenderErrorKind, Template};
+use super::{RenderError, RenderErrorKind, Template, TemplateLimits};
 
 /// A scope with something of every kind.
 fn scope() -> Value {
@@ -34,7 +34,7 @@ fn compile(template: &Value) -> Template {
 }
 
 fn try_render(template: impl Into<Value>) -> Result<Value, RenderError> {
-    compile(&template.into()).render(&scope(), Limits::default())
+    compile(&template.into()).render(&scope(), TemplateLimits::default())
 }
 
 fn render(template: impl Into<Value>) -> Value {

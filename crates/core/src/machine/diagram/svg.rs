@@ -2,7 +2,7 @@
 
 mod layout;
 
-use layout::{Box, Layout, Line, ROW, TEXT_INSET};
+use layout::{Arrow, Box, Layout, ROW, TEXT_INSET};
 
 use crate::machine::model::{Kind, Machine, StateIndex};
 
@@ -80,8 +80,8 @@ fn rectangle(placed: &Box, inset: u32, radius: u32, class: &str, svg: &mut Vec<S
 }
 
 /// From the right of its source, along its lane, to the right of its target.
-fn arrow(line: &Line, svg: &mut Vec<String>) {
-    let Line { from, to, lane, .. } = line;
+fn arrow(line: &Arrow, svg: &mut Vec<String>) {
+    let Arrow { from, to, lane, .. } = line;
     svg.push(format!(
         "<path class=\"e\" marker-end=\"url(#a)\" d=\"M{} {}H{lane}V{}H{}\"/>",
         from.0, from.1, to.1, to.0

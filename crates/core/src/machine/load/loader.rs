@@ -11,7 +11,7 @@ use super::reader::{Fields, Spot};
 use crate::machine::digest::digest;
 use crate::machine::findings::Findings;
 use crate::machine::model::Machine;
-use crate::machine::sets::Reach;
+use crate::machine::sets::TransitionReach;
 use crate::machine::state_set::StateSet;
 use crate::source::Node;
 
@@ -85,7 +85,7 @@ impl<'n> Loader<'n> {
         self.check_mail_templates(&root);
         self.check_mails();
         self.machine.automatic = automatic(&self.machine);
-        let reaches = Reach::of_all(&self.machine);
+        let reaches = TransitionReach::of_all(&self.machine);
         for (transition, reach) in self.machine.transitions.iter_mut().zip(reaches) {
             transition.reach = Some(reach);
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::chart::{Chart, Id, ROOT};
 use super::entering::Move;
 use crate::expression::scope::{Path, Scope};
-use crate::expression::template::{Limits, Template};
+use crate::expression::template::{Template, TemplateLimits};
 use crate::machine::{Depth, Kind, Machine, Operation, Transition};
 
 /// A macrostep that errs, or does not end.
@@ -296,7 +296,9 @@ impl<'m> Interpreter<'m> {
     fn render(&self, template: &Template) -> Result<Value, Discarded> {
         match template.constant() {
             Some(constant) => Ok(constant.clone()),
-            None => template.render(&self.scope(), Limits::default()).map_err(|_| Discarded),
+            None => template
+                .render(&self.scope(), TemplateLimits::default())
+                .map_err(|_| Discarded),
         }
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::agenda::{Agenda, Due, What, due_at, end};
+use super::agenda::{Agenda, DueItem, What, due_at, end};
 use super::input::SimInput;
 use crate::action::ActionError;
 use crate::action::error::kind;
@@ -73,7 +73,7 @@ pub struct Simulation {
     machine: Arc<Machine>,
     execution: Execution,
     now: Timestamp,
-    stage: Stage,
+    stage: SimulationStatus,
     agenda: Agenda,
     present: Present,
     messages: u64,
@@ -81,7 +81,7 @@ pub struct Simulation {
 
 /// How far the execution is.
 #[derive(Clone, Debug)]
-enum Stage {
+enum SimulationStatus {
     /// Its start was refused: there is none.
     Refused,
     Running,
@@ -118,14 +118,14 @@ impl Simulation {
             execution: Execution::new(facts, given),
             machine,
             now,
-            stage: Stage::Running,
+            stage: SimulationStatus::Running,
             agenda: Agenda::default(),
             present: Present::default(),
             messages: 0,
         };
         let started = simulation.take(Cause::Start);
         if started.is_err() {
-            simulation.stage = Stage::Refused;
+            simulation.stage = SimulationStatus::Refused;
         }
         let line = simulation.line(None, started);
         (simulation, line)
@@ -133,14 +133,14 @@ impl Simulation {
 
     /// Whether a top-level final state was reached.
     pub fn is_completed(&self) -> bool {
-        matches!(self.stage, Stage::Completed(_))
+        matches!(self.stage, SimulationStatus::Completed(_))
     }
 
     /// What the completed machine gave.
     pub fn output(&self) -> Option<&Value> {
         match &self.stage {
-            Stage::Completed(output) => Some(output),
-            Stage::Refused | Stage::Running => None,
+            SimulationStatus::Completed(output) => Some(output),
+            SimulationStatus::Refused | SimulationStatus::Running => None,
         }
     }
 
@@ -167,7 +167,7 @@ impl Simulation {
         self.present = Present::default();
         let name = input.name();
         let handled = match input {
-            _ if matches!(self.stage, Stage::Refused) => Err(Refused::new(
+            _ if matches!(self.stage, SimulationStatus::Refused) => Err(Refused::new(
                 "execution-unknown",
                 "there is no execution: its start was refused",
             )),
@@ -214,7 +214,7 @@ impl Simulation {
     /// Fires what falls due up to `until`, each at its own time, and says whether anything was answered.
     fn fire_due(&mut self, until: Timestamp) -> bool {
         let mut handled = false;
-        while let Some(Due { at, what }) = self.agenda.next_due(until) {
+        while let Some(DueItem { at, what }) = self.agenda.next_due(until) {
             if self.is_cut_off() {
                 break;
             }
@@ -343,7 +343,7 @@ impl Simulation {
             .collect();
         if let Some(output) = taken.completed {
             self.present.output = Some(output.clone());
-            self.stage = Stage::Completed(output);
+            self.stage = SimulationStatus::Completed(output);
             self.agenda.close();
         }
         Ok((taken.handled, ends))

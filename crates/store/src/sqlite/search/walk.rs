@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 use sprag_core::action::Status;
-use sprag_core::filter::{Condition, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Field, Relation};
 
 use super::value;
 use crate::records::ExecutionStatus;
@@ -47,7 +47,7 @@ impl Walk {
         self.place == "1"
     }
 
-    fn new(from: &'static str, place: &str, id: &'static str, tests: &[&Test]) -> Self {
+    fn new(from: &'static str, place: &str, id: &'static str, tests: &[&Comparison]) -> Self {
         let constants = tests.iter().filter_map(|test| test.constants.first());
         Self {
             from,
@@ -74,7 +74,7 @@ pub(in crate::sqlite) fn walks(table: Table, condition: &Condition) -> Vec<Walk>
     }
 }
 
-fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<&[i64]>) -> Vec<Walk> {
+fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Comparison>, statuses: Option<&[i64]>) -> Vec<Walk> {
     const ID: &str = "execution.id";
     let mut walks = Vec::new();
     walks.extend(equal(Field::Key).map(|key| {
@@ -105,7 +105,7 @@ fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Opti
     walks
 }
 
-fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<&[i64]>) -> Vec<Walk> {
+fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Comparison>, statuses: Option<&[i64]>) -> Vec<Walk> {
     const ID: &str = "action.id";
     let mut walks = Vec::new();
     walks.extend(equal(Field::ExecutionId).map(|execution| {
