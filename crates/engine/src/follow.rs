@@ -5,7 +5,7 @@
 
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_store::records::ExecutionStatus;
-use sprag_store::traits::{FileBytes, QueuedLine};
+use sprag_store::traits::{FileBytes, QueuedCount};
 use sprag_store::{Page, PageLimit, ReadKind};
 
 use crate::command::{Code, Refusal};
@@ -76,7 +76,7 @@ impl Handle {
     pub async fn census(&self) -> Result<Census, Refusal> {
         self.read(ReadKind::Scan, |reader| {
             let mut queued: Vec<(String, u64)> = Vec::new();
-            for QueuedLine { line, count, .. } in reader.queued_actions()? {
+            for QueuedCount { queue: line, count, .. } in reader.queued_actions()? {
                 // Lines come in order, so those of one type come together.
                 let kind = kind_of_line(&line);
                 match queued.last_mut() {

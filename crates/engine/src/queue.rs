@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use sprag_core::time::Timestamp;
 use sprag_store::ReadKind;
-use sprag_store::traits::QueuedLine;
+use sprag_store::traits::QueuedCount;
 use tokio::sync::Mutex;
 
 use crate::command::{Answer, Refusal, Request};
@@ -108,7 +108,7 @@ pub struct TypeInMemory {
 pub(crate) struct Depths(Arc<Mutex<Option<Count>>>);
 
 struct Count {
-    lines: Arc<[QueuedLine]>,
+    lines: Arc<[QueuedCount]>,
     /// Until when it is good, in microseconds.
     good_until: u64,
 }
@@ -130,13 +130,13 @@ impl Handle {
     }
 
     /// Counts what is queued, or takes the last count while it is good.
-    async fn queued(&self) -> Result<Arc<[QueuedLine]>, Refusal> {
+    async fn queued(&self) -> Result<Arc<[QueuedCount]>, Refusal> {
         let mut last = self.depths.0.lock().await;
         let began = self.micros();
         if let Some(count) = last.as_ref().filter(|count| began < count.good_until) {
             return Ok(Arc::clone(&count.lines));
         }
-        let lines: Arc<[QueuedLine]> = self
+        let lines: Arc<[QueuedCount]> = self
             .read(ReadKind::Scan, |reader| reader.queued_actions())
             .await?
             .into();
@@ -155,18 +155,18 @@ pub(crate) fn kind_of_line(line: &str) -> &str {
     line.split(['\u{1d}', '\u{1e}', '\u{1f}']).next().unwrap_or_default()
 }
 
-fn status(known: LinesInMemory, counted: &[QueuedLine], now: Timestamp) -> QueueStatus {
+fn status(known: LinesInMemory, counted: &[QueuedCount], now: Timestamp) -> QueueStatus {
     let LinesInMemory { mut lines, types } = known;
     let mut types: BTreeMap<String, TypeStatus> = types.into_iter().map(of_type).collect();
     let mut held = Depth::default();
     for queued in counted {
-        let kind = kind_of_line(&queued.line);
+        let kind = kind_of_line(&queued.queue);
         if kind.is_empty() {
             held.add(queued, now);
             continue;
         }
-        let line = lines.entry(queued.line.clone());
-        line.or_insert_with(|| line_named(&queued.line)).depth.add(queued, now);
+        let line = lines.entry(queued.queue.clone());
+        line.or_insert_with(|| line_named(&queued.queue)).depth.add(queued, now);
         let of_kind = types.entry(kind.to_owned()).or_insert_with(|| TypeStatus {
             kind: kind.to_owned(),
             ..TypeStatus::default()
@@ -195,7 +195,7 @@ fn of_type((kind, known): (String, TypeInMemory)) -> (String, TypeStatus) {
 }
 
 impl Depth {
-    fn add(&mut self, queued: &QueuedLine, now: Timestamp) {
+    fn add(&mut self, queued: &QueuedCount, now: Timestamp) {
         let oldest = self
             .oldest_ready_at
             .map_or(queued.oldest, |oldest| oldest.min(queued.oldest));
@@ -211,9 +211,9 @@ impl Depth {
 mod tests {
     use super::*;
 
-    fn queued(line: &str, count: u64, millis: i64) -> QueuedLine {
-        QueuedLine {
-            line: line.to_owned(),
+    fn queued(line: &str, count: u64, millis: i64) -> QueuedCount {
+        QueuedCount {
+            queue: line.to_owned(),
             count,
             oldest: Timestamp::from_millis(millis),
         }

@@ -35,7 +35,7 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
         Mutation::PutIdempotency(_)
         | Mutation::InsertIdempotency(_)
         | Mutation::DeleteIdempotency(_)
-        | Mutation::PutLife(_)
+        | Mutation::PutRun(_)
         | Mutation::DeleteExecution(_)
         | Mutation::DeleteJob(_) => Ok(()),
         Mutation::PutFact(Fact { key, .. }) | Mutation::DeleteFact { key, .. } => indexed("key", key),

@@ -183,14 +183,14 @@ mod tests {
     use sprag_core::time::Timestamp;
 
     use super::*;
-    use crate::conformance::fixtures::Line;
-    use crate::records::Life;
+    use crate::conformance::fixtures::CommitQueue;
+    use crate::records::ProcessRun;
     use crate::traits::{CommitStore, LaneReads, Mutation, ShardId};
     use crate::{Hooked, Memory};
 
     fn life(millis: i64) -> Mutation {
         let at = Timestamp::from_millis(millis);
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at,
             seen_at: at,
         })
@@ -211,7 +211,7 @@ mod tests {
                 catch_unwind(AssertUnwindSafe(|| store.commit(&[fence], &[life(number)]).unwrap())).is_ok()
             })
             .count();
-        let newest = store.last_life().unwrap();
+        let newest = store.last_run().unwrap();
         (answered, newest.map(|life| life.seen_at.as_millis()))
     }
 
@@ -239,10 +239,10 @@ mod tests {
             fences: vec![fence],
             mutations: vec![life(number)],
         };
-        let mut line = Line::new((1..=5).map(commit));
+        let mut line = CommitQueue::new((1..=5).map(commit));
         let died = catch_unwind(AssertUnwindSafe(|| store.commit_all(&mut line))).is_err();
         assert!(died, "{failpoint}");
-        let newest = store.last_life().unwrap();
+        let newest = store.last_run().unwrap();
         (line.told.len(), newest.map(|life| life.seen_at.as_millis()))
     }
 

@@ -37,7 +37,7 @@ impl Mutation {
             | Self::DeleteJobItems { .. }
             | Self::DeleteJob(_) => Slot::default(),
             // Whichever node takes a webhook call may write its answer: the record itself is the fence.
-            Self::PutLife(_) | Self::ExpectNewest { .. } | Self::InsertIdempotency(_) => return None,
+            Self::PutRun(_) | Self::ExpectNewest { .. } | Self::InsertIdempotency(_) => return None,
         })
     }
 }

@@ -10,7 +10,7 @@ use sprag_core::time::Timestamp;
 
 use crate::lane::{CommitStore, LaneReads};
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
     Wanted,
@@ -27,12 +27,12 @@ pub enum ReadCall {
     MachineVersion,
     /// [`LaneReads::version_with_digest`].
     VersionWithDigest,
-    /// [`LaneReads::last_life`].
-    LastLife,
+    /// [`LaneReads::last_run`].
+    LastRun,
     /// [`LaneReads::ready`].
     Ready,
-    /// [`LaneReads::lines`].
-    Lines,
+    /// [`LaneReads::queues`].
+    Queues,
     /// [`LaneReads::due_timers`].
     DueTimers,
     /// [`LaneReads::due_actions`].
@@ -64,7 +64,7 @@ pub enum Answered<'a> {
     Acquired(&'a Fence),
     /// What was loaded.
     Loaded(&'a mut Loaded),
-    /// A part of a line.
+    /// A part of a queue.
     Ready(&'a mut Vec<ReadyRef>),
     /// Actions by due time, of a shard.
     DueActions(ShardId, &'a mut Vec<DueAction>),
@@ -254,18 +254,23 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
         })
     }
 
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.ask(ReadCall::LastLife, LaneReads::last_life)
+    fn last_run(&mut self) -> Result<Option<ProcessRun>, Error> {
+        self.ask(ReadCall::LastRun, LaneReads::last_run)
     }
 
-    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
-        let mut found = self.call(ReadCall::Ready, |store| store.ready(shard, line, page))?;
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        queue: &str,
+        page: &Page<ReadyKey>,
+    ) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+        let mut found = self.call(ReadCall::Ready, |store| store.ready(shard, queue, page))?;
         self.hook.answered(ReadCall::Ready, Answered::Ready(&mut found.rows));
         Ok(found)
     }
 
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.ask(ReadCall::Lines, |store| store.lines(shard))
+    fn queues(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.ask(ReadCall::Queues, |store| store.queues(shard))
     }
 
     fn due_timers(

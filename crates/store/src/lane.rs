@@ -6,7 +6,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
     Wanted,
@@ -52,13 +52,14 @@ pub trait LaneReads {
     fn version_with_digest(&mut self, machine: &str, digest: &[u8; 32]) -> Result<Option<u32>, Error>;
 
     /// The newest life of a process on this store, and the latest instant any record bears.
-    fn last_life(&mut self) -> Result<Option<Life>, Error>;
+    fn last_run(&mut self) -> Result<Option<ProcessRun>, Error>;
 
-    /// Queued actions of a line in the order they are served: priority descending, due, id.
-    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error>;
+    /// Queued actions of a queue in the order they are served: priority descending, due, id.
+    fn ready(&mut self, shard: ShardId, queue: &str, page: &Page<ReadyKey>)
+    -> Result<Paged<ReadyRef, ReadyKey>, Error>;
 
-    /// The lines that hold queued actions.
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error>;
+    /// The queues that hold queued actions.
+    fn queues(&mut self, shard: ShardId) -> Result<Vec<String>, Error>;
 
     /// Timers due up to and including `until`, earliest first.
     fn due_timers(

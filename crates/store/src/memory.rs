@@ -21,18 +21,18 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
 pub use self::cluster::MemoryNodes;
-use self::cluster::{Cluster, Part};
+use self::cluster::{Cluster, ShardView};
 use self::refusals::Refusals;
 pub use self::refusals::Rule;
 use self::state::{State, numbers_of, timers_of};
 use crate::page::{Page, PageLimit, Paged, ReadKind, Weight, paged};
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, Life, MachineVersion, Scope, Timer,
-    TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, ProcessRun, Scope,
+    Timer, TimerKey,
 };
 use crate::traits::{
     ActionQuery, Aged, CommitStore, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, LaneReads, Loaded,
-    Mutation, OpenAction, QueuedLine, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, first_after,
+    Mutation, OpenAction, QueuedCount, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -76,9 +76,9 @@ impl Memory {
     }
 
     /// What `read` finds in one shard.
-    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(Part<'_>) -> T) -> T {
+    fn read_shard<T>(&self, shard: ShardId, read: impl FnOnce(ShardView<'_>) -> T) -> T {
         let state = self.state();
-        read(Part::of(&state, shard))
+        read(ShardView::of(&state, shard))
     }
 }
 
@@ -123,13 +123,18 @@ impl LaneReads for Memory {
         Ok(load::with_digest(&self.state(), machine, digest))
     }
 
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+    fn last_run(&mut self) -> Result<Option<ProcessRun>, Error> {
         Ok(self.state().lives.last_key_value().map(|(_, life)| *life))
     }
 
-    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        queue: &str,
+        page: &Page<ReadyKey>,
+    ) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
         self.read_shard(shard, |state| {
-            let ready = state.open_with(&[QUEUED]).filter(|action| action.line == line);
+            let ready = state.open_with(&[QUEUED]).filter(|action| action.line == queue);
             let after = page.after.as_ref().map(served);
             in_order(
                 ready.map(ready_ref),
@@ -141,7 +146,7 @@ impl LaneReads for Memory {
         })
     }
 
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+    fn queues(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
         Ok(self.read_shard(shard, |state| {
             let mut lines: Vec<String> = state.open_with(&[QUEUED]).map(|action| action.line.clone()).collect();
             lines.sort_unstable();
@@ -438,7 +443,7 @@ impl Reader for Memory {
         Ok(counted(open.filter(|status| status.is_open())))
     }
 
-    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedCount>, Error> {
         let state = self.state();
         let mut lines: BTreeMap<&str, (u64, Timestamp)> = BTreeMap::new();
         for action in state.open_with(&[QUEUED]) {
@@ -446,8 +451,8 @@ impl Reader for Memory {
             *count += 1;
             *oldest = action.run_at.min(*oldest);
         }
-        let lines = lines.into_iter().map(|(line, (count, oldest))| QueuedLine {
-            line: line.to_owned(),
+        let lines = lines.into_iter().map(|(line, (count, oldest))| QueuedCount {
+            queue: line.to_owned(),
             count,
             oldest,
         });
@@ -473,7 +478,7 @@ fn is_or_any<T: PartialEq>(wanted: Option<&T>, value: &T) -> bool {
     wanted.is_none_or(|wanted| wanted == value)
 }
 
-/// The order in which a line is served.
+/// The order in which a queue is served.
 fn served(key: &ReadyKey) -> impl Ord + use<> {
     (std::cmp::Reverse(key.priority), key.run_at, key.action)
 }

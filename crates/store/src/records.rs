@@ -227,7 +227,7 @@ pub struct Idempotency {
 
 /// One life of a process on this store: what tells a crash loop from a long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct ProcessRun {
     /// When it began.
     pub started_at: Timestamp,
     /// When it was last seen alive.

@@ -13,12 +13,12 @@ const ID_MILLIS_MAX: i64 = (1 << 48) - 1;
 
 /// What is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Table {
+pub(crate) enum SearchedTable {
     Execution,
     Action,
 }
 
-impl Table {
+impl SearchedTable {
     /// The column that holds a field.
     pub(crate) fn column(self, field: Field) -> Option<&'static str> {
         match (self, field) {

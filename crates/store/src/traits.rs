@@ -13,8 +13,8 @@ pub use crate::error::Error;
 pub use crate::lane::{CommitStore, LaneReads, LaneStore};
 use crate::page::{Page, Paged, ReadKind};
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life,
-    MachineVersion, Receipt, Scope, Timer, TimerKey,
+    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem,
+    MachineVersion, ProcessRun, Receipt, Scope, Timer, TimerKey,
 };
 
 /// A range of slots with one owner.
@@ -113,7 +113,7 @@ pub enum Mutation {
     /// The key may be used again.
     DeleteIdempotency(Scope),
     /// This process is alive.
-    PutLife(Life),
+    PutRun(ProcessRun),
     /// A fact of the control shard, new or changed.
     PutFact(Fact),
     /// A fact that is no longer true.
@@ -235,7 +235,7 @@ pub struct DueAction {
     pub run_at: Timestamp,
 }
 
-/// A place in a line: the order in which it is served.
+/// A place in a queue: the order in which it is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyKey {
     /// Higher first.
@@ -246,7 +246,7 @@ pub struct ReadyKey {
     pub action: ActionId,
 }
 
-/// A queued action in a line.
+/// A queued action in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyRef {
     /// Its place.
@@ -317,8 +317,8 @@ pub trait Reader: Send {
     /// How many executions are open, by status. A status that none has is left out.
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;
 
-    /// How many actions are queued, and since when, by line. Those that a pause or a switch holds have an empty line.
-    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error>;
+    /// How many actions are queued, and since when, by queue. Those that a pause or a switch holds have an empty queue.
+    fn queued_actions(&self) -> Result<Vec<QueuedCount>, Error>;
 
     /// How many dead letters wait for a person.
     fn dead_letters(&self) -> Result<u64, Error>;
@@ -351,11 +351,11 @@ pub struct Counted {
     pub more: bool,
 }
 
-/// The queued actions of one line.
+/// The queued actions of one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueuedLine {
-    /// The line's name.
-    pub line: String,
+pub struct QueuedCount {
+    /// The queue's name.
+    pub queue: String,
     /// How many there are.
     pub count: u64,
     /// When the oldest of them became ready.

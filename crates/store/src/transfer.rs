@@ -22,7 +22,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use sprag_core::time::Timestamp;
 
-pub(crate) use cells::{Cell, Line, Table, is_known};
+pub(crate) use cells::{Cell, RowCells, TransferTable, is_known};
 pub use error::TransferError;
 
 use crate::postgres::{Address, Intake, SHARDS_MAX};
@@ -46,7 +46,7 @@ pub struct Transfer<'a> {
 
 /// How far a move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step<'a> {
+pub struct MoveProgress<'a> {
     /// What is being done.
     pub phase: Phase,
     /// With which table.
@@ -70,7 +70,7 @@ pub enum Phase {
 
 /// What was moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct MoveSummary {
     /// The tables, in the order in which they were moved.
     pub tables: Vec<MovedTable>,
     /// How many rows had been written by an earlier move that did not end.
@@ -89,7 +89,10 @@ pub struct MovedTable {
 }
 
 /// Moves everything, and says what was moved. `watch` is told after every page. Blocking: not for threads of a runtime.
-pub fn transfer(transfer: &Transfer<'_>, watch: &mut dyn FnMut(Step<'_>)) -> Result<Moved, TransferError> {
+pub fn transfer(
+    transfer: &Transfer<'_>,
+    watch: &mut dyn FnMut(MoveProgress<'_>),
+) -> Result<MoveSummary, TransferError> {
     let &Transfer { from, to, shards, now } = transfer;
     if !(1..=SHARDS_MAX).contains(&shards) {
         return Err(TransferError::Target(crate::postgres::OpenError::Shards {
@@ -116,18 +119,18 @@ pub fn transfer(transfer: &Transfer<'_>, watch: &mut dyn FnMut(Step<'_>)) -> Res
     let resumed = copy(&source, &mut target, &tables, all, watch)?;
     let moved = verify(&source, &mut target, &tables, all, watch)?;
     // In this order: at no instant could a server start on either side. Killed in between, the same command ends the move.
-    source.mark(&sqlite::Moved {
+    source.mark(&sqlite::MoveRecord {
         to: to.to_string(),
         at: now,
     })?;
-    watch(Step {
+    watch(MoveProgress {
         phase: Phase::Releasing,
         table: "",
         rows: all,
         all,
     });
     target.finish(&tables, source.epoch()?)?;
-    Ok(Moved { tables: moved, resumed })
+    Ok(MoveSummary { tables: moved, resumed })
 }
 
 /// Whether the file says that this is where it was moved to.
@@ -139,9 +142,9 @@ fn was_moved(source: &Source, to: &Address) -> Result<bool, TransferError> {
 fn copy(
     source: &Source,
     target: &mut Intake,
-    tables: &[(Table, u64)],
+    tables: &[(TransferTable, u64)],
     all: u64,
-    watch: &mut dyn FnMut(Step<'_>),
+    watch: &mut dyn FnMut(MoveProgress<'_>),
 ) -> Result<u64, TransferError> {
     let (mut done, mut resumed) = (0, 0);
     for (table, _) in tables {
@@ -154,7 +157,7 @@ fn copy(
             done += u64::try_from(page.len()).unwrap_or(0);
             let written = target.write(table, &page);
             written.map_err(|problem| unfit::explained(source, table, &page, problem))?;
-            watch(Step {
+            watch(MoveProgress {
                 phase: Phase::Copying,
                 table: &table.name,
                 rows: done,
@@ -169,16 +172,16 @@ fn copy(
 fn verify(
     source: &Source,
     target: &mut Intake,
-    tables: &[(Table, u64)],
+    tables: &[(TransferTable, u64)],
     all: u64,
-    watch: &mut dyn FnMut(Step<'_>),
+    watch: &mut dyn FnMut(MoveProgress<'_>),
 ) -> Result<Vec<MovedTable>, TransferError> {
     let mut moved = Vec::new();
     let mut done = 0;
     for (table, _) in tables {
         let mut sum = Sha256::new();
         let mut rows = 0;
-        let mut last: Option<Line> = None;
+        let mut last: Option<RowCells> = None;
         loop {
             let here = source.page(table, last.as_ref(), PAGE_ROWS, target.shards())?;
             // At least one, so that what somebody added behind the last row is found too.
@@ -190,7 +193,7 @@ fn verify(
             last = Some(table.key_of(newest));
             here.iter().flatten().for_each(|cell| cell.digest(&mut sum));
             rows += u64::try_from(here.len()).unwrap_or(0);
-            watch(Step {
+            watch(MoveProgress {
                 phase: Phase::Verifying,
                 table: &table.name,
                 rows: done + rows,
@@ -208,7 +211,7 @@ fn verify(
 }
 
 /// The first row that is not the same on both sides.
-fn differs(table: &Table, here: &[Line], there: &[Line]) -> TransferError {
+fn differs(table: &TransferTable, here: &[RowCells], there: &[RowCells]) -> TransferError {
     let at = here.iter().zip(there).take_while(|(here, there)| here == there).count();
     let line = here.get(at).or_else(|| there.get(at));
     TransferError::Differs {

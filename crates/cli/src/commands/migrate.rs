@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use sprag_store::postgres;
-use sprag_store::transfer::{Moved, Phase, Step, Transfer, TransferError, transfer};
+use sprag_store::transfer::{MoveProgress, MoveSummary, Phase, Transfer, TransferError, transfer};
 
 use crate::config::StoreAddress;
 use crate::failure::{Exit, Failure};
@@ -99,8 +99,8 @@ impl Watch {
         }
     }
 
-    fn step(&mut self, step: Step<'_>) {
-        let Step {
+    fn step(&mut self, step: MoveProgress<'_>) {
+        let MoveProgress {
             phase,
             table,
             rows,
@@ -116,7 +116,7 @@ impl Watch {
         failpoint(self.pages);
     }
 
-    fn end(&mut self, moved: &Moved) {
+    fn end(&mut self, moved: &MoveSummary) {
         let rows: u64 = moved.tables.iter().map(|table| table.rows).sum();
         self.progress.end(&format!("{rows} rows"));
     }
@@ -133,8 +133,8 @@ fn failpoint(pages: u64) {
 #[cfg(not(feature = "failpoints"))]
 fn failpoint(_: u64) {}
 
-fn document(from: &StoreAddress, to: &StoreAddress, moved: &Moved) -> Value {
-    let Moved { tables, resumed } = moved;
+fn document(from: &StoreAddress, to: &StoreAddress, moved: &MoveSummary) -> Value {
+    let MoveSummary { tables, resumed } = moved;
     let tables: Vec<Value> = tables
         .iter()
         .map(|table| json!({"name": table.name, "rows": table.rows, "digest": table.digest}))

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{Fact, FactKind, Life};
+use sprag_store::records::{Fact, FactKind, ProcessRun};
 use sprag_store::{Error, LaneReads};
 
 use super::{body, fact};
@@ -56,14 +56,14 @@ impl ClockCheck {
     /// What the store says.
     pub(crate) fn read(store: &mut dyn LaneReads) -> Result<Self, Error> {
         let marks = store.facts(FactKind::Mark)?;
-        Self::of(&marks, store.last_life()?)
+        Self::of(&marks, store.last_run()?)
     }
 
     /// What these marks and the newest process on the store say.
-    pub(super) fn of(marks: &[Fact], life: Option<Life>) -> Result<Self, Error> {
+    pub(super) fn of(marks: &[Fact], life: Option<ProcessRun>) -> Result<Self, Error> {
         let found = marks.iter().find(|mark| mark.key == CLOCK);
         let stored = found.map(body::<Stored>).transpose()?;
-        let seen = life.map(|Life { started_at, seen_at }| seen_at.max(started_at));
+        let seen = life.map(|ProcessRun { started_at, seen_at }| seen_at.max(started_at));
         let accepted = stored.map(|stored| stored.accepted).unwrap_or_default();
         // Each process on a store begins after the one before it, if only by a millisecond.
         let is_accepted = life.is_some_and(|life| life.started_at <= accepted.plus(BEHIND_MILLIS));

@@ -271,7 +271,7 @@ impl Control {
                 _ => {}
             }
         }
-        control.clock = ClockCheck::of(&marks, store.last_life()?)?;
+        control.clock = ClockCheck::of(&marks, store.last_run()?)?;
         control.next_sweep();
         Ok(control)
     }

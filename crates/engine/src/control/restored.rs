@@ -144,7 +144,7 @@ fn taken_at(store: &mut dyn LaneReads) -> Result<Option<Timestamp>, Error> {
     if let Some(mark) = marks.iter().find(|mark| mark.key == BACKUP_MARK) {
         return super::body::<BackupMark>(mark).map(|mark| Some(mark.taken_at));
     }
-    Ok(store.last_life()?.map(|life| life.seen_at))
+    Ok(store.last_run()?.map(|life| life.seen_at))
 }
 
 fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<Effect>), Error> {

@@ -148,7 +148,7 @@ impl Lane {
         let mut batch = std::mem::replace(&mut self.batch, next);
         let mut mutations = batch.mutations(|id| self.cache.get(id));
         if self.signs_life(mutations.is_empty()) {
-            mutations.push(Mutation::PutLife(self.life()));
+            mutations.push(Mutation::PutRun(self.life()));
             self.life_written_at = self.now;
         }
         if self.owned.owns_control() {

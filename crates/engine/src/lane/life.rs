@@ -1,7 +1,7 @@
 //! Signs of life: what tells a crash loop from a long run.
 
 use sprag_core::time::Timestamp;
-use sprag_store::records::Life;
+use sprag_store::records::ProcessRun;
 
 use super::Lane;
 use crate::control::{BEHIND_MILLIS, Control};
@@ -24,9 +24,9 @@ impl Lane {
     }
 
     /// This process on the store. It begins after the one before it, whatever the clock says, so that the newest is known.
-    pub(super) fn life(&self) -> Life {
+    pub(super) fn life(&self) -> ProcessRun {
         let ran = self.now.since(self.started_at).min(SHORT_LIFE_MILLIS);
-        Life {
+        ProcessRun {
             started_at: self.life_started,
             seen_at: self.order_time().max(self.life_started.plus(ran)),
         }

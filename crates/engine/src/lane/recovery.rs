@@ -92,7 +92,7 @@ impl Lane {
 
     /// The lines that a shard holds something of.
     pub(super) fn know_lines(&mut self, shard: ShardId) -> Result<(), Error> {
-        for line in self.store.get()?.lines(shard)? {
+        for line in self.store.get()?.queues(shard)? {
             self.dispatcher.know(&line);
         }
         Ok(())

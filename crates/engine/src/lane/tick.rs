@@ -154,7 +154,7 @@ impl Lane {
             metrics,
             tenure,
         } = parts;
-        let last = store.last_life()?;
+        let last = store.last_run()?;
         let after_short_life = last.is_some_and(|life| life.seen_at.since(life.started_at) < SHORT_LIFE_MILLIS);
         let mut owned = Owned::none(tenure);
         if tenure == Tenure::Whole {
@@ -227,7 +227,7 @@ impl Lane {
     fn begin_life(&mut self) -> Result<(), Fatal> {
         self.observe_clock();
         self.report_clock();
-        let mut life = vec![Mutation::PutLife(self.life())];
+        let mut life = vec![Mutation::PutRun(self.life())];
         if self.owned.owns_control() {
             life.extend(self.control.clock.due(self.now).map(Mutation::PutFact));
         }

@@ -133,14 +133,14 @@ fn a_crash_is_told_from_a_long_run_although_the_clock_is_behind() {
     let began = rig.now();
     restart(&mut rig, began.plus(HOUR));
     restart(&mut rig, began.plus(10_000));
-    let first = rig.store.last_life().unwrap().unwrap();
+    let first = rig.store.last_run().unwrap().unwrap();
     assert!(
         first.started_at > began.plus(HOUR),
         "the newest process is the newest in the store"
     );
     rig.advance(2 * 60_000);
     rig.start("m");
-    let life = rig.store.last_life().unwrap().unwrap();
+    let life = rig.store.last_run().unwrap().unwrap();
     assert_eq!(life.started_at, first.started_at);
     assert!(life.seen_at.since(life.started_at) >= 60_000, "it has run for a while");
     assert!(

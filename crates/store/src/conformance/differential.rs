@@ -76,8 +76,8 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
     let (left, right) = (&mut left.lane, &mut right.lane);
     let wanted = Random::everything();
     same(&left.load(&wanted)?, &right.load(&wanted)?, place, &"load");
-    same(&left.last_life()?, &right.last_life()?, place, &"last life");
-    same(&left.lines(SHARD)?, &right.lines(SHARD)?, place, &"lines");
+    same(&left.last_run()?, &right.last_run()?, place, &"last life");
+    same(&left.queues(SHARD)?, &right.queues(SHARD)?, place, &"lines");
 
     let (line, page) = (random.line(), random.page(Random::ready_key));
     let ready = (left.ready(SHARD, &line, &page)?, right.ready(SHARD, &line, &page)?);

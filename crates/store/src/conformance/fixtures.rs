@@ -73,7 +73,7 @@ impl Opened {
 }
 
 /// Commits that all wait from the beginning.
-pub(crate) struct Line {
+pub(crate) struct CommitQueue {
     pub(crate) waiting: VecDeque<Commit>,
     pub(crate) told: Vec<Result<(), Error>>,
     /// Taken and not told of, now and at most.
@@ -81,7 +81,7 @@ pub(crate) struct Line {
     pub(crate) under_way_max: usize,
 }
 
-impl Line {
+impl CommitQueue {
     pub(crate) fn new(commits: impl IntoIterator<Item = Commit>) -> Self {
         Self {
             waiting: commits.into_iter().collect(),
@@ -92,7 +92,7 @@ impl Line {
     }
 }
 
-impl Queue for Line {
+impl Queue for CommitQueue {
     fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Commit>> {
         let next = self.waiting.pop_front();
         self.under_way += usize::from(next.is_some());

@@ -5,7 +5,7 @@ use super::fixtures::{
 };
 use super::{Check, Subject, checks};
 use crate::page::Page;
-use crate::records::{Action, Execution, ExecutionStatus, Life, TimerKey};
+use crate::records::{Action, Execution, ExecutionStatus, ProcessRun, TimerKey};
 use crate::traits::{Error, Fence, LoadedExecution, Mutation, ShardId, Variables, Wanted};
 
 /// What a lane relies on.
@@ -139,7 +139,7 @@ pub(super) fn one_of_each(one: &Execution) -> Vec<Mutation> {
         Mutation::PutTimer(timer(one, 1, 0, 5)),
         Mutation::InsertInbox(input(one, 1)),
         Mutation::InsertReceipt(receipt(one, "m")),
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at(1),
             seen_at: at(2),
         }),
@@ -176,7 +176,7 @@ fn legal_before(refusal: &Mutation, one: &Execution, new: &Execution) -> Vec<Mut
             execution: one.id,
             message: "m".to_owned(),
         },
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at(1),
             seen_at: at(50),
         }),
@@ -210,8 +210,8 @@ fn assert_only_one_of_each(store: &mut Opened, one: &Execution, new: &Execution)
     })?;
     assert_eq!(loaded.receipts, [receipt(one, "m")]);
     assert_eq!(
-        store.lane.last_life()?,
-        Some(Life {
+        store.lane.last_run()?,
+        Some(ProcessRun {
             started_at: at(1),
             seen_at: at(2)
         })
@@ -380,7 +380,7 @@ fn a_record_that_is_there_is_not_inserted_again(subject: &dyn Subject) -> Result
     store.commit(&one_of_each(&one))?;
     for mutation in one_of_each(&one) {
         match mutation {
-            Mutation::PutTimer(_) | Mutation::PutLife(_) => store.commit(&[mutation])?,
+            Mutation::PutTimer(_) | Mutation::PutRun(_) => store.commit(&[mutation])?,
             _ => store.refuse(&[mutation]),
         }
     }

@@ -339,7 +339,7 @@ fn a_question_about_a_shard_is_answered_from_that_shard(crowd: &dyn Crowd) -> Re
     lane.commit(&fences, &mutations)?;
     let mut found = 0;
     for shard in all {
-        let lines = lane.lines(shard)?;
+        let lines = lane.queues(shard)?;
         for line in &lines {
             for ready in lane.ready(shard, line, &Page::first(1_000))?.rows {
                 assert_eq!(shard_of(ready.execution.slot(), SHARDS), shard);

@@ -46,7 +46,7 @@ fn place(action: &Action) -> ReadyRef {
     }
 }
 
-/// Two executions and actions of theirs in one line, with every kind of tie.
+/// Two executions and actions of theirs in one queue, with every kind of tie.
 fn a_full_line(store: &mut Opened) -> Result<Vec<Action>, Error> {
     let executions = [execution(1), execution(2)];
     let mut actions = Vec::new();
@@ -113,7 +113,7 @@ fn only_queued_actions_stand_in_a_line(subject: &dyn Subject) -> Result<(), Erro
         }
     }
     store.commit(&mutations)?;
-    assert_eq!(store.lane.lines(SHARD)?, ["", "email", "webhook", "webhook:a"]);
+    assert_eq!(store.lane.queues(SHARD)?, ["", "email", "webhook", "webhook:a"]);
     for action in &expected {
         assert_eq!(
             store.lane.ready(SHARD, &action.line, &Page::first(9))?.rows,
@@ -125,13 +125,13 @@ fn only_queued_actions_stand_in_a_line(subject: &dyn Subject) -> Result<(), Erro
         ..expected[0].clone()
     };
     store.commit(&[Mutation::UpdateAction(left)])?;
-    assert_eq!(store.lane.lines(SHARD)?, ["", "webhook", "webhook:a"]);
+    assert_eq!(store.lane.queues(SHARD)?, ["", "webhook", "webhook:a"]);
     let moved = Action {
         line: "zebra".to_owned(),
         ..expected[1].clone()
     };
     store.commit(&[Mutation::UpdateAction(moved)])?;
-    assert_eq!(store.lane.lines(SHARD)?, ["", "webhook", "zebra"]);
+    assert_eq!(store.lane.queues(SHARD)?, ["", "webhook", "zebra"]);
     Ok(())
 }
 
@@ -356,7 +356,7 @@ fn other_shards_are_empty(subject: &dyn Subject) -> Result<(), Error> {
     assert_eq!(counts(&mut store, SHARD, 9)?, [1, 1, 2, 1, 1]);
     let elsewhere = ShardId(u32::MAX);
     assert_eq!(counts(&mut store, elsewhere, 9)?, [0; 5]);
-    assert!(store.lane.lines(elsewhere)?.is_empty());
+    assert!(store.lane.queues(elsewhere)?.is_empty());
     let result = store.lane.acquire(elsewhere);
     assert!(matches!(result, Err(Error::Refused { .. })), "{result:?}");
     Ok(())

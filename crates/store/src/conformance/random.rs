@@ -6,7 +6,7 @@ use sprag_core::time::Timestamp;
 
 use super::fixtures::{action, at, entry, execution, idempotency, input, receipt, timer, version};
 use crate::page::Page;
-use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, MachineVersion, Timer, TimerKey};
+use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, MachineVersion, ProcessRun, Timer, TimerKey};
 use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted};
 
 const EXECUTIONS: u64 = 24;
@@ -165,7 +165,7 @@ impl Random {
             13 => self.fact_or_delete(),
             14 => Mutation::DeleteExecution(self.new_execution().id),
             15 => self.idempotency_or_delete(),
-            _ => Mutation::PutLife(Life {
+            _ => Mutation::PutRun(ProcessRun {
                 started_at: at(self.below(9)),
                 seen_at: at(self.below(99)),
             }),

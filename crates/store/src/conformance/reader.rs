@@ -10,7 +10,7 @@ use super::pages::{
 use super::{Check, Subject, checks};
 use crate::page::{Page, Paged};
 use crate::records::{Action, Execution, ExecutionStatus};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedLine, Variables};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedCount, Variables};
 
 /// What readers rely on.
 pub const READER: &[Check] = checks![
@@ -322,8 +322,8 @@ fn open_work_is_counted(subject: &dyn Subject) -> Result<(), Error> {
     );
     assert_eq!(
         store.reader.queued_actions()?,
-        [("", 1, 10), ("webhook", 2, 50), ("webhook\u{1f}one", 1, 30)].map(|(line, count, millis)| QueuedLine {
-            line: line.to_owned(),
+        [("", 1, 10), ("webhook", 2, 50), ("webhook\u{1f}one", 1, 30)].map(|(line, count, millis)| QueuedCount {
+            queue: line.to_owned(),
             count,
             oldest: at(millis),
         })

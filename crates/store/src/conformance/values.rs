@@ -5,7 +5,7 @@ use super::fixtures::{
 };
 use super::{Check, Subject, checks};
 use crate::page::Page;
-use crate::records::{Execution, ExecutionStatus, Life, MachineVersion, Receipt, Timer, TimerKey};
+use crate::records::{Execution, ExecutionStatus, MachineVersion, ProcessRun, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation, Variables, Wanted};
 
 /// What every caller relies on.
@@ -427,8 +427,8 @@ fn what_was_decided_on_an_old_version_is_not_written(subject: &dyn Subject) -> R
 
 fn the_last_life_is_the_newest(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
-    assert_eq!(store.lane.last_life()?, None);
-    let life = |started: u64, seen: u64| Life {
+    assert_eq!(store.lane.last_run()?, None);
+    let life = |started: u64, seen: u64| ProcessRun {
         started_at: at(started),
         seen_at: at(seen),
     };
@@ -438,8 +438,8 @@ fn the_last_life_is_the_newest(subject: &dyn Subject) -> Result<(), Error> {
         (life(5, 8), life(5, 8)),
         (life(7, 7), life(7, 7)),
     ] {
-        store.commit(&[Mutation::PutLife(put)])?;
-        assert_eq!(store.lane.last_life()?, Some(last));
+        store.commit(&[Mutation::PutRun(put)])?;
+        assert_eq!(store.lane.last_run()?, Some(last));
     }
     Ok(())
 }
@@ -459,7 +459,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         Mutation::InsertInbox(input(&one, 1)),
         Mutation::InsertReceipt(receipt(&one, "m")),
         Mutation::PutIdempotency(idempotency(1, 5)),
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at(1),
             seen_at: at(2),
         }),
@@ -484,8 +484,8 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
     assert_eq!(before.idempotency, [idempotency(1, 5)]);
     assert_eq!(store.reader.history(one.id, &Page::first(9))?.rows, [entry(&one, 1)]);
     assert_eq!(
-        store.lane.last_life()?,
-        Some(Life {
+        store.lane.last_run()?,
+        Some(ProcessRun {
             started_at: at(1),
             seen_at: at(2)
         })

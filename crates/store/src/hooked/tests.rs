@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Memory;
-use crate::conformance::fixtures::{Line, SHARD, execution};
+use crate::conformance::fixtures::{CommitQueue, SHARD, execution};
 use crate::page::Page;
 use crate::traits::Reader;
 
@@ -77,7 +77,7 @@ fn told_of_five<S: CommitStore>(memory: &Memory, store: S, script: Script) -> (S
         fences: vec![fence],
         mutations: vec![Mutation::InsertExecution(execution(number))],
     };
-    let mut line = Line::new((1..=5).map(commit));
+    let mut line = CommitQueue::new((1..=5).map(commit));
     store.commit_all(&mut line);
     assert!(line.waiting.is_empty(), "all were taken");
     let letter = |told: &Result<(), Error>| match told {
@@ -133,7 +133,7 @@ fn reads_go_past_the_hook_before_and_after() {
     impl StoreHook for Count {
         fn read(&mut self, call: ReadCall) -> Result<(), Error> {
             self.0.push(call);
-            if call == ReadCall::Lines {
+            if call == ReadCall::Queues {
                 return Err(Error::Full);
             }
             Ok(())
@@ -154,8 +154,8 @@ fn reads_go_past_the_hook_before_and_after() {
         [("seen".to_owned(), 7)],
         "a hook may change what is found"
     );
-    assert!(matches!(store.lines(SHARD), Err(Error::Full)));
+    assert!(matches!(store.queues(SHARD), Err(Error::Full)));
     assert!(store.running(SHARD, &Page::first(1)).unwrap().rows.is_empty());
-    assert_eq!(store.hook.0, [ReadCall::Load, ReadCall::Lines, ReadCall::Running]);
+    assert_eq!(store.hook.0, [ReadCall::Load, ReadCall::Queues, ReadCall::Running]);
     assert_eq!(store.hook.1, 2, "a call that failed has no answer");
 }

@@ -198,13 +198,13 @@ impl Nodes for MemoryNodes {
 
 /// The records, as a question about one shard sees them.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct ShardView<'a> {
     pub(super) all: &'a State,
     shard: ShardId,
     shards: u32,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ShardView<'a> {
     pub(super) fn of(all: &'a State, shard: ShardId) -> Self {
         let shards = all.cluster.count();
         Self { all, shard, shards }

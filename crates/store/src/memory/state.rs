@@ -12,7 +12,7 @@ use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life, MachineVersion,
+    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, MachineVersion, ProcessRun,
     Receipt, Scope, Timer, TimerKey,
 };
 use crate::traits::{Error, Mutation, Variables};
@@ -36,7 +36,7 @@ pub(super) struct State {
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
     pub(super) idempotency: BTreeMap<Scope, Idempotency>,
-    pub(super) lives: BTreeMap<Timestamp, Life>,
+    pub(super) lives: BTreeMap<Timestamp, ProcessRun>,
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
@@ -52,7 +52,7 @@ pub(super) enum Change {
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
     Idempotency(Scope, Option<Idempotency>),
-    Life(Timestamp, Option<Life>),
+    Life(Timestamp, Option<ProcessRun>),
     Fact((FactKind, String), Option<Fact>),
     /// Several, in this order.
     All(Vec<Change>),
@@ -117,7 +117,7 @@ impl State {
                 Ok(Change::Idempotency(record.scope, Some(record.clone())))
             }
             Mutation::DeleteIdempotency(scope) => Ok(Change::Idempotency(*scope, None)),
-            Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
+            Mutation::PutRun(record) => Ok(Change::Life(record.started_at, Some(*record))),
             Mutation::PutFact(record) => Ok(Change::Fact((record.kind, record.key.clone()), Some(record.clone()))),
             Mutation::DeleteFact { kind, key } => Ok(Change::Fact((*kind, key.clone()), None)),
             Mutation::DeleteExecution(id) => self.delete_execution(*id),

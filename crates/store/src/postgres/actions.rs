@@ -13,15 +13,15 @@ use tokio_postgres::types::{ToSql, Type};
 use super::columns::{
     self, Id, action_id, as_wanted, column, execution_id, instant, limit, number, page_rows, read_tags, shard, tags,
 };
-use super::part::{Part, Text};
-use super::rows::{Columns, Table, rows};
+use super::part::{StatementPart, Text};
+use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
 use crate::page::{Page, Paged, paged};
 use crate::records::Action;
 use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef};
 
-const TABLE: Table = Table {
+const TABLE: RowTable = RowTable {
     row: "action_row",
     columns: &[
         ("id", "uuid"),
@@ -104,7 +104,7 @@ pub(super) const READY_BELOW: &str = "\
     SELECT priority, run_at, id, execution FROM action \
     WHERE status = 1 AND shard = $1 AND line = $2 AND priority < $3 ORDER BY priority DESC, run_at, id LIMIT $4";
 
-/// Hops from one line to the next, however deep each is.
+/// Hops from one queue to the next, however deep each is.
 pub(super) const LINES: &str = "\
     WITH RECURSIVE hop AS (\
     (SELECT line FROM action WHERE status = 1 AND shard = $1 ORDER BY line LIMIT 1) \
@@ -125,9 +125,9 @@ pub(super) const OPEN: &str = "\
     WHERE status = $2 AND status <= 3 AND shard = $1 AND (execution, id) > ($3, $4) ORDER BY execution, id LIMIT $5";
 
 /// Adds actions.
-pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> Part<'a> {
+pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> StatementPart<'a> {
     let row = move |record: &&Action, row: &mut Columns<'_>| put(row, record, shards);
-    Part::of(INSERT, records.len(), rows(&TABLE, records, row))
+    StatementPart::of(INSERT, records.len(), rows(&TABLE, records, row))
 }
 
 fn put(row: &mut Columns<'_>, record: &Action, shards: u32) {
@@ -150,20 +150,21 @@ fn put(row: &mut Columns<'_>, record: &Action, shards: u32) {
 }
 
 /// The tags of new actions, where there are any.
-pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<Part<'a>> {
+pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<StatementPart<'a>> {
     let tags: Vec<(&'a str, Id)> = records
         .iter()
         .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
         .collect();
-    (!tags.is_empty()).then(|| Part::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+    (!tags.is_empty())
+        .then(|| StatementPart::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
 }
 
 /// Writes actions as they are now.
-pub(super) fn update<'a>(records: &[&'a Action], shards: u32) -> Part<'a> {
+pub(super) fn update<'a>(records: &[&'a Action], shards: u32) -> StatementPart<'a> {
     let row = move |record: &&Action, row: &mut Columns<'_>| put(row, record, shards);
     let mut values = rows(&TABLE, records, row);
     values.push(count(records));
-    Part::of(UPDATE, records.len(), values)
+    StatementPart::of(UPDATE, records.len(), values)
 }
 
 /// Actions, in the order in which they are wanted.
@@ -186,18 +187,18 @@ pub(super) async fn open_of(session: &Session, executions: &[ExecutionId], shard
     session.all(OPEN_OF, &[&wanted, &homes], read).await
 }
 
-/// Queued actions of a line in the order they are served. Two ranges of the index: what is left of the priority that
+/// Queued actions of a queue in the order they are served. Two ranges of the index: what is left of the priority that
 /// the last page ended in, then all lower ones.
 pub(super) async fn ready(
     session: &Session,
     shard: i16,
-    line: &str,
+    queue: &str,
     Page { after, limit }: &Page<ReadyKey>,
 ) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
     let max = limit.rows_to_read();
     let found = match after {
-        Some(after) => ready_after(session, shard, line, after, max).await?,
-        None => ready_below(session, shard, line, i16::from(u8::MAX) + 1, max).await?,
+        Some(after) => ready_after(session, shard, queue, after, max).await?,
+        None => ready_below(session, shard, queue, i16::from(u8::MAX) + 1, max).await?,
     };
     paged(found.into_iter().map(Ok), *limit, |ready| ready.key)
 }
@@ -205,7 +206,7 @@ pub(super) async fn ready(
 async fn ready_after(
     session: &Session,
     shard: i16,
-    line: &str,
+    queue: &str,
     after: &ReadyKey,
     max: usize,
 ) -> Result<Vec<ReadyRef>, Error> {
@@ -220,7 +221,7 @@ async fn ready_after(
             READY_AFTER,
             &[
                 &shard,
-                &line,
+                &queue,
                 &priority,
                 &run_at.as_millis(),
                 &Id::from(*action),
@@ -231,7 +232,7 @@ async fn ready_after(
         .await?;
     if found.len() < max {
         let left = max - found.len();
-        found.extend(ready_below(session, shard, line, priority, left).await?);
+        found.extend(ready_below(session, shard, queue, priority, left).await?);
     }
     Ok(found)
 }
@@ -239,17 +240,17 @@ async fn ready_after(
 async fn ready_below(
     session: &Session,
     shard: i16,
-    line: &str,
+    queue: &str,
     priority: i16,
     max: usize,
 ) -> Result<Vec<ReadyRef>, Error> {
     session
-        .all(READY_BELOW, &[&shard, &line, &priority, &limit(max)], read_ready)
+        .all(READY_BELOW, &[&shard, &queue, &priority, &limit(max)], read_ready)
         .await
 }
 
-/// The lines that hold queued actions.
-pub(super) async fn lines(session: &Session, shard: i16) -> Result<Vec<String>, Error> {
+/// The queues that hold queued actions.
+pub(super) async fn queues(session: &Session, shard: i16) -> Result<Vec<String>, Error> {
     session.all(LINES, &[&shard], |row| column(row, 0)).await
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::{Discriminant, discriminant};
 
-use super::part::Part;
+use super::part::StatementPart;
 use super::{actions, control, executions, history, idempotency, inbox, jobs, machines, receipts, retention, timers};
 use crate::traits::{Error, Mutation};
 
@@ -18,7 +18,11 @@ type Group<'a> = Vec<&'a Mutation>;
 type Stage<'a> = Vec<Group<'a>>;
 
 /// What applies the mutations, stage by stage; the fence comes first.
-pub(super) fn stages<'a>(fence: Part<'a>, mutations: &'a [Mutation], shards: u32) -> Result<Vec<Vec<Part<'a>>>, Error> {
+pub(super) fn stages<'a>(
+    fence: StatementPart<'a>,
+    mutations: &'a [Mutation],
+    shards: u32,
+) -> Result<Vec<Vec<StatementPart<'a>>>, Error> {
     let groups = staged(mutations);
     let parts = groups.iter().map(|stage| parts(stage, shards));
     let mut stages = parts.collect::<Result<Vec<_>, Error>>()?;
@@ -120,7 +124,7 @@ impl Touch {
                 one(hash(("idempotency", record.scope)))
             }
             Mutation::DeleteIdempotency(scope) => stays(hash(("idempotency", scope))),
-            Mutation::PutLife(life) => one(hash(("life", life.started_at))),
+            Mutation::PutRun(life) => one(hash(("life", life.started_at))),
             Mutation::PutFact(fact) => one(hash(("fact", fact.kind as u8, &fact.key))),
             Mutation::DeleteFact { kind, key } => stays(hash(("fact", *kind as u8, key))),
             Mutation::DeleteExecution(id) => one(hash(("execution", id))),
@@ -152,7 +156,7 @@ macro_rules! records {
     };
 }
 
-fn parts<'a>(stage: &Stage<'a>, shards: u32) -> Result<Vec<Part<'a>>, Error> {
+fn parts<'a>(stage: &Stage<'a>, shards: u32) -> Result<Vec<StatementPart<'a>>, Error> {
     let mut parts = Vec::new();
     for group in stage {
         add_group(&mut parts, group, shards)?;
@@ -160,7 +164,7 @@ fn parts<'a>(stage: &Stage<'a>, shards: u32) -> Result<Vec<Part<'a>>, Error> {
     Ok(parts)
 }
 
-fn add_group<'a>(parts: &mut Vec<Part<'a>>, group: &Group<'a>, shards: u32) -> Result<(), Error> {
+fn add_group<'a>(parts: &mut Vec<StatementPart<'a>>, group: &Group<'a>, shards: u32) -> Result<(), Error> {
     let Some(first) = group.first() else { return Ok(()) };
     match first {
         Mutation::InsertMachineVersion(_) => {
@@ -219,7 +223,7 @@ fn add_group<'a>(parts: &mut Vec<Part<'a>>, group: &Group<'a>, shards: u32) -> R
         | Mutation::PutIdempotency(_)
         | Mutation::InsertIdempotency(_)
         | Mutation::DeleteIdempotency(_)
-        | Mutation::PutLife(_)
+        | Mutation::PutRun(_)
         | Mutation::PutFact(_)
         | Mutation::DeleteFact { .. }
         | Mutation::PutJob(_)
@@ -231,7 +235,7 @@ fn add_group<'a>(parts: &mut Vec<Part<'a>>, group: &Group<'a>, shards: u32) -> R
 }
 
 /// What is not written on the way of every execution.
-fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<Part<'a>, Error> {
+fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<StatementPart<'a>, Error> {
     Ok(match group.first() {
         Some(Mutation::InsertInbox(_)) => inbox::insert(&records!(group, Mutation::InsertInbox(record) => record)),
         Some(Mutation::DeleteInbox { .. }) => {
@@ -252,7 +256,7 @@ fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<Part<'a>, Error> {
         Some(Mutation::DeleteIdempotency(_)) => {
             idempotency::delete(&records!(group, Mutation::DeleteIdempotency(scope) => *scope))
         }
-        Some(Mutation::PutLife(_)) => control::put_lives(&records!(group, Mutation::PutLife(record) => record)),
+        Some(Mutation::PutRun(_)) => control::put_lives(&records!(group, Mutation::PutRun(record) => record)),
         Some(Mutation::PutFact(_)) => control::put_facts(&records!(group, Mutation::PutFact(record) => record)),
         Some(Mutation::DeleteFact { .. }) => {
             control::delete_facts(&records!(group, Mutation::DeleteFact { kind, key } => (*kind, key.as_str())))

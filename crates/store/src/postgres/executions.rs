@@ -10,15 +10,15 @@ use tokio_postgres::types::Type;
 use super::columns::{
     self, Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
 };
-use super::part::{Part, Text};
-use super::rows::{Columns, Table, rows};
+use super::part::{StatementPart, Text};
+use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
 use crate::page::{Page, Paged};
 use crate::records::{Execution, ExecutionStatus};
 use crate::traits::{Error, ExecutionQuery, Variables};
 
-const TABLE: Table = Table {
+const TABLE: RowTable = RowTable {
     row: "execution_row",
     columns: &[
         ("id", "uuid"),
@@ -88,9 +88,9 @@ pub(super) const HOLDERS: &str = "\
     AND execution.key IS NOT NULL AND execution.status <= 2";
 
 /// Adds executions.
-pub(super) fn insert<'a>(records: &[&'a Execution], shards: u32) -> Part<'a> {
+pub(super) fn insert<'a>(records: &[&'a Execution], shards: u32) -> StatementPart<'a> {
     let row = move |record: &&Execution, row: &mut Columns<'_>| put(row, record, Some(&record.variables), shards);
-    Part::of(INSERT, records.len(), rows(&TABLE, records, row))
+    StatementPart::of(INSERT, records.len(), rows(&TABLE, records, row))
 }
 
 fn put(row: &mut Columns<'_>, record: &Execution, variables: Option<&[u8]>, shards: u32) {
@@ -109,16 +109,17 @@ fn put(row: &mut Columns<'_>, record: &Execution, variables: Option<&[u8]>, shar
 }
 
 /// The tags of new executions, where there are any.
-pub(super) fn insert_tags<'a>(records: &[&'a Execution]) -> Option<Part<'a>> {
+pub(super) fn insert_tags<'a>(records: &[&'a Execution]) -> Option<StatementPart<'a>> {
     let tags: Vec<(&'a str, Id)> = records
         .iter()
         .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
         .collect();
-    (!tags.is_empty()).then(|| Part::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+    (!tags.is_empty())
+        .then(|| StatementPart::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
 }
 
 /// Writes executions as they are now, their variables only where they changed.
-pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) -> Part<'a> {
+pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) -> StatementPart<'a> {
     let row = move |(record, written): &(&Execution, Variables), row: &mut Columns<'_>| {
         let variables = match written {
             Variables::Changed => Some(record.variables.as_slice()),
@@ -128,7 +129,7 @@ pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) ->
     };
     let mut values = rows(&TABLE, records, row);
     values.push(count(records));
-    Part::of(UPDATE, records.len(), values)
+    StatementPart::of(UPDATE, records.len(), values)
 }
 
 /// Executions, in the order in which they are wanted.

@@ -7,14 +7,14 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{self, Id, bound, column, instant, limit, number, page_rows, row_bytes};
-use super::part::{Part, Text};
-use super::rows::{Columns, Table, rows};
+use super::part::{StatementPart, Text};
+use super::rows::{Columns, RowTable, rows};
 use super::session::{Session, list};
 use crate::page::{Page, Paged};
 use crate::records::HistoryEntry;
 use crate::traits::Error;
 
-const TABLE: Table = Table {
+const TABLE: RowTable = RowTable {
     row: "history_row",
     columns: &[
         ("execution", "uuid"),
@@ -50,7 +50,7 @@ const PAGE: &str = "\
     WHERE total <= $4 OR total = bytes ORDER BY sequence LIMIT $3::bigint - 1";
 
 /// Adds the next entries of histories. One that would leave a gap before it is refused.
-pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Part<'a> {
+pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> StatementPart<'a> {
     let mut newest: HashMap<ExecutionId, i64> = HashMap::new();
     let mut before = Vec::new();
     for record in records {
@@ -69,11 +69,11 @@ pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Part<'a> {
     };
     let mut values = rows(&TABLE, records, row);
     if before.is_empty() {
-        return Part::of(BEGIN, records.len(), values);
+        return StatementPart::of(BEGIN, records.len(), values);
     }
     values.push(list(&before, |(execution, _)| Id::from(*execution)));
     values.push(list(&before, |(_, sequence)| *sequence));
-    Part::of(APPEND, records.len(), values)
+    StatementPart::of(APPEND, records.len(), values)
 }
 
 /// A page of a history, oldest first.

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{Id, bound, column, execution_id, number, page_rows};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
 use crate::records::InboxEntry;
@@ -34,8 +34,8 @@ pub(super) const DEFERRED: &str = "\
     ORDER BY waiting.execution LIMIT $3";
 
 /// Adds inputs.
-pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT,
         vec![
             list(records, |record| Id::from(record.execution)),
@@ -46,8 +46,8 @@ pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Part<'a> {
 }
 
 /// Deletes inputs, as far as they are still there.
-pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE,
         vec![
             list(places, |(execution, _)| Id::from(*execution)),

@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use super::columns::{
     Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number, page, page_rows, row_bytes,
 };
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, Value, list};
 use crate::page::{Page, Paged};
 use crate::records::{Job, JobItem};
@@ -58,8 +58,8 @@ const LIST: &str = "\
     WHERE total <= $3 OR total = bytes ORDER BY id DESC LIMIT $2::bigint - 1";
 
 /// Writes jobs as they are now.
-pub(super) fn put<'a>(records: &[&'a Job]) -> Part<'a> {
-    Part::new(
+pub(super) fn put<'a>(records: &[&'a Job]) -> StatementPart<'a> {
+    StatementPart::new(
         PUT,
         vec![
             list(records, |record| Id::from(record.id)),
@@ -73,8 +73,8 @@ pub(super) fn put<'a>(records: &[&'a Job]) -> Part<'a> {
 }
 
 /// Adds items.
-pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT_ITEMS,
         vec![
             list(records, |record| Id::from(record.job)),
@@ -87,8 +87,8 @@ pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Part<'a> {
 }
 
 /// Forgets items up to a number.
-pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE_ITEMS,
         vec![
             list(gone, |(job, _)| Id::from(*job)),
@@ -98,8 +98,8 @@ pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Part<'a> {
 }
 
 /// Forgets jobs.
-pub(super) fn delete<'a>(ids: &[JobId]) -> Part<'a> {
-    Part::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
+pub(super) fn delete<'a>(ids: &[JobId]) -> StatementPart<'a> {
+    StatementPart::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
 }
 
 /// One job.

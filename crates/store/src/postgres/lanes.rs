@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 use super::columns::{Id, column};
 use super::errors::SUPERSEDED;
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::traits::{Error, Fence};
 
@@ -36,14 +36,14 @@ const FORGET: &str = "DELETE FROM lane WHERE seen_at < now() - interval '1 day'"
 
 /// The place of a lane's commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct CommitMark {
     id: Id,
     session: i64,
     /// Of the newest commit that landed.
     pub(super) number: i64,
 }
 
-impl Mark {
+impl CommitMark {
     /// The mark of the commit after the newest.
     pub(super) fn next(self) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Mark {
 }
 
 /// Takes the lane's row for this connection, a new one for a new lane, and says which commit of it landed last.
-pub(super) async fn claim(session: &Session, before: Option<Mark>) -> Result<Mark, Error> {
+pub(super) async fn claim(session: &Session, before: Option<CommitMark>) -> Result<CommitMark, Error> {
     if before.is_none() {
         session.rows(FORGET, &[]).await?;
     }
@@ -65,8 +65,8 @@ pub(super) async fn claim(session: &Session, before: Option<Mark>) -> Result<Mar
     })
 }
 
-fn read(row: &Row) -> Result<Mark, Error> {
-    Ok(Mark {
+fn read(row: &Row) -> Result<CommitMark, Error> {
+    Ok(CommitMark {
         id: column(row, 0)?,
         session: column(row, 1)?,
         number: column(row, 2)?,
@@ -74,7 +74,7 @@ fn read(row: &Row) -> Result<Mark, Error> {
 }
 
 /// The first part of a commit.
-pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error> {
+pub(super) fn fence<'a>(fences: &[Fence], mark: CommitMark) -> Result<StatementPart<'a>, Error> {
     debug_assert!(FENCE.refusals.contains(SUPERSEDED));
     let mut held = Vec::with_capacity(fences.len());
     for &Fence { shard, epoch } in fences {
@@ -86,7 +86,7 @@ pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error>
     }
     held.sort_unstable();
     held.dedup();
-    let Mark { id, session, number } = mark;
+    let CommitMark { id, session, number } = mark;
     let values = vec![
         list(&held, |(id, _)| *id),
         list(&held, |(_, epoch)| *epoch),
@@ -94,5 +94,5 @@ pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error>
         Box::new(session) as _,
         Box::new(number) as _,
     ];
-    Ok(Part::new(FENCE, values))
+    Ok(StatementPart::new(FENCE, values))
 }

@@ -17,7 +17,7 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::chain;
-use super::lanes::{self, Mark};
+use super::lanes::{self, CommitMark};
 use super::server;
 use super::session::Session;
 use crate::traits::Error;
@@ -75,7 +75,7 @@ pub(super) struct Link {
     runtime: Option<Runtime>,
     session: Option<Arc<Session>>,
     /// The lane's newest commit that is known to have landed.
-    mark: Option<Mark>,
+    mark: Option<CommitMark>,
     pause: Pause,
 }
 
@@ -147,12 +147,12 @@ impl Link {
     }
 
     /// The lane's newest commit that is known to have landed.
-    pub(super) fn mark(&self) -> Result<Mark, Error> {
+    pub(super) fn mark(&self) -> Result<CommitMark, Error> {
         self.mark.ok_or_else(|| self.pause.away())
     }
 
     /// A commit landed.
-    pub(super) fn landed(&mut self, mark: Mark) {
+    pub(super) fn landed(&mut self, mark: CommitMark) {
         self.mark = Some(mark);
     }
 
@@ -278,7 +278,12 @@ fn configured(config: &Config, role: Role) -> Config {
 }
 
 /// What a new connection says first. A lane takes its row, so that nothing of an older connection can still land.
-async fn prepare(session: &Session, target: &Target, role: Role, before: Option<Mark>) -> Result<Option<Mark>, Error> {
+async fn prepare(
+    session: &Session,
+    target: &Target,
+    role: Role,
+    before: Option<CommitMark>,
+) -> Result<Option<CommitMark>, Error> {
     match role {
         Role::Opening => Ok(None),
         Role::Reader => {
@@ -309,7 +314,7 @@ async fn suitable(session: &Session, target: &Target) -> Result<(), Error> {
 
 /// A database that went back in time, as one does that took over without the last commits, must be read anew before
 /// anything is decided: whoever asks is told once that it was away.
-fn forgot(before: Option<Mark>, now: Option<Mark>) -> Result<(), Error> {
+fn forgot(before: Option<CommitMark>, now: Option<CommitMark>) -> Result<(), Error> {
     match (before, now) {
         (Some(before), Some(now)) if now.number < before.number => Err(Error::Away {
             detail: format!(

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{self, as_wanted, column, digest, instant, limit, number, page_rows, row_bytes};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged};
 use crate::records::MachineVersion;
@@ -63,8 +63,8 @@ const LIST: &str = "\
     WHERE total <= $3 OR total = bytes ORDER BY machine LIMIT $2::bigint - 1";
 
 /// Adds versions.
-pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT,
         vec![
             list(records, |record| record.machine.as_str()),
@@ -77,10 +77,10 @@ pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
 }
 
 /// Refuses decisions that were taken on versions which are not the newest.
-pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> Part<'a> {
+pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> StatementPart<'a> {
     let machines = list(expected, |(machine, _)| *machine);
     let versions = list(expected, |(_, version)| i64::from(*version));
-    Part::new(EXPECT_NEWEST, vec![machines, versions])
+    StatementPart::new(EXPECT_NEWEST, vec![machines, versions])
 }
 
 /// One version.

@@ -17,7 +17,7 @@ use crate::pool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedLine, Reader, Readers, Search};
+use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
 #[derive(Clone)]
@@ -26,24 +26,24 @@ pub struct Pool {
 }
 
 struct Shared {
-    pool: pool::Pool<Link>,
+    pool: pool::ReaderPool<Link>,
 }
 
 impl Pool {
     pub(super) fn new(target: &Arc<Target>) -> Result<Self, Error> {
-        let pool = pool::Pool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
+        let pool = pool::ReaderPool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
         Ok(Self {
             shared: Arc::new(Shared { pool }),
         })
     }
 
     /// A reader for reads by id; waits until one is free.
-    pub fn get(&self) -> Lent {
+    pub fn get(&self) -> PooledReader {
         self.of(ReadKind::Point)
     }
 
-    fn of(&self, kind: ReadKind) -> Lent {
-        Lent {
+    fn of(&self, kind: ReadKind) -> PooledReader {
+        PooledReader {
             link: RefCell::new(Some(self.shared.pool.take(kind))),
             kind,
             shared: Arc::clone(&self.shared),
@@ -67,20 +67,20 @@ impl Readers for Pool {
 }
 
 /// A reader on loan; goes back when dropped.
-pub struct Lent {
+pub struct PooledReader {
     /// Taken only by `drop`.
     link: RefCell<Option<Link>>,
     kind: ReadKind,
     shared: Arc<Shared>,
 }
 
-impl Drop for Lent {
+impl Drop for PooledReader {
     fn drop(&mut self) {
         self.shared.pool.put(self.kind, self.link.take());
     }
 }
 
-impl Lent {
+impl PooledReader {
     fn ask<T>(&self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
         match self.link.borrow_mut().as_mut() {
             Some(link) => link.ask(question),
@@ -91,7 +91,7 @@ impl Lent {
     }
 }
 
-impl Reader for Lent {
+impl Reader for PooledReader {
     fn machines(&self, page: &Page<String>) -> Result<Paged<MachineVersion, String>, Error> {
         self.ask(&async |session| machines::page(session, page).await)
     }
@@ -175,7 +175,7 @@ impl Reader for Lent {
         self.ask(&async |session| counts::open_executions(session).await)
     }
 
-    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedCount>, Error> {
         self.ask(&async |session| counts::queued_actions(session).await)
     }
 

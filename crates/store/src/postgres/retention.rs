@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{Id, column, execution_id, number, page_rows};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, count, list};
 use crate::page::{Page, Paged, paged};
 use crate::traits::{Aged, Error, first_after};
@@ -64,6 +64,6 @@ fn read(row: &Row) -> Result<Aged, Error> {
 }
 
 /// Deletes closed executions with all that belongs to them.
-pub(super) fn delete<'a>(ids: &[ExecutionId]) -> Part<'a> {
-    Part::new(DELETE, vec![list(ids, |id| Id::from(*id)), count(ids)])
+pub(super) fn delete<'a>(ids: &[ExecutionId]) -> StatementPart<'a> {
+    StatementPart::new(DELETE, vec![list(ids, |id| Id::from(*id)), count(ids)])
 }

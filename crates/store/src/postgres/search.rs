@@ -16,7 +16,7 @@ use super::session::{Session, Value};
 use super::{actions, executions};
 use crate::page::{PageLimit, Paged, ROW_BYTES, continued};
 use crate::records::{Action, Execution};
-use crate::search::{Bounds, Dialect, Rendered, Table, statuses};
+use crate::search::{Bounds, Dialect, Rendered, SearchedTable, statuses};
 use crate::traits::{Counted, Error, Search};
 
 /// The rows of a table as lists show them.
@@ -95,7 +95,7 @@ pub(super) async fn find_executions(
 ) -> Result<Paged<Execution, ExecutionId>, Error> {
     let found = ids(
         session,
-        Table::Execution,
+        SearchedTable::Execution,
         search,
         search.page.after.map(ExecutionId::to_bytes),
     )
@@ -115,7 +115,7 @@ pub(super) async fn find_actions(
 ) -> Result<Paged<Action, ActionId>, Error> {
     let found = ids(
         session,
-        Table::Action,
+        SearchedTable::Action,
         search,
         search.page.after.map(ActionId::to_bytes),
     )
@@ -137,7 +137,7 @@ pub(super) async fn count_actions(session: &Session, condition: &Condition, scan
     let mut sql = Sql::default();
     sql.text
         .push_str("SELECT count(*), count(*) FILTER (WHERE is_meant) FROM (");
-    sql.walk(Table::Action, condition, &bounds, scan);
+    sql.walk(SearchedTable::Action, condition, &bounds, scan);
     sql.text.push_str(") AS walked");
     let rows = session.once(&sql.text, &sql.values).await?;
     let Some(row) = rows.first() else { return Ok(nothing) };
@@ -151,7 +151,7 @@ pub(super) async fn count_actions(session: &Session, condition: &Condition, scan
 /// The ids of what is found. Rows are read afterwards: most that are looked at may not be meant, and some are large.
 async fn ids<I>(
     session: &Session,
-    table: Table,
+    table: SearchedTable,
     search: &Search<I>,
     before: Option<[u8; 16]>,
 ) -> Result<Paged<Id, Id>, Error> {
@@ -206,10 +206,10 @@ impl<'a> Sql<'a> {
     }
 
     /// Ids, newest first, each with whether the condition holds.
-    fn walk(&mut self, table: Table, condition: &'a Condition, bounds: &Bounds, scan: usize) {
+    fn walk(&mut self, table: SearchedTable, condition: &'a Condition, bounds: &Bounds, scan: usize) {
         let name = match table {
-            Table::Execution => "execution",
-            Table::Action => "action",
+            SearchedTable::Execution => "execution",
+            SearchedTable::Action => "action",
         };
         let Rendered { text, constants, .. } = Rendered::of(Dialect::Postgres, table, condition);
         for constant in constants {
@@ -231,7 +231,7 @@ impl<'a> Sql<'a> {
     }
 
     /// What a test says in a way that leads to an index; nothing where there is none.
-    fn place(&mut self, table: Table, test: &'a Comparison) {
+    fn place(&mut self, table: SearchedTable, test: &'a Comparison) {
         if let Some(statuses) = statuses(test).filter(|statuses| !statuses.is_empty()) {
             // Written out, because only then does the planner see that a partial index holds them; the numbers are ours.
             let numbers: Vec<String> = statuses.iter().map(i64::to_string).collect();
@@ -246,8 +246,8 @@ impl<'a> Sql<'a> {
         }
         if test.field == Field::Tag {
             let tagged = match table {
-                Table::Execution => " AND id IN (SELECT execution FROM execution_tag WHERE tag = ",
-                Table::Action => " AND id IN (SELECT action FROM action_tag WHERE tag = ",
+                SearchedTable::Execution => " AND id IN (SELECT execution FROM execution_tag WHERE tag = ",
+                SearchedTable::Action => " AND id IN (SELECT action FROM action_tag WHERE tag = ",
             };
             self.text.push_str(tagged);
             self.constant(test);

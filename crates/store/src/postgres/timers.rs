@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{Id, bound, column, execution_id, instant, number, page_rows, shard};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
 use crate::records::{Timer, TimerKey};
@@ -34,8 +34,8 @@ pub(super) const DUE: &str = "\
     ORDER BY due_at, execution, visit, timer_index LIMIT $7";
 
 /// Adds or moves timers.
-pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Part<'a> {
-    Part::new(
+pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> StatementPart<'a> {
+    StatementPart::new(
         PUT,
         vec![
             list(records, |record| Id::from(record.key.execution)),
@@ -49,8 +49,8 @@ pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Part<'a> {
 }
 
 /// Deletes timers, as far as they are still there.
-pub(super) fn delete<'a>(keys: &[TimerKey]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete<'a>(keys: &[TimerKey]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE,
         vec![
             list(keys, |key| Id::from(key.execution)),

@@ -13,14 +13,14 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use super::ahead::{Ahead, Left, commit_once};
-use super::lanes::Mark;
+use super::lanes::CommitMark;
 use super::link::Link;
 use super::session::Session;
 use super::{
     actions, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards, timers,
 };
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, Commit, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
     Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
@@ -48,7 +48,7 @@ impl Writer {
     }
 
     /// Commits on the connection at hand.
-    fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: Mark) -> Result<(), Error> {
+    fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: CommitMark) -> Result<(), Error> {
         let shards = self.shards;
         let commit = async |session: &Session| commit_once(session, fences, mutations, mark, shards, || {}).await;
         let patience = if mutations.len() <= FEW {
@@ -62,7 +62,7 @@ impl Writer {
     }
 
     /// Finds out whether a commit landed whose connection was lost, and commits again if it did not.
-    fn settle(&mut self, fences: &[Fence], mutations: &[Mutation], mut mark: Mark) -> Result<(), Error> {
+    fn settle(&mut self, fences: &[Fence], mutations: &[Mutation], mut mark: CommitMark) -> Result<(), Error> {
         let until = self.link.elapsed() + SETTLE_MAX;
         loop {
             let result = self.link.connect().and_then(|()| {
@@ -88,7 +88,7 @@ impl Writer {
     }
 
     /// Commits what waits for as long as there is a connection. Returns those of which nobody knows whether they landed.
-    fn send_ahead(&mut self, first: Commit, queue: &mut dyn Queue) -> Result<Vec<(Arc<Commit>, Mark)>, Error> {
+    fn send_ahead(&mut self, first: Commit, queue: &mut dyn Queue) -> Result<Vec<(Arc<Commit>, CommitMark)>, Error> {
         self.link.connect()?;
         let (newest, shards) = (self.link.mark()?, self.shards);
         let ahead = |session| Ahead::new(session, shards, newest, queue).run(first);
@@ -99,7 +99,7 @@ impl Writer {
     }
 
     /// Finds out of each whether it landed. What follows one that did not, or of which nobody knows, is not committed again.
-    fn settle_all(&mut self, unknown: Vec<(Arc<Commit>, Mark)>, queue: &mut dyn Queue) {
+    fn settle_all(&mut self, unknown: Vec<(Arc<Commit>, CommitMark)>, queue: &mut dyn Queue) {
         let mut goes_on = true;
         for (commit, mark) in unknown {
             let result = if goes_on {
@@ -171,18 +171,23 @@ impl LaneReads for Writer {
             .ask(&async |session| machines::with_digest(session, machine, digest).await)
     }
 
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.link.ask(&async |session| control::last_life(session).await)
+    fn last_run(&mut self) -> Result<Option<ProcessRun>, Error> {
+        self.link.ask(&async |session| control::last_run(session).await)
     }
 
-    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        queue: &str,
+        page: &Page<ReadyKey>,
+    ) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            actions::ready(session, shard, line, page).await
+            actions::ready(session, shard, queue, page).await
         })
     }
 
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.ask_shard(shard, &async |session, shard| actions::lines(session, shard).await)
+    fn queues(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.ask_shard(shard, &async |session, shard| actions::queues(session, shard).await)
     }
 
     fn due_timers(

@@ -193,41 +193,46 @@ pub(super) fn open_of(connection: &Connection, execution: ExecutionId) -> rusqli
     rows(connection, OPEN_OF, params![execution.to_bytes()], read)
 }
 
-/// Queued actions of a line in the order they are served. Two ranges of the index: what is left of the priority that
+/// Queued actions of a queue in the order they are served. Two ranges of the index: what is left of the priority that
 /// the last page ended in, then all lower ones.
 pub(super) fn ready(
     connection: &Connection,
-    line: &str,
+    queue: &str,
     Page { after, limit }: &Page<ReadyKey>,
 ) -> rusqlite::Result<Paged<ReadyRef, ReadyKey>> {
     let max = limit.rows_to_read();
     let found = match after {
-        Some(after) => ready_after(connection, line, after, max)?,
-        None => ready_below(connection, line, u16::from(u8::MAX) + 1, max)?,
+        Some(after) => ready_after(connection, queue, after, max)?,
+        None => ready_below(connection, queue, u16::from(u8::MAX) + 1, max)?,
     };
     paged(found.into_iter().map(Ok), *limit, |ready| ready.key)
 }
 
-fn ready_after(connection: &Connection, line: &str, after: &ReadyKey, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
+fn ready_after(connection: &Connection, queue: &str, after: &ReadyKey, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
     let ReadyKey {
         priority,
         run_at,
         action,
     } = after;
-    let params = params![line, priority, Column(*run_at), action.to_bytes(), limit(max)];
+    let params = params![queue, priority, Column(*run_at), action.to_bytes(), limit(max)];
     let mut found = rows(connection, READY_AFTER, params, read_ready)?;
     if found.len() < max {
-        found.extend(ready_below(connection, line, u16::from(*priority), max - found.len())?);
+        found.extend(ready_below(connection, queue, u16::from(*priority), max - found.len())?);
     }
     Ok(found)
 }
 
-fn ready_below(connection: &Connection, line: &str, priority: u16, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
-    rows(connection, READY_BELOW, params![line, priority, limit(max)], read_ready)
+fn ready_below(connection: &Connection, queue: &str, priority: u16, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
+    rows(
+        connection,
+        READY_BELOW,
+        params![queue, priority, limit(max)],
+        read_ready,
+    )
 }
 
-/// The lines that hold queued actions. Hops from one line to the next, however deep each is.
-pub(super) fn lines(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+/// The queues that hold queued actions. Hops from one queue to the next, however deep each is.
+pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut lines = Vec::new();
     let mut next = row(connection, FIRST_LINE, params![], |row| row.get(0))?;
     while let Some(line) = next {

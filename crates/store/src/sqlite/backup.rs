@@ -14,7 +14,7 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::errors::classify;
 use super::facts;
-use super::mark::{self, Mark};
+use super::mark::{self, FileMark};
 use super::open::open_reader;
 use super::open_error::OpenError;
 use crate::private;
@@ -97,14 +97,14 @@ pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<(
 fn finish(temporary: &Path, fact: &Fact) -> rusqlite::Result<()> {
     let connection = Connection::open(temporary)?;
     connection.execute_batch(ONE_FILE)?;
-    mark::put(&connection, Mark::Whole)?;
+    mark::put(&connection, FileMark::Whole)?;
     facts::put(&connection, fact)?;
     connection.close().map_err(|(_, problem)| problem)
 }
 
 /// Makes the database of a connection one file without logs, on disk, and closes it.
 pub(super) fn settle(connection: Connection) -> rusqlite::Result<()> {
-    mark::put(&connection, Mark::Whole)?;
+    mark::put(&connection, FileMark::Whole)?;
     connection.execute_batch(ONE_FILE)?;
     connection.close().map_err(|(_, problem)| problem)
 }

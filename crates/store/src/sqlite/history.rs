@@ -26,12 +26,12 @@ const ENDS_MAX: usize = 4_096;
 /// Where histories end that were written lately, so that the next entry of each is known to follow without a look. What was
 /// rolled back or deleted must be forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct HistoryEnds {
     // Looked up by id only, never iterated: the random seed of the map decides nothing.
     newest: HashMap<ExecutionId, u64>,
 }
 
-impl Ends {
+impl HistoryEnds {
     /// Knows nothing any more.
     pub(super) fn forget(&mut self) {
         self.newest.clear();
@@ -54,7 +54,11 @@ impl Ends {
 }
 
 /// Adds the next entries. One that would leave a gap before it changes no row.
-pub(super) fn append(connection: &Connection, ends: &mut Ends, records: &[&HistoryEntry]) -> rusqlite::Result<()> {
+pub(super) fn append(
+    connection: &Connection,
+    ends: &mut HistoryEnds,
+    records: &[&HistoryEntry],
+) -> rusqlite::Result<()> {
     // Between calls only: within one, an entry may follow one that is not inserted yet.
     if ends.newest.len() >= ENDS_MAX {
         ends.forget();

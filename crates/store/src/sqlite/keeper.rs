@@ -17,7 +17,7 @@ use super::condition::Shared;
 use super::errors::classify;
 use super::identity::Files;
 use super::lock::Lock;
-use super::mark::{self, Mark};
+use super::mark::{self, FileMark};
 use crate::traits::Error;
 
 /// How often the keeper checks the file's names.
@@ -202,7 +202,7 @@ impl Keeper {
         if !self.is_there() {
             return;
         }
-        let copied = mark::put(&self.connection, Mark::Whole).and_then(|()| {
+        let copied = mark::put(&self.connection, FileMark::Whole).and_then(|()| {
             self.connection
                 .wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE)
         });
@@ -218,7 +218,7 @@ impl Keeper {
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log);
         if set.is_ok() && !keeps_log {
             // What cannot be written stays in the log.
-            let _ = mark::put(&self.connection, Mark::Whole);
+            let _ = mark::put(&self.connection, FileMark::Whole);
         }
         if let Err((_, problem)) = self.connection.close() {
             tracing::warn!(%problem, "the database could not be closed; the next start reads its log");

@@ -33,7 +33,7 @@ const LOG_BYTES_MIN: u64 = 32 + 24;
 
 /// What a mark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum FileMark {
     /// See [`NEEDS_LOG`].
     NeedsLog,
     /// See [`WHOLE`].
@@ -41,10 +41,10 @@ pub(super) enum Mark {
 }
 
 /// Writes a mark, in the transaction under way if there is one.
-pub(super) fn put(connection: &Connection, mark: Mark) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, mark: FileMark) -> rusqlite::Result<()> {
     let number = match mark {
-        Mark::NeedsLog => NEEDS_LOG,
-        Mark::Whole => WHOLE,
+        FileMark::NeedsLog => NEEDS_LOG,
+        FileMark::Whole => WHOLE,
     };
     connection.pragma_update(None, "user_version", number)
 }
@@ -52,9 +52,9 @@ pub(super) fn put(connection: &Connection, mark: Mark) -> rusqlite::Result<()> {
 /// Copies the log back into the file, as far as readers allow, and leaves the file marked as one that needs its log. Says how many
 /// pages the log has, and how many of them are copied.
 pub(super) fn copy_back(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
-    put(connection, Mark::NeedsLog)?;
+    put(connection, FileMark::NeedsLog)?;
     let copied = connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE);
-    put(connection, Mark::Whole)?;
+    put(connection, FileMark::Whole)?;
     copied
 }
 

@@ -25,7 +25,7 @@ use super::open_error::OpenError;
 use super::reader::ReadPool;
 use super::writer::Writer;
 use crate::page::ReadKind;
-use crate::pool::Pool;
+use crate::pool::ReaderPool;
 use crate::private;
 use crate::traits::Error;
 
@@ -125,7 +125,7 @@ fn open_as(options: &Options, insists: Insists) -> Result<Store, OpenError> {
     let keeper = connect_writer(&path)?;
     leave_log(&connection).map_err(sqlite)?;
     arm(&keeper).map_err(sqlite)?;
-    let readers = Pool::new(|kind| open_reader(&path, kind))?;
+    let readers = ReaderPool::new(|kind| open_reader(&path, kind))?;
     let files = Files::of(&path).map_err(system)?;
     let file = Arc::new(OpenFile::keep(keeper, files, lock).map_err(system)?);
     let copying = Arc::new(Copying::default());

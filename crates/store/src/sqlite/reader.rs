@@ -15,11 +15,11 @@ use super::errors::classify;
 use super::keeper::OpenFile;
 use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
 use crate::page::{Page, Paged, ReadKind};
-use crate::pool::Pool;
+use crate::pool::ReaderPool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedLine, Reader, Readers, Search};
+use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
 
 /// Hands out the readers of a file. Clones share them.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct ReadPool {
 
 #[derive(Debug)]
 struct Shared {
-    pool: Pool<Connection>,
+    pool: ReaderPool<Connection>,
     path: PathBuf,
     copying: Arc<Copying>,
     file: Arc<OpenFile>,
@@ -37,7 +37,7 @@ struct Shared {
 
 impl ReadPool {
     /// Readers of the file at `path`.
-    pub(super) fn new(pool: Pool<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
+    pub(super) fn new(pool: ReaderPool<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 pool,
@@ -188,7 +188,7 @@ impl Reader for ReadConnection {
         self.read(counts::open_executions)
     }
 
-    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedCount>, Error> {
         self.read(counts::queued_actions)
     }
 

@@ -17,7 +17,7 @@ use super::columns::limit;
 use super::{actions, executions};
 use crate::page::{Page, PageLimit, Paged, Weight, continued, paged};
 use crate::records::{Action, Execution};
-pub(super) use crate::search::{Bounds, Table};
+pub(super) use crate::search::{Bounds, SearchedTable};
 use crate::search::{Dialect, Rendered};
 use crate::traits::{Counted, Search};
 
@@ -32,7 +32,7 @@ pub(super) fn executions(
 ) -> rusqlite::Result<Paged<Execution, ExecutionId>> {
     let snapshot = connection.unchecked_transaction()?;
     let before = search.page.after.map(ExecutionId::to_bytes);
-    let ids = ids(&snapshot, Table::Execution, search, before)?;
+    let ids = ids(&snapshot, SearchedTable::Execution, search, before)?;
     let read = |id: &[u8; 16]| executions::get(&snapshot, ExecutionId::from_bytes(*id));
     let rows = rows(&ids.rows, search.page.limit.bytes, read)?;
     Ok(Paged {
@@ -45,7 +45,7 @@ pub(super) fn executions(
 pub(super) fn actions(connection: &Connection, search: &Search<ActionId>) -> rusqlite::Result<Paged<Action, ActionId>> {
     let snapshot = connection.unchecked_transaction()?;
     let before = search.page.after.map(ActionId::to_bytes);
-    let ids = ids(&snapshot, Table::Action, search, before)?;
+    let ids = ids(&snapshot, SearchedTable::Action, search, before)?;
     let read = |id: &[u8; 16]| actions::get(&snapshot, ActionId::from_bytes(*id));
     let rows = rows(&ids.rows, search.page.limit.bytes, read)?;
     Ok(Paged {
@@ -65,8 +65,8 @@ pub(super) fn count_actions(connection: &Connection, condition: &Condition, scan
         return Ok(Counted { count: 0, more: false });
     };
     let snapshot = connection.unchecked_transaction()?;
-    let walk = narrowest(&snapshot, Table::Action, &search, &bounds)?;
-    let (sql, values) = statement(Table::Action, &walk, condition, &bounds, scan);
+    let walk = narrowest(&snapshot, SearchedTable::Action, &search, &bounds)?;
+    let (sql, values) = statement(SearchedTable::Action, &walk, condition, &bounds, scan);
     let sql = format!("SELECT count(*), coalesce(sum(is_meant), 0) FROM ({sql})");
     let mut statement = snapshot.prepare(&sql)?;
     let (looked_at, count): (usize, u64) =
@@ -93,7 +93,7 @@ fn rows<T: Weight>(
 /// The ids of what is found. Rows are read afterwards: most that are looked at may not be meant, and some are large.
 fn ids<I>(
     connection: &Connection,
-    table: Table,
+    table: SearchedTable,
     search: &Search<I>,
     before: Option<[u8; 16]>,
 ) -> rusqlite::Result<Paged<[u8; 16], [u8; 16]>> {
@@ -139,7 +139,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<([u8; 16], bool)> {
 }
 
 /// The walk with the fewest entries. One that needs sorting counts only if all of it may be looked at.
-fn narrowest<I>(connection: &Connection, table: Table, search: &Search<I>, bounds: &Bounds) -> rusqlite::Result<Walk> {
+fn narrowest<I>(
+    connection: &Connection,
+    table: SearchedTable,
+    search: &Search<I>,
+    bounds: &Bounds,
+) -> rusqlite::Result<Walk> {
     let mut best = (search.scan, Walk::whole(table));
     for walk in walks(table, &search.condition) {
         let most = best.0.saturating_add(1);
@@ -172,7 +177,7 @@ pub(super) fn probe(walk: &Walk, bounds: &Bounds, most: usize) -> (String, Vec<V
 
 /// The walk itself: ids, newest first, each with whether the condition holds.
 pub(super) fn statement(
-    table: Table,
+    table: SearchedTable,
     walk: &Walk,
     condition: &Condition,
     bounds: &Bounds,

@@ -12,12 +12,12 @@ use sprag_core::ids::ExecutionId;
 
 use super::errors::classify;
 use super::lock::Lock;
-use super::moved::{self, Moved};
+use super::moved::{self, MoveRecord};
 use super::open::{locate, open_writer, take};
 use super::{migrations, open_error::OpenError, shards};
 use crate::records::Scope;
 use crate::traits::{Error, shard_of};
-use crate::transfer::{Cell, Line, Table, TransferError};
+use crate::transfer::{Cell, RowCells, TransferError, TransferTable};
 
 /// Bytes of a page at most, roughly: one row more may be begun.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -71,23 +71,23 @@ impl Source {
     }
 
     /// Where the file's contents were moved before, if they were.
-    pub(crate) fn moved(&self) -> Result<Option<Moved>, TransferError> {
+    pub(crate) fn moved(&self) -> Result<Option<MoveRecord>, TransferError> {
         moved::get(&self.connection).map_err(|problem| self.failed(&problem))
     }
 
     /// Marks the file as moved, durably: from now on no server starts on it.
-    pub(crate) fn mark(&mut self, moved: &Moved) -> Result<(), TransferError> {
+    pub(crate) fn mark(&mut self, moved: &MoveRecord) -> Result<(), TransferError> {
         moved::put(&mut self.connection, moved).map_err(|problem| self.failed(&problem))
     }
 
     /// The tables that are moved row by row.
-    pub(crate) fn tables(&self) -> Result<Vec<Table>, TransferError> {
+    pub(crate) fn tables(&self) -> Result<Vec<TransferTable>, TransferError> {
         let names: Vec<String> = self.all(TABLES, &[], |row| row.get(0))?;
         let moved = names.into_iter().filter(|name| !OTHERWISE.contains(&name.as_str()));
         moved.map(|name| self.table(name)).collect()
     }
 
-    fn table(&self, name: String) -> Result<Table, TransferError> {
+    fn table(&self, name: String) -> Result<TransferTable, TransferError> {
         let found: Vec<(String, usize)> = self.all(COLUMNS, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut key: Vec<(usize, usize)> = found
             .iter()
@@ -95,7 +95,7 @@ impl Source {
             .filter_map(|(place, (_, order))| (*order > 0).then_some((*order, place)))
             .collect();
         key.sort_unstable();
-        Ok(Table {
+        Ok(TransferTable {
             name,
             columns: found.into_iter().map(|(column, _)| column).collect(),
             key: key.into_iter().map(|(_, place)| place).collect(),
@@ -105,7 +105,7 @@ impl Source {
     }
 
     /// How many rows a table has.
-    pub(crate) fn count(&self, table: &Table) -> Result<u64, TransferError> {
+    pub(crate) fn count(&self, table: &TransferTable) -> Result<u64, TransferError> {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         let found = self.all(&sql, &[], |row| row.get(0))?;
         Ok(found.first().copied().unwrap_or(0))
@@ -138,11 +138,11 @@ impl Source {
     /// Rows in the order of their key, after one; with their shard where the table has a home. None is the end.
     pub(crate) fn page(
         &self,
-        table: &Table,
-        after: Option<&Line>,
+        table: &TransferTable,
+        after: Option<&RowCells>,
         rows: usize,
         shards: u32,
-    ) -> Result<Vec<Line>, TransferError> {
+    ) -> Result<Vec<RowCells>, TransferError> {
         let stored = table.columns.len() - usize::from(table.home.is_some());
         let columns: Vec<&str> = table
             .columns
@@ -158,14 +158,14 @@ impl Source {
             columns.join(", "),
             table.name
         );
-        let read = || -> rusqlite::Result<Vec<Line>> {
+        let read = || -> rusqlite::Result<Vec<RowCells>> {
             let mut statement = self.connection.prepare_cached(&sql)?;
             let mut found = statement.query(params_from_iter(after.into_iter().flatten()))?;
             let (mut page, mut bytes) = (Vec::new(), 0);
             while let Some(row) = found.next()? {
                 let mut line = (0..stored)
                     .map(|place| Ok(cell(row.get(place)?)))
-                    .collect::<rusqlite::Result<Line>>()?;
+                    .collect::<rusqlite::Result<RowCells>>()?;
                 bytes += line.iter().map(Cell::size).sum::<usize>();
                 if let Some(home) = table.home {
                     // What has no slot has no shard, and the target refuses it.
@@ -207,7 +207,7 @@ impl Source {
 }
 
 /// How a column is read.
-fn column<'a>(table: &Table, name: &'a str) -> &'a str {
+fn column<'a>(table: &TransferTable, name: &'a str) -> &'a str {
     match (table.name.as_str(), name) {
         ("execution", "variables") => VARIABLES,
         _ => name,

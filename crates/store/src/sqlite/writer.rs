@@ -15,15 +15,15 @@ use sprag_core::time::Timestamp;
 use super::backup::Copying;
 use super::condition::Shared;
 use super::errors::classify;
-use super::history::Ends;
+use super::history::HistoryEnds;
 use super::keeper::{MergeOnDrop, OpenFile};
-use super::mark::{self, Mark};
+use super::mark::{self, FileMark};
 use super::{
     actions, apply, executions, facts, idempotency, inbox, jobs, lives, machines, receipts, retention, search, shards,
     timers,
 };
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
     ReadyRef, Search, ShardId, Wanted,
@@ -43,10 +43,10 @@ pub struct Writer {
     condition: Arc<Shared>,
     restart_at: u32,
     /// The mark that the last commit left in the file.
-    mark: Mark,
+    mark: FileMark,
     /// The mark that the next commit is to leave there.
-    next_mark: Option<Mark>,
-    ends: Ends,
+    next_mark: Option<FileMark>,
+    ends: HistoryEnds,
     copying: Arc<Copying>,
     _merge: MergeOnDrop,
 }
@@ -71,9 +71,9 @@ impl Writer {
             connection,
             condition,
             restart_at: LOG_PAGES_MAX,
-            mark: Mark::Whole,
+            mark: FileMark::Whole,
             next_mark: None,
-            ends: Ends::default(),
+            ends: HistoryEnds::default(),
             copying,
             _merge: MergeOnDrop(file),
         })
@@ -91,11 +91,11 @@ impl Writer {
             return Ok(());
         }
         // What is copied must end with the mark that says that there is more, so the next commit writes it; see `mark`.
-        if self.mark == Mark::Whole {
-            self.next_mark = Some(Mark::NeedsLog);
+        if self.mark == FileMark::Whole {
+            self.next_mark = Some(FileMark::NeedsLog);
             return Ok(());
         }
-        self.next_mark = Some(Mark::Whole);
+        self.next_mark = Some(FileMark::Whole);
         // A copy under way reads from the log for as long as it takes; the log grows meanwhile, and nobody waits.
         let restart = pages >= self.restart_at && !self.copying.is_under_way();
         let mode = if restart {
@@ -187,16 +187,21 @@ impl LaneReads for Writer {
         self.read(|connection| machines::with_digest(connection, machine, digest))
     }
 
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
+    fn last_run(&mut self) -> Result<Option<ProcessRun>, Error> {
         self.read(lives::last)
     }
 
-    fn ready(&mut self, shard: ShardId, line: &str, page: &Page<ReadyKey>) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
-        self.read_shard(shard, |connection| actions::ready(connection, line, page))
+    fn ready(
+        &mut self,
+        shard: ShardId,
+        queue: &str,
+        page: &Page<ReadyKey>,
+    ) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+        self.read_shard(shard, |connection| actions::ready(connection, queue, page))
     }
 
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.read_shard(shard, actions::lines)
+    fn queues(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.read_shard(shard, actions::queues)
     }
 
     fn due_timers(
@@ -264,7 +269,7 @@ impl LaneReads for Writer {
     }
 }
 
-fn put_mark(connection: &Connection, mark: Option<Mark>) -> Result<(), Error> {
+fn put_mark(connection: &Connection, mark: Option<FileMark>) -> Result<(), Error> {
     match mark {
         None => Ok(()),
         Some(mark) => mark::put(connection, mark).map_err(|problem| classify(&problem)),

@@ -67,7 +67,7 @@ fn each_shard_has_its_own_work_and_all_have_all_of_it() -> Result<(), Error> {
     }
     assert_eq!(found, [200; 7]);
     assert_eq!(
-        lane.lines(ShardId(SHARDS))?,
+        lane.queues(ShardId(SHARDS))?,
         Vec::<String>::new(),
         "beyond the last there is none"
     );
@@ -78,7 +78,7 @@ fn each_shard_has_its_own_work_and_all_have_all_of_it() -> Result<(), Error> {
 fn counts(lane: &mut Writer, shard: ShardId) -> Result<[usize; 7], Error> {
     let is_here = |id: ExecutionId| assert_eq!(shard_of(id.slot(), SHARDS), shard);
     let mut ready = 0;
-    for line in lane.lines(shard)? {
+    for line in lane.queues(shard)? {
         let found = lane.ready(shard, &line, &Page::first(999))?.rows;
         for found in &found {
             is_here(found.execution);

@@ -6,7 +6,7 @@ use sprag_core::filter::{Comparison, Condition, Field, Relation};
 
 use super::value;
 use crate::records::ExecutionStatus;
-use crate::search::{Table, statuses};
+use crate::search::{SearchedTable, statuses};
 
 /// The greatest number of an open execution's status.
 const EXECUTION_OPEN_MAX: i64 = ExecutionStatus::Failed as i64;
@@ -36,10 +36,10 @@ pub(in crate::sqlite) struct Walk {
 
 impl Walk {
     /// All rows of a table.
-    pub(in crate::sqlite) fn whole(table: Table) -> Self {
+    pub(in crate::sqlite) fn whole(table: SearchedTable) -> Self {
         match table {
-            Table::Execution => Self::new("execution", "1", "execution.id", &[]),
-            Table::Action => Self::new("action", "1", "action.id", &[]),
+            SearchedTable::Execution => Self::new("execution", "1", "execution.id", &[]),
+            SearchedTable::Action => Self::new("action", "1", "action.id", &[]),
         }
     }
 
@@ -61,7 +61,7 @@ impl Walk {
 }
 
 /// All parts of indexes that hold every row of which the condition can be true.
-pub(in crate::sqlite) fn walks(table: Table, condition: &Condition) -> Vec<Walk> {
+pub(in crate::sqlite) fn walks(table: SearchedTable, condition: &Condition) -> Vec<Walk> {
     let required = condition.required();
     let equal = |field: Field| {
         let mut tests = required.iter().copied();
@@ -69,8 +69,8 @@ pub(in crate::sqlite) fn walks(table: Table, condition: &Condition) -> Vec<Walk>
     };
     let statuses = required.iter().find_map(|test| statuses(test));
     match table {
-        Table::Execution => execution_walks(equal, statuses.as_deref()),
-        Table::Action => action_walks(equal, statuses.as_deref()),
+        SearchedTable::Execution => execution_walks(equal, statuses.as_deref()),
+        SearchedTable::Action => action_walks(equal, statuses.as_deref()),
     }
 }
 
