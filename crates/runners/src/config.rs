@@ -16,7 +16,7 @@ const SHOWN_CHARACTERS_MAX: usize = 64;
 
 /// Which form of the configuration is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ConfigStage {
     /// Templates still stand in it.
     Written,
     /// Every template has its value.
@@ -25,7 +25,7 @@ pub(crate) enum Stage {
 
 /// Collects what is wrong while a configuration is read.
 pub(crate) struct Reader {
-    stage: Stage,
+    stage: ConfigStage,
     problems: Vec<ConfigProblem>,
 }
 
@@ -60,7 +60,7 @@ impl<'v> Object<'v> {
 
 impl Reader {
     /// A reader of configurations in that form.
-    pub(crate) fn new(stage: Stage) -> Self {
+    pub(crate) fn new(stage: ConfigStage) -> Self {
         Self {
             stage,
             problems: Vec::new(),
@@ -107,7 +107,7 @@ impl Reader {
 
     /// Whether `text` holds a template that is still to be rendered.
     pub(crate) fn is_open(&self, text: &str) -> bool {
-        self.stage == Stage::Written && text.contains("{{")
+        self.stage == ConfigStage::Written && text.contains("{{")
     }
 
     fn is_open_value(&self, value: &Value) -> bool {

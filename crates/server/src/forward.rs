@@ -28,7 +28,7 @@ use sprag_store::ShardId;
 use crate::app::App;
 use crate::body::whole;
 use crate::once;
-use crate::owner::{self, Wanted};
+use crate::owner::{self, OwnerFor};
 use crate::peers;
 use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
@@ -160,12 +160,12 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     }
     let (mut parts, body) = request.into_parts();
     match owner::wanted(&mut parts).await {
-        Some(Wanted::Watched(slot)) => {
+        Some(OwnerFor::Watched(slot)) => {
             if let Place::There { shard, .. } = whereabouts.place(slot) {
                 return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
             }
         }
-        Some(Wanted::Explained(slot)) => {
+        Some(OwnerFor::Explained(slot)) => {
             if let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await {
                 return answer;
             }

@@ -24,7 +24,7 @@ use crate::random::Random;
 use crate::store::{Fault, SharedDisk};
 use crate::trace::Trace;
 use crate::violation::{Checked, Invariant, Violation, ensure};
-use crate::world::{Delivery, News, SharedWorld};
+use crate::world::{AttemptReport, Delivery, SharedWorld};
 
 /// When every run begins: 2026-01-01T00:00:00Z.
 const START_MILLIS: i64 = 1_767_225_600_000;
@@ -370,23 +370,23 @@ impl Simulation {
 }
 
 /// What an attempt says, as a request.
-pub(crate) fn said(attempt: AttemptRef, news: News) -> Ask {
+pub(crate) fn said(attempt: AttemptRef, news: AttemptReport) -> Ask {
     match news {
-        News::Outcome(outcome) => Ask {
+        AttemptReport::Outcome(outcome) => Ask {
             request: Request::Internal(Internal::Outcome { attempt, outcome }),
             purpose: Purpose::Nothing,
         },
-        News::Checkpoint(value) => Ask {
+        AttemptReport::Checkpoint(value) => Ask {
             request: Request::Internal(Internal::Checkpoint {
                 attempt,
                 value: value.clone(),
             }),
             purpose: Purpose::Checkpoint(attempt, value),
         },
-        News::Beat => Ask {
+        AttemptReport::Beat => Ask {
             request: Request::Heartbeat(attempt.attempt, None),
             purpose: Purpose::Beat(attempt),
         },
-        News::Finish(outcome) => programs::finish(attempt, outcome),
+        AttemptReport::Finish(outcome) => programs::finish(attempt, outcome),
     }
 }

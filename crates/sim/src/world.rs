@@ -52,12 +52,12 @@ pub(crate) struct Delivery {
     /// Which attempt it is about.
     pub attempt: AttemptRef,
     /// What is said.
-    pub news: News,
+    pub news: AttemptReport,
 }
 
 /// What an attempt says.
 #[derive(Clone, Debug)]
-pub(crate) enum News {
+pub(crate) enum AttemptReport {
     /// It ended.
     Outcome(Outcome),
     /// It wants a value committed with it, and waits for that.
@@ -208,13 +208,13 @@ impl World {
                 Some(Delivery {
                     to,
                     attempt,
-                    news: News::Outcome(outcome),
+                    news: AttemptReport::Outcome(outcome),
                 })
             }
             Event::Beat(attempt) => self.under_way.contains_key(&attempt.attempt).then_some(Delivery {
                 to: None,
                 attempt,
-                news: News::Beat,
+                news: AttemptReport::Beat,
             }),
             Event::Finish { attempt, outcome } => {
                 self.under_way.remove(&attempt.attempt);
@@ -222,7 +222,7 @@ impl World {
                 Some(Delivery {
                     to: None,
                     attempt,
-                    news: News::Finish(outcome),
+                    news: AttemptReport::Finish(outcome),
                 })
             }
             Event::Checkpoint(attempt) => {
@@ -231,7 +231,7 @@ impl World {
                 Some(Delivery {
                     to: Some(known.life),
                     attempt,
-                    news: News::Checkpoint(value),
+                    news: AttemptReport::Checkpoint(value),
                 })
             }
         }

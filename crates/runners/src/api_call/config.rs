@@ -9,9 +9,9 @@ use sprag_core::source::nearest;
 use super::authentication::{self, Authentication};
 use super::endpoint::Endpoint;
 use super::services::{Service, Services};
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config::{ConfigStage, Object, Reader, shown};
 use crate::webhook::lookup::{self, Lookup};
-use crate::webhook::{Body, read_body, read_headers, read_method, read_query};
+use crate::webhook::{WebhookBody, read_body, read_headers, read_method, read_query};
 
 const KEYS: [&str; 10] = [
     "service",
@@ -34,7 +34,7 @@ pub(super) struct Config<'s> {
     pub(super) endpoint: Endpoint,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<WebhookBody>,
     pub(super) expected: Option<Vec<u16>>,
     /// The action's own; the service's counts where there is none.
     pub(super) authentication: Option<Authentication>,
@@ -43,11 +43,15 @@ pub(super) struct Config<'s> {
 
 /// Everything wrong with the configuration as it is written.
 pub(super) fn check(config: &Value, services: &Services) -> Vec<ConfigProblem> {
-    read(config, Stage::Written, services).err().unwrap_or_default()
+    read(config, ConfigStage::Written, services).err().unwrap_or_default()
 }
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
-pub(super) fn read<'s>(config: &Value, stage: Stage, services: &'s Services) -> Result<Config<'s>, Vec<ConfigProblem>> {
+pub(super) fn read<'s>(
+    config: &Value,
+    stage: ConfigStage,
+    services: &'s Services,
+) -> Result<Config<'s>, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)

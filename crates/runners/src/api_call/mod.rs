@@ -21,7 +21,7 @@ use serde_json::Value;
 use sprag_core::action::outcome::{Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use crate::http::Client;
 use crate::oauth::Tokens;
 use crate::secrets::Secrets;
@@ -88,7 +88,7 @@ impl ApiCall {
 
     /// Names become things: the address, the credentials.
     async fn prepare<'a>(&'a self, attempt: Attempt<'a>) -> Result<Session<'a>, Stop> {
-        let config = config::read(attempt.config, Stage::Rendered, &self.services)
+        let config = config::read(attempt.config, ConfigStage::Rendered, &self.services)
             .map_err(|problems| Box::new(refused(&problems)))?;
         let service = config.service.fill(&self.secrets).await?;
         Ok(Session::new(self, attempt, config, service))

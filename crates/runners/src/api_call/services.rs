@@ -15,7 +15,7 @@ use sprag_core::action::runner::{ConfigProblem, Fault};
 use url::Url;
 
 use super::authentication::{self, Authentication};
-use crate::config::{Reader, Stage};
+use crate::config::{ConfigStage, Reader};
 use crate::http::{self, RequestError};
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use crate::webhook::read_headers;
@@ -156,7 +156,7 @@ impl Service {
             };
             unusable(&error_of(&self.name, problem))
         })?;
-        let mut reader = Reader::new(Stage::Rendered);
+        let mut reader = Reader::new(ConfigStage::Rendered);
         let read = reader.root(&settings, &[HEADERS, authentication::KEY]).map(|object| {
             let headers = read_headers(&mut reader, &object).unwrap_or_default();
             (headers, authentication::read(&mut reader, &object))
@@ -177,7 +177,7 @@ impl Service {
 
 /// Everything wrong with headers and authentication as they are written.
 fn checked(written: &Value) -> Vec<ConfigProblem> {
-    let mut reader = Reader::new(Stage::Written);
+    let mut reader = Reader::new(ConfigStage::Written);
     if let Some(object) = reader.root(written, &[HEADERS, authentication::KEY]) {
         let headers = read_headers(&mut reader, &object);
         authentication::read(&mut reader, &object);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::runner::ConfigProblem;
 
 use super::people;
-use crate::config::{Object, Reader, Stage};
+use crate::config::{ConfigStage, Object, Reader};
 
 const KEYS: [&str; 10] = [
     "templateId",
@@ -71,11 +71,11 @@ pub(super) enum Provider {
 
 /// Everything wrong with the configuration as it is written.
 pub(super) fn check(config: &Value, provider: Provider) -> Vec<ConfigProblem> {
-    read(config, Stage::Written, provider).err().unwrap_or_default()
+    read(config, ConfigStage::Written, provider).err().unwrap_or_default()
 }
 
 /// Reads the configuration. As written, values that are still templates may leave `Err` with no problems.
-pub(super) fn read(config: &Value, stage: Stage, provider: Provider) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: ConfigStage, provider: Provider) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     if provider == Provider::Missing {
         let remedy =

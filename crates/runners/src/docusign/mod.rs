@@ -23,7 +23,7 @@ use sprag_core::action::outcome::{Failure, Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use crate::http::Client;
 use crate::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
 use crate::providers::{Asked, OptionsError, below};
@@ -31,7 +31,7 @@ use crate::secrets::{Secrets, Text};
 use crate::webhook::{destination, network};
 use config::Provider;
 use options::{DOCUSIGN, Docusign};
-use session::Session;
+use session::DocusignSession;
 
 pub use options::DocusignOptions;
 
@@ -94,9 +94,9 @@ impl DocusignEnvelope {
         }
     }
 
-    async fn session<'a>(&'a self, attempt: Attempt<'a>, asked: &mut Asked) -> Result<Session<'a>, Stop> {
+    async fn session<'a>(&'a self, attempt: Attempt<'a>, asked: &mut Asked) -> Result<DocusignSession<'a>, Stop> {
         let deadline = Instant::now() + attempt.timeout;
-        let config = config::read(attempt.config, Stage::Rendered, self.provider())
+        let config = config::read(attempt.config, ConfigStage::Rendered, self.provider())
             .map_err(|problems| Box::new(refused(&problems)))?;
         let Some(docusign) = &self.docusign else {
             let message = "`[providers.docusign]` is not configured";
@@ -112,7 +112,7 @@ impl DocusignEnvelope {
             key: self.fill(asked, "privateKey", &docusign.private_key).await?,
         };
         check_key(&grant.key)?;
-        Ok(Session {
+        Ok(DocusignSession {
             attempt,
             config,
             envelopes: below(&docusign.url, &["restapi", "v2.1", "accounts", &account, "envelopes"]),

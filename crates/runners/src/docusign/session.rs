@@ -22,7 +22,7 @@ const TRANSACTION_MILLIS_MAX: u64 = 6 * 24 * 60 * 60 * 1_000;
 const NO_LIST: [u16; 3] = [404, 405, 501];
 
 /// One attempt under way.
-pub(super) struct Session<'a> {
+pub(super) struct DocusignSession<'a> {
     pub(super) attempt: Attempt<'a>,
     pub(super) config: Config,
     /// The account's envelopes.
@@ -30,7 +30,7 @@ pub(super) struct Session<'a> {
     pub(super) bearer: Bearer<'a>,
 }
 
-impl Session<'_> {
+impl DocusignSession<'_> {
     /// Sends the envelope, unless an earlier attempt turns out to have sent it.
     pub(super) async fn send(&mut self) -> Result<Done, Stop> {
         if self.attempt.number > 1

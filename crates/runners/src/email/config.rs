@@ -10,7 +10,7 @@ use sprag_core::action::runner::ConfigProblem;
 use super::Providers;
 use super::address;
 use super::options::{SECURITY, SENDGRID, SMTP, Security};
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config::{ConfigStage, Object, Reader, shown};
 
 const KEYS: [&str; 13] = [
     "provider",
@@ -48,7 +48,7 @@ pub(super) struct Config {
     pub(super) subject: Option<String>,
     pub(super) content: Content,
     pub(super) attachments: Vec<Attachment>,
-    pub(super) server: Option<Server>,
+    pub(super) server: Option<SmtpServer>,
 }
 
 /// The words of the mail.
@@ -80,7 +80,7 @@ pub(super) struct Attachment {
 
 /// A server that the definition names: the outbound guard looks at it.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct SmtpServer {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) security: Security,
@@ -103,11 +103,11 @@ impl Config {
 
 /// Everything wrong with the configuration as it is written.
 pub(super) fn check(config: &Value, providers: &Providers) -> Vec<ConfigProblem> {
-    read(config, Stage::Written, providers).err().unwrap_or_default()
+    read(config, ConfigStage::Written, providers).err().unwrap_or_default()
 }
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
-pub(super) fn read(config: &Value, stage: Stage, providers: &Providers) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: ConfigStage, providers: &Providers) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)
@@ -318,7 +318,7 @@ fn read_attachment(reader: &mut Reader, item: &Object<'_>) -> Option<Attachment>
     })
 }
 
-fn read_server(reader: &mut Reader, object: &Object<'_>) -> Option<Server> {
+fn read_server(reader: &mut Reader, object: &Object<'_>) -> Option<SmtpServer> {
     let server = reader.object(object, "server", &SERVER_KEYS)?;
     let host = reader.required_text(&server, "host", "`mail.example.com`");
     let security = reader
@@ -334,7 +334,7 @@ fn read_server(reader: &mut Reader, object: &Object<'_>) -> Option<Server> {
             None
         }
     };
-    Some(Server {
+    Some(SmtpServer {
         host: host?.to_owned(),
         port: port
             .and_then(|port| u16::try_from(port).ok())

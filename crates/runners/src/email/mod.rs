@@ -22,13 +22,13 @@ use sprag_core::action::outcome::{Done, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use crate::http::Client;
 use crate::outbound::Guard;
 use crate::providers::{Asked, OptionsError};
 use crate::secrets::Secrets;
 use crate::webhook::destination;
-use config::{Config, Content, Server};
+use config::{Config, Content, SmtpServer};
 use options::{SENDGRID, SMTP, Security, Sendgrid, Smtp};
 use smtp::Route;
 
@@ -98,7 +98,7 @@ impl Email {
     }
 
     async fn send(&self, attempt: Attempt<'_>, asked: &mut Asked) -> Result<Done, Box<Outcome>> {
-        let config = config::read(attempt.config, Stage::Rendered, &self.providers)
+        let config = config::read(attempt.config, ConfigStage::Rendered, &self.providers)
             .map_err(|problems| Box::new(refused(&problems)))?;
         let (id, answer) = if config.provider == SMTP {
             self.deliver(&config, attempt, asked).await?
@@ -126,8 +126,8 @@ impl Email {
         Ok((id, Value::from(answer)))
     }
 
-    async fn named_by_definition(&self, server: &Server) -> Result<Route, Box<Outcome>> {
-        let Server {
+    async fn named_by_definition(&self, server: &SmtpServer) -> Result<Route, Box<Outcome>> {
+        let SmtpServer {
             host,
             port,
             security,

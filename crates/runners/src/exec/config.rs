@@ -6,7 +6,7 @@ use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
 
 use super::variables::{Refused, Variables};
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config::{ConfigStage, Object, Reader, shown};
 
 const KEYS: [&str; 6] = ["command", "env", "cwd", "stdin", "expectedExitCodes", "killGrace"];
 /// Between SIGTERM and SIGKILL, unless the configuration says otherwise.
@@ -30,7 +30,7 @@ pub(super) struct Config {
 }
 
 /// Reads the configuration.
-pub(super) fn read(config: &Value, stage: Stage, allowed: &Variables) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: ConfigStage, allowed: &Variables) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)

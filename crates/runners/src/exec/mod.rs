@@ -21,11 +21,11 @@ use sprag_core::action::error::{ActionError, kind, of_io};
 use sprag_core::action::outcome::{Done, Failure, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use allow::Programs;
 use checkpoint::Checkpoint;
 use config::Config;
-use process::{End, Finished, Process, Program, StartError};
+use process::{Finished, Process, ProcessEnd, Program, StartError};
 use variables::Variables;
 
 pub use allow::{Options, OptionsError};
@@ -63,7 +63,7 @@ impl Exec {
     }
 
     async fn perform(&self, attempt: Attempt<'_>) -> Result<Done, Box<Outcome>> {
-        let config = config::read(attempt.config, Stage::Rendered, &self.variables)
+        let config = config::read(attempt.config, ConfigStage::Rendered, &self.variables)
             .map_err(|problems| Box::new(refused(&problems)))?;
         let user = self.user.as_deref().map(user::find).transpose();
         let user = user.map_err(|error| Box::new(Outcome::not_done(kind::INVALID_CONFIGURATION, error.to_string())))?;
@@ -127,7 +127,7 @@ impl Runner for Exec {
 impl Exec {
     /// What is wrong with the configuration as written, and whether its program is allowed.
     fn check(&self, config: &Value) -> Vec<ConfigProblem> {
-        let config = match config::read(config, Stage::Written, &self.variables) {
+        let config = match config::read(config, ConfigStage::Written, &self.variables) {
             Ok(config) => config,
             Err(problems) => return problems,
         };
@@ -171,7 +171,7 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
         Err(Box::new(Outcome::Unknown(Failure::new(error))))
     };
     match end {
-        End::Exited(code) if config.expected.contains(&code) => {
+        ProcessEnd::Exited(code) if config.expected.contains(&code) => {
             let payload = json!({"exitCode": code, "actionId": attempt.action_id});
             let event = ResultEvent {
                 kind: "process_exited".to_owned(),
@@ -184,22 +184,22 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
                 metadata: Map::new(),
             })
         }
-        End::Exited(code) => unknown(
+        ProcessEnd::Exited(code) => unknown(
             kind::PROCESS_FAILED,
             format!("`{program}` exited with {code}"),
             Some(code),
         ),
-        End::Signalled(signal) => unknown(
+        ProcessEnd::Signalled(signal) => unknown(
             kind::PROCESS_FAILED,
             format!("`{program}` was ended by signal {signal}"),
             None,
         ),
-        End::Lost(error) => unknown(
+        ProcessEnd::Lost(error) => unknown(
             kind::UNKNOWN_ERROR,
             format!("`{program}` was lost sight of: {error}"),
             None,
         ),
-        End::TimedOut => {
+        ProcessEnd::TimedOut => {
             let millis = attempt.timeout.as_millis();
             unknown(
                 kind::TIMEOUT,
@@ -207,7 +207,7 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
                 None,
             )
         }
-        End::Cancelled => unknown(
+        ProcessEnd::Cancelled => unknown(
             CANCELLED,
             format!("`{program}` was killed because the action was cancelled"),
             None,

@@ -14,7 +14,7 @@ use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{self, Body, End};
+use super::body::{self, Body, BodyEnd};
 use super::reply::Reply;
 use super::request::Request;
 use super::wire::{Came, Exchange, Script, Wire};
@@ -247,9 +247,9 @@ async fn scripted(script: &dyn Script, request: &Request, deadline: Instant) -> 
             is_cut,
         } => {
             let end = if is_cut {
-                End::Cut("the connection was cut".to_owned())
+                BodyEnd::Cut("the connection was cut".to_owned())
             } else {
-                End::Whole
+                BodyEnd::Whole
             };
             Ok(Arrived {
                 status,

@@ -14,7 +14,7 @@ use tokio::time::timeout_at;
 use super::accounts::{Account, Hold};
 use super::claim::{Claim, Signed};
 use super::config::Plan;
-use super::follow::{End, Held};
+use super::follow::{FollowEnd, FollowedClaim};
 use super::node::{At, Call, Node, Receipt};
 use super::refusal::Meaning;
 use super::rpc::{Error, Refusal};
@@ -51,15 +51,15 @@ impl Mint<'_> {
         loop {
             let found = earlier.is_some();
             let mut held = match earlier.take() {
-                Some(claim) => Held::of(claim, None),
+                Some(claim) => FollowedClaim::of(claim, None),
                 None => self.begin().await?,
             };
             match self.follow(&mut held).await? {
-                End::Mined(receipt) => return self.mined(&held.claim, &receipt),
+                FollowEnd::Mined(receipt) => return self.mined(&held.claim, &receipt),
                 // The nonce is used up and nothing was minted; an earlier attempt has said so, or died over it.
-                End::Reverted(_) if found => {}
-                End::Reverted(receipt) => return Err(self.reverted(&held.claim, &receipt).await),
-                End::Lost => {
+                FollowEnd::Reverted(_) if found => {}
+                FollowEnd::Reverted(receipt) => return Err(self.reverted(&held.claim, &receipt).await),
+                FollowEnd::Lost => {
                     let nonce = held.claim.nonce;
                     tracing::info!(action = %self.attempt.action, nonce, "another transaction used the nonce: choosing anew");
                 }
@@ -72,16 +72,16 @@ impl Mint<'_> {
         let Ok(Some(claim)) = self.earlier() else {
             return Probe::Unclear;
         };
-        let mut held = Held::of(claim, None);
+        let mut held = FollowedClaim::of(claim, None);
         match self.follow(&mut held).await {
-            Ok(End::Mined(receipt)) => match self.mined(&held.claim, &receipt) {
+            Ok(FollowEnd::Mined(receipt)) => match self.mined(&held.claim, &receipt) {
                 Ok(done) => match Outcome::Done(done).masked(&self.redactor) {
                     Outcome::Done(done) => Probe::Happened(done),
                     _ => Probe::Unclear,
                 },
                 Err(_) => Probe::Unclear,
             },
-            Ok(End::Reverted(_) | End::Lost) => Probe::DidNotHappen,
+            Ok(FollowEnd::Reverted(_) | FollowEnd::Lost) => Probe::DidNotHappen,
             Err(_) => Probe::Unclear,
         }
     }
@@ -117,7 +117,7 @@ impl Mint<'_> {
     }
 
     /// Chooses a nonce, signs, stores, sends.
-    async fn begin(&self) -> Result<Held, Stop> {
+    async fn begin(&self) -> Result<FollowedClaim, Stop> {
         let gas_limit = self.gas().await?;
         let fees = self.fees().await?;
         self.check_balance(gas_limit, fees).await?;
@@ -144,8 +144,8 @@ impl Mint<'_> {
         sent
     }
 
-    async fn send_first(&self, claim: Claim, nonce: Hold) -> Result<Held, Stop> {
-        let mut held = Held::of(claim, Some(nonce));
+    async fn send_first(&self, claim: Claim, nonce: Hold) -> Result<FollowedClaim, Stop> {
+        let mut held = FollowedClaim::of(claim, Some(nonce));
         let sent = match held.claim.newest() {
             Some(signed) => self.node.send(&signed.raw).await,
             None => Ok(()),

@@ -14,7 +14,7 @@ use url::Url;
 
 use super::options::{CONFIRMATIONS_MAX, Chain, Contract, Pace, Signer, World};
 use super::{abi, amount};
-use crate::config::{Object, Reader, Stage, list, shown};
+use crate::config::{ConfigStage, Object, Reader, list, shown};
 use crate::http;
 use crate::secrets::Text;
 
@@ -43,7 +43,7 @@ const GAS_LIMIT_MAX: u64 = 1_000_000_000;
 /// What to call, where, and who signs it.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) network: Network,
+    pub(super) network: MintNetwork,
     pub(super) signer: (String, Signer),
     pub(super) contract: Address,
     /// The contract as the configuration writes it: if that is a secret, it is masked wherever it appears.
@@ -76,16 +76,16 @@ impl Plan {
 
 /// Where a call goes.
 #[derive(Clone, Debug)]
-pub(super) struct Network {
+pub(super) struct MintNetwork {
     pub(super) name: String,
-    pub(super) rpc: Endpoint,
+    pub(super) rpc: RpcEndpoint,
     pub(super) chain_id: Option<u64>,
     pub(super) pace: Pace,
 }
 
 /// Whose word the node's address is.
 #[derive(Clone, Debug)]
-pub(super) enum Endpoint {
+pub(super) enum RpcEndpoint {
     /// The operator's: it passes.
     Configured(Text),
     /// The definition's: it is guarded.
@@ -94,11 +94,11 @@ pub(super) enum Endpoint {
 
 /// Everything wrong with the configuration as it is written.
 pub(super) fn check(config: &Value, world: &World) -> Vec<ConfigProblem> {
-    read(config, Stage::Written, world).err().unwrap_or_default()
+    read(config, ConfigStage::Written, world).err().unwrap_or_default()
 }
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
-pub(super) fn read(config: &Value, stage: Stage, world: &World) -> Result<Plan, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: ConfigStage, world: &World) -> Result<Plan, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let plan = reader
         .root(config, &KEYS)
@@ -117,7 +117,7 @@ struct Unread;
 
 /// What is known of the contract so far.
 struct Target<'a> {
-    network: Option<Network>,
+    network: Option<MintNetwork>,
     entry: Option<&'a Contract>,
     address: Option<(Address, String)>,
 }
@@ -215,7 +215,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The chain of a named contract, which `network` may only repeat.
-    fn network_of(&self, reader: &mut Reader, contract: &Contract) -> Option<Network> {
+    fn network_of(&self, reader: &mut Reader, contract: &Contract) -> Option<MintNetwork> {
         let object = &self.object;
         if let Some(text) = reader.text(object, "network").filter(|text| !reader.is_open(text))
             && text != contract.chain
@@ -231,7 +231,7 @@ impl<'a> Reading<'a> {
         Some(self.configured(reader, &contract.chain, chain))
     }
 
-    fn network(&self, reader: &mut Reader, required: bool) -> Option<Network> {
+    fn network(&self, reader: &mut Reader, required: bool) -> Option<MintNetwork> {
         let object = &self.object;
         if required {
             reader.require(
@@ -243,9 +243,9 @@ impl<'a> Reading<'a> {
         let text = reader.text(object, "network").filter(|text| !reader.is_open(text))?;
         if text.contains("://") {
             return match http::url(text) {
-                Ok(url) => Some(Network {
+                Ok(url) => Some(MintNetwork {
                     name: url.host_str().unwrap_or_default().to_owned(),
-                    rpc: Endpoint::Written(url),
+                    rpc: RpcEndpoint::Written(url),
                     chain_id: self.chain_id(reader),
                     pace: Pace::default(),
                 }),
@@ -263,7 +263,7 @@ impl<'a> Reading<'a> {
         Some(self.configured(reader, text, chain))
     }
 
-    fn configured(&self, reader: &mut Reader, name: &str, chain: &Chain) -> Network {
+    fn configured(&self, reader: &mut Reader, name: &str, chain: &Chain) -> MintNetwork {
         let chain_id = self.chain_id(reader);
         if let (Some(written), Some(known)) = (chain_id, chain.id)
             && written != known
@@ -275,9 +275,9 @@ impl<'a> Reading<'a> {
                 "leave `chainId` out, or name another network",
             );
         }
-        Network {
+        MintNetwork {
             name: name.to_owned(),
-            rpc: Endpoint::Configured(chain.rpc.clone()),
+            rpc: RpcEndpoint::Configured(chain.rpc.clone()),
             chain_id: chain_id.or(chain.id),
             pace: chain.pace,
         }

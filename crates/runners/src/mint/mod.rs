@@ -67,12 +67,12 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use sprag_core::redact::Redactor;
 use tokio::time::Instant;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use crate::http::{self, Client};
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use accounts::Accounts;
 use attempt::{Mint, Mode};
-use config::{Endpoint, Plan};
+use config::{Plan, RpcEndpoint};
 use node::Node;
 use options::World;
 use rpc::Rpc;
@@ -130,7 +130,7 @@ impl BlockchainMint {
 
     /// Names become things: the node, the key, the account.
     async fn prepare<'a>(&'a self, attempt: Attempt<'a>, mode: Mode) -> Result<Mint<'a>, Stop> {
-        let plan = config::read(attempt.config, Stage::Rendered, &self.world)
+        let plan = config::read(attempt.config, ConfigStage::Rendered, &self.world)
             .map_err(|problems| Box::new(refused(&problems)))?;
         let time = match mode {
             Mode::Mint => attempt.timeout,
@@ -176,8 +176,8 @@ impl BlockchainMint {
 
     async fn rpc(&self, plan: &Plan) -> Result<(Rpc, BTreeMap<String, String>), Stop> {
         match &plan.network.rpc {
-            Endpoint::Written(url) => Ok((Rpc::new(self.guarded.clone(), url.clone()), BTreeMap::new())),
-            Endpoint::Configured(text) => {
+            RpcEndpoint::Written(url) => Ok((Rpc::new(self.guarded.clone(), url.clone()), BTreeMap::new())),
+            RpcEndpoint::Configured(text) => {
                 let filled = self.fill(text).await?;
                 let url = http::url(&filled.text).map_err(|error| {
                     let message = format!("`[chains.{}] rpc`: {error}", plan.network.name);

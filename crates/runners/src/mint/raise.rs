@@ -8,7 +8,7 @@ use super::Stop;
 use super::amount;
 use super::attempt::Mint;
 use super::claim::SIGNED_MAX;
-use super::follow::{Held, congestion};
+use super::follow::{FollowedClaim, congestion};
 use super::node::At;
 use super::options::Unclaimed;
 use super::wallet::{Fees, Order};
@@ -21,7 +21,7 @@ const FILLS_MAX: u32 = 32;
 
 impl Mint<'_> {
     /// Signs the plan's call for the same nonce with higher fees, stores it, sends it.
-    pub(super) async fn raise(&self, held: &mut Held) -> Result<(), Stop> {
+    pub(super) async fn raise(&self, held: &mut FollowedClaim) -> Result<(), Stop> {
         let Some(newest) = held.claim.newest() else {
             return Ok(());
         };
@@ -55,7 +55,7 @@ impl Mint<'_> {
     }
 
     /// Fills the nonce that this claim waits for, if nobody is there to use it.
-    pub(super) async fn clear(&self, held: &mut Held, nonce: u64) -> Result<(), Stop> {
+    pub(super) async fn clear(&self, held: &mut FollowedClaim, nonce: u64) -> Result<(), Stop> {
         let why = format!("it waits behind nonce {nonce} of the same signer");
         held.trouble = Some(congestion(&why));
         if self.account.is_held(nonce) || held.fills >= FILLS_MAX {
@@ -88,7 +88,7 @@ impl Mint<'_> {
     }
 
     /// Sends an empty transfer of the account to itself. It mints nothing, so it needs no claim.
-    async fn fill(&self, held: &mut Held, nonce: u64, fees: Fees) -> Result<(), Stop> {
+    async fn fill(&self, held: &mut FollowedClaim, nonce: u64, fees: Fees) -> Result<(), Stop> {
         let order = Order {
             chain_id: self.chain_id,
             nonce,

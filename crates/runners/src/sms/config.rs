@@ -5,7 +5,7 @@ use sprag_core::action::runner::ConfigProblem;
 
 use super::options::{SERVICE_REMEDY, Sender, TWILIO, Twilio, is_service};
 use super::phone;
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config::{ConfigStage, Object, Reader, shown};
 use crate::http;
 
 const KEYS: [&str; 7] = [
@@ -44,11 +44,11 @@ pub(super) enum Milestone {
 
 /// Everything wrong with the configuration as it is written.
 pub(super) fn check(config: &Value, twilio: Option<&Twilio>) -> Vec<ConfigProblem> {
-    read(config, Stage::Written, twilio).err().unwrap_or_default()
+    read(config, ConfigStage::Written, twilio).err().unwrap_or_default()
 }
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
-pub(super) fn read(config: &Value, stage: Stage, twilio: Option<&Twilio>) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: ConfigStage, twilio: Option<&Twilio>) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)

@@ -26,7 +26,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use crate::http::{Client, Reply, Request};
 use crate::providers::{Asked, OptionsError, below};
 use crate::secrets::Secrets;
@@ -236,7 +236,8 @@ impl Sms {
     }
 
     fn read(&self, config: &Value) -> Result<Config, Box<Outcome>> {
-        config::read(config, Stage::Rendered, self.twilio.as_ref()).map_err(|problems| Box::new(refused(&problems)))
+        config::read(config, ConfigStage::Rendered, self.twilio.as_ref())
+            .map_err(|problems| Box::new(refused(&problems)))
     }
 }
 

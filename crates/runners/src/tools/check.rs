@@ -11,7 +11,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::config::{Reader, Stage, is_within, refused};
+use crate::config::{ConfigStage, Reader, is_within, refused};
 use crate::http::{Client, Request};
 use crate::outbound::Guard;
 use crate::webhook::{destination, network, read_headers, read_method, read_url, trace};
@@ -31,7 +31,7 @@ impl HttpCheck {
     }
 
     async fn check(&self, attempt: Attempt<'_>) -> Result<Value, Box<Outcome>> {
-        let (mut request, expected) = read_http(attempt.config, Stage::Rendered, attempt.timeout)
+        let (mut request, expected) = read_http(attempt.config, ConfigStage::Rendered, attempt.timeout)
             .map_err(|problems| Box::new(refused(&problems)))?;
         trace(&mut request.headers, &attempt)?;
         let reply = self.client.send(request).await?;
@@ -45,7 +45,7 @@ impl Runner for HttpCheck {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        read_http(config, Stage::Written, Duration::ZERO)
+        read_http(config, ConfigStage::Written, Duration::ZERO)
             .err()
             .unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl Runner for HttpCheck {
 
 fn read_http(
     config: &Value,
-    stage: Stage,
+    stage: ConfigStage,
     timeout: Duration,
 ) -> Result<(Request, Option<Vec<u16>>), Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
@@ -116,7 +116,7 @@ impl TcpCheck {
     }
 
     async fn check(&self, attempt: Attempt<'_>) -> Outcome {
-        let (host, port) = match read_tcp(attempt.config, Stage::Rendered) {
+        let (host, port) = match read_tcp(attempt.config, ConfigStage::Rendered) {
             Ok(address) => address,
             Err(problems) => return refused(&problems),
         };
@@ -169,7 +169,7 @@ impl Runner for TcpCheck {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        read_tcp(config, Stage::Written).err().unwrap_or_default()
+        read_tcp(config, ConfigStage::Written).err().unwrap_or_default()
     }
 
     fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
@@ -201,7 +201,7 @@ impl Runner for TcpCheck {
     }
 }
 
-fn read_tcp(config: &Value, stage: Stage) -> Result<(String, u16), Vec<ConfigProblem>> {
+fn read_tcp(config: &Value, stage: ConfigStage) -> Result<(String, u16), Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let Some(object) = reader.root(config, &TCP_KEYS) else {
         return Err(reader.problems());

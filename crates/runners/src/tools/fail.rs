@@ -5,7 +5,7 @@ use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 
-use crate::config::{Reader, Stage, refused};
+use crate::config::{ConfigStage, Reader, refused};
 
 const KEYS: [&str; 5] = ["type", "message", "outcome", "retryAfter", "times"];
 const OUTCOMES: [&str; 2] = ["notDone", "unknown"];
@@ -26,7 +26,7 @@ impl Runner for Fail {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        read(config, Stage::Written).err().unwrap_or_default()
+        read(config, ConfigStage::Written).err().unwrap_or_default()
     }
 
     fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
@@ -34,7 +34,7 @@ impl Runner for Fail {
     }
 
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
-        let outcome = match read(attempt.config, Stage::Rendered) {
+        let outcome = match read(attempt.config, ConfigStage::Rendered) {
             Ok(Config { times: Some(times), .. }) if u64::from(attempt.number) > times => Outcome::done(json!({})),
             Ok(Config {
                 failure,
@@ -48,7 +48,7 @@ impl Runner for Fail {
     }
 }
 
-fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
+fn read(config: &Value, stage: ConfigStage) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let Some(object) = reader.root(config, &KEYS) else {
         return Err(reader.problems());

@@ -7,7 +7,7 @@ use sprag_core::action::outcome::Outcome;
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 use sprag_core::ids::AttemptId;
 
-use crate::config::{Reader, Stage, refused};
+use crate::config::{ConfigStage, Reader, refused};
 
 const KEYS: [&str; 2] = ["message", "level"];
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
@@ -29,7 +29,7 @@ impl Runner for LogMessage {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        read(config, Stage::Written).err().unwrap_or_default()
+        read(config, ConfigStage::Written).err().unwrap_or_default()
     }
 
     fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
@@ -37,7 +37,7 @@ impl Runner for LogMessage {
     }
 
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Outcome> {
-        let outcome = match read(attempt.config, Stage::Rendered) {
+        let outcome = match read(attempt.config, ConfigStage::Rendered) {
             Ok(line) => {
                 line.write(attempt.id, attempt.action_id);
                 Outcome::done(json!({}))
@@ -48,7 +48,7 @@ impl Runner for LogMessage {
     }
 }
 
-fn read(config: &Value, stage: Stage) -> Result<Line, Vec<ConfigProblem>> {
+fn read(config: &Value, stage: ConfigStage) -> Result<Line, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let Some(object) = reader.root(config, &KEYS) else {
         return Err(reader.problems());

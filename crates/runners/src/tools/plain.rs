@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sprag_core::action::outcome::Outcome;
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 
-use crate::config::{Reader, Stage};
+use crate::config::{ConfigStage, Reader};
 
 /// The longest wait, in seconds: about a hundred years.
 const WAIT_SECONDS_MAX: f64 = 3_155_760_000.0;
@@ -19,7 +19,7 @@ impl Runner for Noop {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        let mut reader = Reader::new(Stage::Written);
+        let mut reader = Reader::new(ConfigStage::Written);
         reader.root(config, &[]);
         reader.problems()
     }
@@ -43,7 +43,7 @@ impl Runner for Wait {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        let mut reader = Reader::new(Stage::Written);
+        let mut reader = Reader::new(ConfigStage::Written);
         let Some(object) = reader.root(config, &["seconds"]) else {
             return reader.problems();
         };

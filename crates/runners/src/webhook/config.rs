@@ -8,7 +8,7 @@ use sprag_core::signature::Secret;
 use url::Url;
 
 use super::lookup::{self, Lookup};
-use crate::config::{Object, Reader, Stage, list, scalar, shown};
+use crate::config::{ConfigStage, Object, Reader, list, scalar, shown};
 use crate::http::{self, METHODS};
 
 const KEYS: [&str; 10] = [
@@ -33,25 +33,25 @@ pub(super) struct Config {
     pub(super) url: Url,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<WebhookBody>,
     pub(super) expected: Option<Vec<u16>>,
     pub(super) secrets: Vec<Secret>,
     pub(super) lookup: Option<Lookup<Url>>,
 }
 
 /// A body and what it is, unless a header says otherwise.
-pub(crate) struct Body {
+pub(crate) struct WebhookBody {
     pub(crate) bytes: Vec<u8>,
     pub(crate) content_type: &'static str,
 }
 
 /// Everything wrong with the configuration as it is written.
 pub(super) fn check(config: &Value) -> Vec<ConfigProblem> {
-    read(config, Stage::Written).err().unwrap_or_default()
+    read(config, ConfigStage::Written).err().unwrap_or_default()
 }
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
-pub(super) fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
+pub(super) fn read(config: &Value, stage: ConfigStage) -> Result<Config, Vec<ConfigProblem>> {
     let mut reader = Reader::new(stage);
     let config = reader
         .root(config, &KEYS)
@@ -166,19 +166,19 @@ pub(crate) fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(Strin
 }
 
 /// The body: `payload` as JSON, or `body` as it is.
-pub(crate) fn read_body(reader: &mut Reader, object: &Object<'_>) -> Option<Body> {
+pub(crate) fn read_body(reader: &mut Reader, object: &Object<'_>) -> Option<WebhookBody> {
     if object.has("payload") && object.has("body") {
         let detail = "`payload` and `body` are both given";
         reader.problem(object.at("body"), detail, "keep `payload` for JSON or `body` for text");
     }
     if let Some(text) = reader.text(object, "body") {
-        return Some(Body {
+        return Some(WebhookBody {
             bytes: text.as_bytes().to_vec(),
             content_type: "text/plain; charset=utf-8",
         });
     }
     let payload = object.get("payload")?;
-    Some(Body {
+    Some(WebhookBody {
         bytes: payload.to_string().into_bytes(),
         content_type: "application/json",
     })

@@ -18,12 +18,12 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use sprag_core::signature;
 use url::Url;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{ConfigStage, is_within, refused};
 use crate::failpoint;
 use crate::http::{self, Client, Reply, Request};
 use config::Config;
 
-pub(crate) use config::{Body, read_body, read_headers, read_method, read_query, read_url};
+pub(crate) use config::{WebhookBody, read_body, read_headers, read_method, read_query, read_url};
 
 /// Where a secret may stand: in what is sent. The rest is compared and shown.
 const SECRETS: [&str; 9] = [
@@ -142,7 +142,7 @@ impl Runner for Webhook {
 }
 
 fn read(config: &Value) -> Result<Config, Box<Outcome>> {
-    config::read(config, Stage::Rendered).map_err(|problems| Box::new(refused(&problems)))
+    config::read(config, ConfigStage::Rendered).map_err(|problems| Box::new(refused(&problems)))
 }
 
 fn done(config: &Config, reply: &Reply, action_id: &str) -> Done {
@@ -153,7 +153,7 @@ fn done(config: &Config, reply: &Reply, action_id: &str) -> Done {
 pub(crate) fn complete(
     headers: &mut HeaderMap,
     idempotency_key: &str,
-    body: Option<&Body>,
+    body: Option<&WebhookBody>,
 ) -> Result<(), Box<Outcome>> {
     add(headers, "idempotency-key", idempotency_key)?;
     match body {

@@ -12,7 +12,7 @@ use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::Definition;
-use crate::etag::{IfMatch, Seen, tagged, unchanged};
+use crate::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
 use crate::once::{Once, answered};
 use crate::path::Path;
 use crate::problem::{LISTED_MAX, Problem};
@@ -133,14 +133,19 @@ fn parse(row: &MachineVersion) -> Result<Value, Problem> {
 pub(crate) async fn show(
     State(app): State<App>,
     Path(id): Path<String>,
-    seen: Seen,
+    seen: IfNoneMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     whole(&app, app.engine.machine(id, None).await?, &seen).await
 }
 
 /// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
-pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, seen: Seen, Query(Nothing): Query<Nothing>) -> Answer {
+pub(crate) async fn show_verb(
+    State(app): State<App>,
+    uri: Uri,
+    seen: IfNoneMatch,
+    Query(Nothing): Query<Nothing>,
+) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
     whole(&app, app.engine.machine(id.to_owned(), None).await?, &seen).await
 }
@@ -149,7 +154,7 @@ pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, seen: Seen, Quer
 pub(crate) async fn show_version(
     State(app): State<App>,
     Path((id, version)): Path<(String, String)>,
-    seen: Seen,
+    seen: IfNoneMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
@@ -160,7 +165,7 @@ pub(crate) async fn show_version(
 }
 
 /// A version never changes, so its number is its tag.
-async fn whole(app: &App, row: MachineVersion, seen: &Seen) -> Result<Response, Problem> {
+async fn whole(app: &App, row: MachineVersion, seen: &IfNoneMatch) -> Result<Response, Problem> {
     let version = u64::from(row.version);
     if seen.has(version) {
         return Ok(unchanged(version));

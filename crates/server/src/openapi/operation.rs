@@ -29,7 +29,7 @@ pub(crate) struct Operation {
     /// What goes into the path, the query and the headers.
     pub(crate) parameters: Vec<Parameter>,
     /// What is sent.
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<RequestBody>,
     /// What comes back when all goes well.
     pub(crate) answers: Vec<Answer>,
     /// The codes of problems, each with its status.
@@ -40,7 +40,7 @@ pub(crate) struct Operation {
 
 /// Where a parameter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ParameterPlace {
     /// The path.
     Path,
     /// The query.
@@ -49,7 +49,7 @@ pub(crate) enum Place {
     Header,
 }
 
-impl Place {
+impl ParameterPlace {
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Place {
 /// A parameter.
 pub(crate) struct Parameter {
     /// Where it goes.
-    pub(crate) place: Place,
+    pub(crate) place: ParameterPlace,
     /// Its name.
     pub(crate) name: &'static str,
     /// What it is.
@@ -73,7 +73,7 @@ pub(crate) struct Parameter {
 }
 
 /// A body as it is sent.
-pub(crate) struct Body {
+pub(crate) struct RequestBody {
     /// Whether a request without one is refused.
     pub(crate) required: bool,
     /// What it may be, by media type.
@@ -171,21 +171,21 @@ impl Operation {
 
     /// With a part of the path.
     pub(crate) fn path(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
-        self.parameter(Place::Path, name, shape.into(), about)
+        self.parameter(ParameterPlace::Path, name, shape.into(), about)
             .refuses([Code::PathInvalid])
     }
 
     /// With a query parameter, which may be left out.
     pub(crate) fn query(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
-        self.parameter(Place::Query, name, shape.into(), about)
+        self.parameter(ParameterPlace::Query, name, shape.into(), about)
     }
 
     /// With a header, which may be left out.
     pub(crate) fn header(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
-        self.parameter(Place::Header, name, shape.into(), about)
+        self.parameter(ParameterPlace::Header, name, shape.into(), about)
     }
 
-    fn parameter(mut self, place: Place, name: &'static str, shape: Shape, about: &'static str) -> Self {
+    fn parameter(mut self, place: ParameterPlace, name: &'static str, shape: Shape, about: &'static str) -> Self {
         self.parameters.push(Parameter {
             place,
             name,
@@ -318,7 +318,7 @@ impl Operation {
 
     fn takes(self, required: bool, content: Vec<(&'static str, Shape)>) -> Self {
         Self {
-            body: Some(Body {
+            body: Some(RequestBody {
                 required,
                 content,
                 known: None,

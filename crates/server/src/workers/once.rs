@@ -33,7 +33,7 @@ struct Answered {
 }
 
 /// A request that may have been answered before.
-pub(super) struct Word<'a> {
+pub(super) struct IdempotentRequest<'a> {
     store: &'a Store,
     worker: Arc<str>,
     verb: &'static str,
@@ -41,7 +41,7 @@ pub(super) struct Word<'a> {
     now: Timestamp,
 }
 
-impl<'a> Word<'a> {
+impl<'a> IdempotentRequest<'a> {
     /// What is asked of `worker`, under the request's key if it has one.
     pub(super) fn new(
         store: &'a Store,

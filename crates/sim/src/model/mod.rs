@@ -41,7 +41,7 @@ pub(crate) struct Model {
     /// Every action.
     pub actions: BTreeMap<ActionId, KnownAction>,
     /// What people asked for: only then may some moves happen.
-    pub asked: Asked,
+    pub asked: OperatorRequests,
     caps: Caps,
     paces: BTreeMap<String, Pace>,
     /// The number of the present process.
@@ -62,7 +62,7 @@ pub(crate) struct Model {
 
 /// What people asked for, whether or not they were answered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct OperatorRequests {
     /// Actions that need not wait until they are due.
     pub retry_now: BTreeSet<ActionId>,
     /// Dead letters to try again.
@@ -95,7 +95,7 @@ impl Model {
             versions: BTreeMap::new(),
             executions: BTreeMap::new(),
             actions: BTreeMap::new(),
-            asked: Asked::default(),
+            asked: OperatorRequests::default(),
             caps,
             paces: BTreeMap::new(),
             life: 0,

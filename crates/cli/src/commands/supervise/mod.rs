@@ -23,7 +23,7 @@ pub(super) use self::check::load;
 use self::deliver::Delivery;
 pub(super) use self::hangup::hangups;
 use self::services::Stopped;
-pub(super) use self::services::{Running, STATE, Source};
+pub(super) use self::services::{Running, STATE, ServicesSource};
 use crate::commands::up::{Signals, not_listening};
 use crate::failure::{Exit, Failure};
 use crate::logging::Logs;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
 
 async fn serve(
     arguments: &Arguments,
-    source: Source,
+    source: ServicesSource,
     delivery: Option<Delivery>,
     output: Output,
 ) -> anyhow::Result<Exit> {

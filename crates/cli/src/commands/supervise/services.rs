@@ -23,7 +23,7 @@ pub(crate) const STATE: &str = "./sprag-services.db";
 
 /// A file of services, and what it said when it was last read.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ServicesSource {
     /// Where it is.
     pub(crate) path: PathBuf,
     /// Where its services are remembered.
@@ -44,7 +44,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the tree. Whatever runs already is adopted, and what is not in the file any more is ended and forgotten.
     pub(crate) async fn start(
-        source: Source,
+        source: ServicesSource,
         clock: &Arc<dyn Clock>,
         limit_millis: Option<u64>,
     ) -> anyhow::Result<Self> {
@@ -133,7 +133,7 @@ pub(crate) struct Stopped {
 
 /// Follows the file when it is asked to.
 struct Reloading {
-    source: Mutex<Source>,
+    source: Mutex<ServicesSource>,
     handle: Handle,
     services: Services,
 }
@@ -177,7 +177,7 @@ impl Reloading {
 }
 
 /// Takes the folder of the state, unless it is somebody else's.
-fn place(source: &Source) -> Result<StateFolder, Failure> {
+fn place(source: &ServicesSource) -> Result<StateFolder, Failure> {
     let place = StateFolder::open(&source.state);
     let claimed = place.and_then(|place| place.claim(&source.path).map(|()| place));
     claimed.map_err(|error| {

@@ -33,7 +33,7 @@ pub(super) use self::engine::{Asked, Parts, start as start_engine};
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
-use crate::commands::supervise::{self, Alarms, Source};
+use crate::commands::supervise::{self, Alarms, ServicesSource};
 use crate::config::{Advertise, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
@@ -191,7 +191,7 @@ enum End {
 async fn serve(
     settings: Settings,
     (store, reserved): (store::Opened, Reserved),
-    services: Option<Source>,
+    services: Option<ServicesSource>,
     purpose: Purpose,
     output: Output,
 ) -> anyhow::Result<Exit> {
@@ -304,7 +304,7 @@ struct Running {
 
 /// Starts the services of a file, where one was named.
 async fn supervise(
-    source: Option<Source>,
+    source: Option<ServicesSource>,
     clock: &Arc<System>,
     server: &Server,
     telling: Alarms,

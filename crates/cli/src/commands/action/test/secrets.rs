@@ -25,7 +25,7 @@ impl Handed {
 }
 
 /// Where the secrets of a rehearsal come from.
-pub(super) enum Source {
+pub(super) enum SecretSource {
     /// A test names them all.
     Listed(BTreeMap<String, String>),
     /// Whatever is asked for gets a stand-in.
@@ -34,7 +34,7 @@ pub(super) enum Source {
     Configured(Secrets),
 }
 
-impl Source {
+impl SecretSource {
     /// The same as the runners ask it, noting what it hands out.
     pub(super) fn watched(self, handed: &Handed) -> Secrets {
         Secrets::new(vec![Box::new(Watched {
@@ -45,7 +45,7 @@ impl Source {
 }
 
 struct Watched {
-    source: Source,
+    source: SecretSource,
     handed: Handed,
 }
 
@@ -53,9 +53,9 @@ impl Provider for Watched {
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, SecretError>> {
         Box::pin(async move {
             let value = match &self.source {
-                Source::Listed(secrets) => secrets.get(name).cloned(),
-                Source::StandIns => Some(stand_in(name)),
-                Source::Configured(secrets) => match secrets.get(name).await {
+                SecretSource::Listed(secrets) => secrets.get(name).cloned(),
+                SecretSource::StandIns => Some(stand_in(name)),
+                SecretSource::Configured(secrets) => match secrets.get(name).await {
                     Err(SecretError::Missing { .. }) => None,
                     other => Some(other?),
                 },
@@ -69,8 +69,8 @@ impl Provider for Watched {
 
     fn place(&self, name: &str) -> String {
         match self.source {
-            Source::Listed(_) | Source::StandIns => format!("`secrets.{name}` of the test"),
-            Source::Configured(_) => format!("the providers of the sandbox, as `{name}`"),
+            SecretSource::Listed(_) | SecretSource::StandIns => format!("`secrets.{name}` of the test"),
+            SecretSource::Configured(_) => format!("the providers of the sandbox, as `{name}`"),
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     async fn what_was_handed_out_is_masked_and_nothing_else_is_there() {
         let handed = Handed::default();
         let listed = BTreeMap::from([("token".to_owned(), "hunter2hunter2".to_owned())]);
-        let secrets = Source::Listed(listed).watched(&handed);
+        let secrets = SecretSource::Listed(listed).watched(&handed);
         assert_eq!(handed.redactor().text("hunter2hunter2"), "hunter2hunter2");
         assert_eq!(secrets.get("token").await.unwrap(), "hunter2hunter2");
         assert_eq!(handed.redactor().text("Bearer hunter2hunter2"), "Bearer [secret token]");

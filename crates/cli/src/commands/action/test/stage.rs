@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::exchanges::Recorder;
 use super::report::Report;
-use super::secrets::{Handed, Source};
+use super::secrets::{Handed, SecretSource};
 use crate::commands::action::subject::Read;
 use crate::commands::up::Asked;
 use crate::failure::Failure;
@@ -40,9 +40,9 @@ pub(super) async fn rehearse(read: &Read, test: &Test, world: World) -> anyhow::
     let handed = Handed::default();
     let recorder = Arc::new(Recorder::default());
     let source = match (world, &test.secrets) {
-        (World::Sandbox, _) => Source::Configured(configured(&read.settings.secrets)?),
-        (World::Scripted, Some(secrets)) => Source::Listed(secrets.clone()),
-        (World::Scripted, None) => Source::StandIns,
+        (World::Sandbox, _) => SecretSource::Configured(configured(&read.settings.secrets)?),
+        (World::Scripted, Some(secrets)) => SecretSource::Listed(secrets.clone()),
+        (World::Scripted, None) => SecretSource::StandIns,
     };
     let cast = Cast {
         read,
