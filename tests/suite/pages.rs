@@ -12,10 +12,9 @@ use sprag_tests::binary;
 const NOT_FINDINGS: [&str; 4] = ["docusign-hmac", "on-failure", "retry-after", "standard-webhooks"];
 
 /// Where the codes of findings are written.
-const FINDING_SOURCES: [&str; 8] = [
+const FINDING_SOURCES: [&str; 7] = [
     "crates/core/src/machine/load",
     "crates/core/src/machine/lint",
-    "crates/core/src/machine/lint.rs",
     "crates/core/src/machine/findings.rs",
     "crates/core/src/machine/scenario",
     "crates/core/src/machine/rehearsal",

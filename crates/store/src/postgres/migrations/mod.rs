@@ -13,7 +13,7 @@ pub(super) struct Migration {
 
 macro_rules! migrations {
     ($($version:literal $name:literal $file:literal),+ $(,)?) => {
-        &[$(Migration { version: $version, name: $name, sql: include_str!(concat!("migrations/", $file, ".sql")) }),+]
+        &[$(Migration { version: $version, name: $name, sql: include_str!(concat!($file, ".sql")) }),+]
     };
 }
 

@@ -57,62 +57,62 @@ const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "heart",
-        sql: include_str!("migrations/0001_heart.sql"),
+        sql: include_str!("0001_heart.sql"),
     },
     Migration {
         version: 2,
         name: "idempotency",
-        sql: include_str!("migrations/0002_idempotency.sql"),
+        sql: include_str!("0002_idempotency.sql"),
     },
     Migration {
         version: 3,
         name: "jobs",
-        sql: include_str!("migrations/0003_jobs.sql"),
+        sql: include_str!("0003_jobs.sql"),
     },
     Migration {
         version: 4,
         name: "control",
-        sql: include_str!("migrations/0004_control.sql"),
+        sql: include_str!("0004_control.sql"),
     },
     Migration {
         version: 5,
         name: "search",
-        sql: include_str!("migrations/0005_search.sql"),
+        sql: include_str!("0005_search.sql"),
     },
     Migration {
         version: 6,
         name: "history",
-        sql: include_str!("migrations/0006_history.sql"),
+        sql: include_str!("0006_history.sql"),
     },
     Migration {
         version: 7,
         name: "names",
-        sql: include_str!("migrations/0007_names.sql"),
+        sql: include_str!("0007_names.sql"),
     },
     Migration {
         version: 8,
         name: "dead_letters",
-        sql: include_str!("migrations/0008_dead_letters.sql"),
+        sql: include_str!("0008_dead_letters.sql"),
     },
     Migration {
         version: 9,
         name: "nodes",
-        sql: include_str!("migrations/0009_nodes.sql"),
+        sql: include_str!("0009_nodes.sql"),
     },
     Migration {
         version: 10,
         name: "room",
-        sql: include_str!("migrations/0010_room.sql"),
+        sql: include_str!("0010_room.sql"),
     },
     Migration {
         version: 11,
         name: "place",
-        sql: include_str!("migrations/0011_place.sql"),
+        sql: include_str!("0011_place.sql"),
     },
     Migration {
         version: 12,
         name: "commits",
-        sql: include_str!("migrations/0012_commits.sql"),
+        sql: include_str!("0012_commits.sql"),
     },
 ];
 
