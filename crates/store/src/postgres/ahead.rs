@@ -16,7 +16,7 @@ use super::commit;
 use super::lanes::{self, CommitMark};
 use super::link::in_time;
 use super::session::Session;
-use crate::checks;
+use crate::records::checks;
 use crate::traits::{Commit, Error, Fence, Mutation, Queue};
 
 /// Commits that are under way at most: the one that the server is about, and the one that it finds next.

@@ -9,8 +9,8 @@ use super::history::HistoryEnds;
 use super::{
     actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, timers,
 };
-use crate::checks;
 use crate::records::Execution;
+use crate::records::checks;
 use crate::traits::{Error, Mutation, Variables};
 
 /// Applies all of them, or says why not: then the transaction must be rolled back and `ends` forgotten.

@@ -3,19 +3,26 @@
 //! Written for backends with many shards and many writers: every commit carries the fences of the shards it touches,
 //! and a backend that finds a fence broken commits nothing.
 
+mod error;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
+pub mod hooked;
+mod lane;
+pub mod page;
+
 use std::task::{Context, Poll, Waker};
 
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
-pub use crate::error::Error;
-pub use crate::lane::{CommitStore, LaneReads, LaneStore};
 use crate::page::{Page, Paged, ReadKind};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem,
     MachineVersion, ProcessRun, Receipt, Scope, Timer, TimerKey,
 };
+pub use error::Error;
+pub use lane::{CommitStore, LaneReads, LaneStore};
 
 /// A range of slots with one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,6 +5,9 @@
 //! What always holds, whatever nodes believe: a shard is never taken from a node whose lease runs, and no two nodes are
 //! given the same epoch of a shard.
 
+pub mod assignment;
+pub mod home;
+
 use sprag_core::ids::NodeId;
 use sprag_core::time::Timestamp;
 

@@ -3,6 +3,9 @@
 //! Searchable fields are fields of the record; everything else is a body of JSON bytes exactly as it was serialised.
 //! What the bodies mean is the engine's business: the store never parses them.
 
+pub(crate) mod checks;
+mod rows;
+
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
-use crate::lane::{CommitStore, LaneReads};
 use crate::page::{Page, Paged};
 use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
     Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
     Wanted,
 };
+use crate::traits::{CommitStore, LaneReads};
 
 /// A call that reads, or takes a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
