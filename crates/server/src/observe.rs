@@ -39,7 +39,7 @@ fn panicked(panic: &(dyn Any + Send), route: &str) -> Response {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(route, panic = text.unwrap_or("without a text"), "a handler panicked");
+    tracing::error!(route, panic = text.unwrap_or("without a text"), "handler panicked");
     Problem::new(
         Code::InternalError,
         "the server failed on this request; its log says more",

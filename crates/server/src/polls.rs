@@ -161,7 +161,7 @@ async fn ask(app: &App, advertise: &str, asked: &Value) -> Vec<Value> {
     let answer = match send(app, advertise, LEASE, asked).await {
         Ok(answer) => answer,
         Err(error) => {
-            tracing::debug!(%error, advertise, "a node could not be asked for work");
+            tracing::debug!(%error, advertise, "poll of another node failed");
             return Vec::new();
         }
     };
@@ -176,7 +176,7 @@ async fn give_back(app: &App, advertise: &str, attempts: &[Value]) {
     for id in attempts.iter().filter_map(|attempt| attempt["id"].as_str()) {
         let path = format!("/v1/attempts/{id}/fail");
         if let Err(error) = send(app, advertise, &path, &failed).await {
-            tracing::warn!(%error, attempt = id, "an attempt that nobody has could not be given back: its lease runs out");
+            tracing::warn!(%error, attempt = id, "leased attempt not returned; its lease runs out");
         }
     }
 }

@@ -124,7 +124,11 @@ impl Exporter {
 
     fn give_up(&self, count: u64, reason: &str) {
         self.counts.failed.inc_by(count);
-        tracing::warn!(spans = count, reason, "a collector does not take traces");
+        tracing::warn!(
+            spans = count,
+            reason,
+            "traces dropped: collector refused them or is unreachable"
+        );
     }
 
     async fn send(&self, body: Vec<u8>) -> SendResult {

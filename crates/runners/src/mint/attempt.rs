@@ -61,7 +61,7 @@ impl Mint<'_> {
                 FollowEnd::Reverted(receipt) => return Err(self.reverted(&held.claim, &receipt).await),
                 FollowEnd::Lost => {
                     let nonce = held.claim.nonce;
-                    tracing::info!(action = %self.attempt.action, nonce, "another transaction used the nonce: choosing anew");
+                    tracing::info!(action = %self.attempt.action, nonce, "nonce used by another transaction, choosing the next");
                 }
             }
         }

@@ -45,7 +45,7 @@ impl Mint<'_> {
         self.store(&claim).await?;
         held.claim = claim;
         failpoint::reach("mint-raise-stored");
-        tracing::info!(action = %self.attempt.action, nonce = held.claim.nonce, "stuck: offering {}", amount::shown(fees.max));
+        tracing::info!(action = %self.attempt.action, nonce = held.claim.nonce, fee = amount::shown(fees.max), "transaction stuck, fee raised");
         held.trouble = None;
         self.send_again(held).await?;
         drop(permit);
@@ -104,7 +104,7 @@ impl Mint<'_> {
         held.fills += 1;
         match self.node.send(&made.raw).await {
             Ok(()) => {
-                tracing::warn!(nonce, hash = %made.hash, "a nonce that nobody used was filled with an empty transfer");
+                tracing::warn!(nonce, hash = %made.hash, "unused nonce filled with an empty transfer");
                 held.sent_at = Instant::now();
             }
             Err(error) => held.trouble = Some(error.failure()),

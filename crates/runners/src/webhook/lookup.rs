@@ -112,7 +112,7 @@ impl<At> Lookup<At> {
         };
         match &self.happened {
             Some(happened) if !reply.is_whole_json() => {
-                tracing::warn!(pointer = %happened.pointer, "the reply to a lookup is not JSON, or too long to look into");
+                tracing::warn!(pointer = %happened.pointer, "lookup reply is not JSON or is too long");
                 Probe::Unclear
             }
             Some(happened) if !happened.is_in(&reply.data()) => Probe::DidNotHappen,

@@ -35,7 +35,7 @@ pub(crate) async fn take(
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;
     let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {
-        tracing::error!(%error, "a backup cannot be read");
+        tracing::error!(%error, "backup not readable");
         Problem::new(
             Code::InternalError,
             "the backup cannot be read; the server's log says why",

@@ -33,7 +33,7 @@ impl CensusTaker {
                 Some(census)
             }
             Err(refusal) => {
-                tracing::warn!(error = refusal.detail, "open work could not be counted");
+                tracing::warn!(error = refusal.detail, "open work not counted");
                 None
             }
         }

@@ -111,7 +111,7 @@ impl Following {
                     Ok(text) => text,
                     Err(refusal) => {
                         // Whoever follows comes back, and is told then if it lasts.
-                        tracing::warn!(execution = %self.id, error = refusal.detail, "a stream ends: the store cannot be read");
+                        tracing::warn!(execution = %self.id, error = refusal.detail, "stream ended: store not readable");
                         return None;
                     }
                 },

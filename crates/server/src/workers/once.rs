@@ -93,7 +93,7 @@ impl<'a> IdempotentRequest<'a> {
             Ok(durable) => {
                 let _ = durable.wait().await;
             }
-            Err(problem) => tracing::error!(worker = %self.worker, %problem, "an answer cannot be kept"),
+            Err(problem) => tracing::error!(worker = %self.worker, %problem, "idempotent answer not stored"),
         }
         ok(body)
     }

@@ -221,7 +221,7 @@ impl Keeper {
             let _ = mark::put(&self.connection, FileMark::Whole);
         }
         if let Err((_, problem)) = self.connection.close() {
-            tracing::warn!(%problem, "the database could not be closed; the next start reads its log");
+            tracing::warn!(%problem, "database not closed; the next start reads its log");
         }
     }
 }

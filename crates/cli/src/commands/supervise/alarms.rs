@@ -177,7 +177,7 @@ fn payload(known: &Known, part: Part) -> Value {
 /// It is tried again; only a refusal is worth a word.
 fn said(known: &Known, untold: &Untold) -> bool {
     if let Untold::Refused(refusal) = untold {
-        tracing::error!(trouble = known.id, worker = known.worker, %refusal, "an alert was not taken; it is tried again");
+        tracing::error!(trouble = known.id, worker = known.worker, %refusal, "alert refused, retrying");
     }
     false
 }
@@ -199,7 +199,7 @@ async fn keep(workers: &Workers, ledger: &Ledger) -> bool {
     {
         Ok(durable) => durable.wait().await.is_ok(),
         Err(problem) => {
-            tracing::error!(%problem, "what was told of services cannot be kept");
+            tracing::error!(%problem, "alert ledger not stored");
             false
         }
     }

@@ -129,7 +129,7 @@ async fn serve(
     let failed = tokio::select! {
         biased;
         signal = signals.next() => {
-            tracing::info!(signal, "asked to stop: services stop, children before their parents");
+            tracing::info!(signal, "stop requested, stopping services, children first");
             None
         }
         end = &mut serving => Some(end),
@@ -138,7 +138,7 @@ async fn serve(
         let signal = signals.next().await;
         tracing::warn!(
             signal,
-            "asked again: leaving at once; services that still run are adopted by the next start"
+            "second stop requested, exiting at once; the next start adopts running services"
         );
         std::process::exit(Exit::Failed.code().into());
     });

@@ -52,7 +52,7 @@ impl Running {
         let reaping = tokio::spawn(process::reap());
         let known: Vec<String> = source.file.walk().into_iter().map(|(path, _)| path).collect();
         for path in place.sweep(&known).await {
-            tracing::info!(service = path, "not in the file any more: what was left of it is ended");
+            tracing::info!(service = path, "service removed from file, processes ended");
         }
         let services = Services::new(place, Arc::clone(clock));
         let declaration = declaration(&source.file)?;
@@ -62,7 +62,7 @@ impl Running {
         };
         let store = Arc::new(open(&source.state)?);
         for worker in store.retire_except(&known, clock.now()) {
-            tracing::info!(service = %worker, "not in the file any more: what was remembered of it is forgotten");
+            tracing::info!(service = %worker, "service removed from file, stored state deleted");
         }
         let setup = Setup::new(services.registry(), Arc::clone(clock))
             .options(options)
@@ -162,14 +162,14 @@ impl Reloading {
         }
         self.handle.declare(declaration).await.map_err(|error| not(&error))?;
         for NotStartable { path, reason } in &reloaded.not_startable {
-            tracing::warn!(service = path, reason, "not startable as configured");
+            tracing::warn!(service = path, reason, "service not startable");
         }
         tracing::info!(
             added = ?reloaded.added,
             changed = ?reloaded.changed,
             removed = ?reloaded.removed,
             unchanged = reloaded.unchanged,
-            "the file of services was read again"
+            "services file reloaded"
         );
         source.file = file;
         Ok(reloaded)
@@ -288,7 +288,7 @@ fn open(state: &Path) -> Result<Store, Failure> {
     let opened = Store::open(state, StoreOptions::default())
         .map_err(|error| Failure::new(format!("`{}` cannot be opened: {error}", state.display())))?;
     for malformed in &opened.malformed {
-        tracing::warn!(worker = %malformed.worker, part = malformed.part, problem = malformed.problem, "not readable");
+        tracing::warn!(worker = %malformed.worker, part = malformed.part, problem = malformed.problem, "stored state not readable");
     }
     Ok(opened.store)
 }

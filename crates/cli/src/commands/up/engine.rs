@@ -73,7 +73,7 @@ fn token() -> String {
 /// What nobody can guess. A system that has none cannot be served: ids would repeat.
 fn entropy() -> u64 {
     getrandom::u64().unwrap_or_else(|error| {
-        tracing::error!(%error, "the system gives no entropy");
+        tracing::error!(%error, "no entropy from the system");
         std::process::exit(Exit::Failed.code().into())
     })
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     privacy::start();
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
-        tracing::warn!(variable = name, "not a variable of Sprag; did you mean {near}?");
+        tracing::warn!(variable = name, nearest = near, "unknown environment variable ignored");
     }
     // A demo never touches the store that a file or the environment names: that is somebody's work.
     let passing = match store {
@@ -172,7 +172,7 @@ impl Passing {
         let url = format!("sqlite:{}", folder.path().join("sprag.db").display());
         tracing::info!(
             store = url,
-            "the demo's store goes when the server stops; --store keeps one"
+            "demo on a temporary store, deleted when the server stops; --store keeps one"
         );
         Ok(Self { url, _folder: folder })
     }
@@ -326,7 +326,7 @@ impl Running {
         tokio::select! {
             biased;
             signal = self.signals.next() => {
-                tracing::info!(signal, "asked to stop: nothing new starts, actions under way have {} s", DRAIN.as_secs());
+                tracing::info!(signal, drain_seconds = DRAIN.as_secs(), "stop requested, draining running actions");
                 End::Asked
             }
             reason = self.engine.failed() => End::EngineFailed(reason),
@@ -350,7 +350,7 @@ impl Running {
         watchdog::start();
         tokio::spawn(async move {
             let signal = signals.next().await;
-            tracing::warn!(signal, "asked again: stopping at once");
+            tracing::warn!(signal, "second stop requested, exiting at once");
             std::process::exit(Exit::Failed.code().into());
         });
         // The server may be the one that ended.

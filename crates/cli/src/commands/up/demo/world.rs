@@ -131,7 +131,7 @@ pub(super) async fn serve(server: SocketAddr) -> anyhow::Result<SocketAddr> {
     let systems = Router::new().fallback(respond).with_state(Memory::default());
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, systems).await {
-            tracing::warn!(%error, "the simulated world ended");
+            tracing::warn!(%error, "demo stopped");
         }
     });
     Ok(address)
