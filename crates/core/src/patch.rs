@@ -33,7 +33,7 @@ pub enum Operation {
         /// Where, as a JSON pointer.
         path: String,
     },
-    /// Goes on only if the value is there.
+    /// Continues only if the value is there.
     Test {
         /// Where, as a JSON pointer.
         path: String,

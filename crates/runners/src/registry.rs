@@ -124,7 +124,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds a runner for all its types, in place of whoever served them.
+    /// Adds a runner for all its types, in place of the runner that served them.
     pub fn insert(&mut self, runner: impl Runner + 'static) {
         let runner: Arc<dyn Runner> = Arc::new(runner);
         for kind in runner.types() {

@@ -130,7 +130,7 @@ impl App {
         }
     }
 
-    /// Does work that may take its time where it holds nobody up.
+    /// Does work that may take its time where it blocks no other task.
     pub(crate) async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -153,6 +153,6 @@ impl App {
 
 /// Waits until the server goes down.
 pub(crate) async fn closed(mut closing: watch::Receiver<bool>) {
-    // A sender that is gone means the same: nobody will say so any more.
+    // A sender that is gone means the same: no signal will come any more.
     let _ = closing.wait_for(|&is_closing| is_closing).await;
 }

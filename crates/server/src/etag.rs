@@ -43,7 +43,7 @@ fn revision(tag: &str) -> Option<u64> {
     tag.strip_prefix('"')?.strip_suffix('"')?.parse().ok()
 }
 
-/// What whoever asks has seen already: the tags of `If-None-Match`.
+/// What the client has seen already: the tags of `If-None-Match`.
 pub(crate) struct IfNoneMatch(String);
 
 impl FromRequestParts<App> for IfNoneMatch {
@@ -63,7 +63,7 @@ impl IfNoneMatch {
     }
 }
 
-/// The answer to whoever has seen it already.
+/// The answer to a client that has seen it already.
 pub(crate) fn unchanged(revision: u64) -> Response {
     tagged(revision, StatusCode::NOT_MODIFIED)
 }

@@ -41,9 +41,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_secs(75);
 /// How often it is looked whether the node that was asked still decides on what it was asked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long whoever decides on an execution may take to explain it: after that it is explained by what is stored.
+/// How long the owner of an execution may take to explain it: after that it is explained by what is stored.
 const EXPLAIN_MAX: Duration = Duration::from_secs(2);
-/// How long a request is tried before whoever asked must try again: longer than a shard that is handed over belongs to nobody.
+/// How long a request is tried before the client must retry: longer than a shard has no owner while it is handed over.
 const PASS_MAX: Duration = Duration::from_secs(3);
 /// How long to wait before the next try.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
@@ -78,12 +78,12 @@ impl Forwarder {
         }
     }
 
-    /// An idempotency key that nobody else gives.
+    /// A unique idempotency key.
     fn key(&self, whereabouts: &Whereabouts) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("{}-{}", whereabouts.me(), self.turn())).ok()
     }
 
-    /// A number for whoever takes turns.
+    /// A number for taking turns.
     pub(crate) fn turn(&self) -> u64 {
         self.drawn.fetch_add(1, Ordering::Relaxed)
     }
@@ -251,7 +251,7 @@ async fn moved(whereabouts: &Whereabouts, shard: ShardId, from: NodeId) {
     }
 }
 
-/// The answer of whoever decides on it, if another node does and can be asked: it knows more than what is stored.
+/// The answer of the owner, if another node is and can be asked: it knows more than what is stored.
 async fn by_owner(app: &App, whereabouts: &Whereabouts, parts: &Parts, slot: Slot) -> Option<Response> {
     let Place::There { advertise, .. } = whereabouts.place(slot) else {
         return None;

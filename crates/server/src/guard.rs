@@ -1,4 +1,4 @@
-//! Who may speak to the server: only somebody who addresses it by a name of its own, and no web page of another origin.
+//! Who may speak to the server: only clients that address it by a name of its own, and no web page of another origin.
 //!
 //! A page on the internet can make a browser send requests to a local server, and can let its own name resolve to a
 //! loopback address. The first shows in `Origin`, the second in `Host`, and a page can set neither.

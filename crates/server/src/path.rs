@@ -1,4 +1,4 @@
-//! What a path names. An id that cannot be one names nothing, which is what the client is told.
+//! What a path names. An id that cannot be one names nothing, and the client gets a 404.
 
 use std::fmt::Display;
 use std::str::FromStr;

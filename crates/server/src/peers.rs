@@ -1,8 +1,8 @@
 //! What nodes say to each other over HTTP: what one has and wants under a limit whose home is another, and which dead
 //! letters a job of one wants another to try again.
 //!
-//! Nodes only: whoever does not show their token is told that there is nothing here, as about any other unknown path. What
-//! is lost on the way is said again by whoever said it, so nothing is tried twice here.
+//! Nodes only: a caller without their token learns that there is nothing here, as about any other unknown path. What
+//! is lost on the way is sent again by its sender, so nothing is tried twice here.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ pub(crate) fn ok<T: Serialize + JsonSchema>(body: &T) -> Response {
     axum::Json(body).into_response()
 }
 
-/// The answer to a request for work that goes on at `location`.
+/// The answer to a request for work that continues at `location`.
 pub(crate) fn accepted<T: Serialize + JsonSchema>(location: String, body: &T) -> Response {
     let headers: [(HeaderName, String); 1] = [(header::LOCATION, location)];
     (StatusCode::ACCEPTED, headers, axum::Json(body)).into_response()

@@ -88,7 +88,7 @@ impl Reserved {
 
 /// What the loop wakes up for.
 enum Wake {
-    /// Somebody wants the server to end.
+    /// The server must stop.
     Shutdown,
     /// A connection ended: that of this task.
     Ended(Id),

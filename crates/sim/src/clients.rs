@@ -1,4 +1,4 @@
-//! Simulated clients: they start, send, repeat what was not answered, pause, resume, move, cancel and mend.
+//! Simulated clients: they start, send, repeat what was not answered, pause, resume, move, cancel and fix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ const KEYS: [&str; 3] = ["red", "green", "blue"];
 pub(crate) struct Ask {
     /// What is asked.
     pub request: Request,
-    /// What the answer means to whoever asked.
+    /// What the answer means to the client.
     pub purpose: Purpose,
 }
 
-/// What an answer means to whoever asked.
+/// What an answer means to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Purpose {
     /// A machine version is kept.
@@ -113,7 +113,7 @@ impl Clients {
             53..=60 => self.send_again(),
             61..=80 => self.control(model),
             81..=83 => self.apply(),
-            84..=97 => self.mend(model),
+            84..=97 => self.repair(model),
             _ => Some(Ask {
                 request: Request::Queue,
                 purpose: Purpose::Nothing,
@@ -341,7 +341,7 @@ impl Clients {
         })
     }
 
-    fn mend(&mut self, model: &mut Model) -> Option<Ask> {
+    fn repair(&mut self, model: &mut Model) -> Option<Ask> {
         let wanted: &[Status] = match self.random.below(6) {
             0 => &[Status::Scheduled, Status::Retrying],
             1 | 2 => &[Status::Scheduled, Status::Retrying, Status::Queued, Status::Running],

@@ -1,7 +1,7 @@
 //! Several nodes on one store: they join, beat, stand still past their lease, are cut off, hand over and die.
 //!
 //! Every node is a production lane with a production member. The rules are those of one process, over all of them
-//! together: nothing acknowledged is lost, transitions happen once, effects are accounted for, and whoever lost a shard
+//! together: nothing acknowledged is lost, transitions happen once, effects are accounted for, and a node that lost a shard
 //! writes nothing. Only what one process alone can be held to (its own caps, the order of its lines) is not checked here.
 
 use std::collections::VecDeque;
@@ -374,7 +374,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// A request goes to whoever decides on it, or to anybody.
+    /// A request goes to its owner, or to any node.
     fn put(&mut self, ask: Ask, is_informed: bool) {
         if is_informed {
             self.crowd.put_by_owner(ask);
@@ -385,7 +385,7 @@ impl Simulation {
         }
     }
 
-    /// Whoever does not stand still beats when it is time, and ticks. A node that wakes up may tick before it beats.
+    /// A node that is not paused beats when it is time, and ticks. A node that wakes up may tick before it beats.
     fn tick_nodes(&mut self) -> Checked {
         let lives: Vec<u64> = self.crowd.nodes.iter().map(|node| node.life).collect();
         for life in lives {
@@ -475,7 +475,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Faults stop, and everything comes to rest on whoever is left.
+    /// Faults stop, and everything comes to rest on the nodes that are left.
     fn settle_crowd(&mut self) -> Checked {
         self.trace.line(format_args!("{} faults stop", self.now()));
         self.world.lock().is_calm = true;
@@ -501,7 +501,7 @@ impl Simulation {
         for round in 0..TICKS_MAX {
             self.crowd.nodes.iter().for_each(|node| node.clock.repair());
             if self.crowd.owned() == SHARDS {
-                self.mend(round);
+                self.repair(round);
             }
             for ask in std::mem::take(&mut self.inbox) {
                 self.put(ask, true);
@@ -568,7 +568,7 @@ impl Crowd {
         }
     }
 
-    /// A request goes to whoever believes to own what it is about; to the first of several, of whom only one is right.
+    /// A request goes to the node that believes it owns it; to the first of several, of whom only one is right.
     fn put_by_owner(&mut self, ask: Ask) {
         let once = Clients::idempotency(&ask).map(|once| once.scope.slot());
         let slot = slot_of(&ask.request, once);

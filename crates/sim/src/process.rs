@@ -123,7 +123,7 @@ impl Simulation {
         }
     }
 
-    /// The stale process goes on until it meets its fence.
+    /// The stale process continues until it meets its fence.
     pub(crate) fn tick_stale(&mut self) -> Checked {
         let Some(mut stale) = self.stale.take() else {
             return Ok(());

@@ -31,7 +31,7 @@ impl Simulation {
         }
     }
 
-    /// Whatever was decided under a key is what everybody is told who asks under it.
+    /// Whatever was decided under a key is what every client gets that asks under it.
     fn check_once(&mut self, ask: &Ask, reply: &Reply) -> Checked {
         let Purpose::StartOnce(number) = &ask.purpose else {
             return Ok(());

@@ -71,7 +71,7 @@ pub struct Counts {
     pub fenced: u64,
     /// Shards that were taken from nodes whose lease had run out.
     pub taken_over: u64,
-    /// Commits that were written although whoever wrote was told that the database is out of reach.
+    /// Commits that were written although the writer was told that the database is unreachable.
     pub told_away: u64,
     /// Of commits that had been sent behind such a one, those that were written too.
     pub told_away_behind: u64,

@@ -23,7 +23,7 @@ use crate::violation::Checked;
 pub(crate) enum Fault {
     /// The process dies before the commit.
     DieBefore,
-    /// The process dies after the commit: nobody is told.
+    /// The process dies after the commit: no answer is sent.
     DieAfter,
     /// No room.
     Full,
@@ -35,7 +35,7 @@ pub(crate) enum Fault {
     Failed,
     /// The database is out of reach; nothing was written.
     Away,
-    /// The database is out of reach after the commit: it was written, and nobody was told.
+    /// The database is out of reach after the commit: it was written, and no answer was sent.
     ToldAway,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Disk {
     pub failures: u64,
     /// How many commits of somebody who had lost a shard were refused.
     pub fenced: u64,
-    /// How many commits were written although whoever wrote was told that the database is out of reach.
+    /// How many commits were written although the writer was told that the database is unreachable.
     pub told_away: u64,
     /// How many were that had been sent behind such a one.
     pub told_away_behind: u64,

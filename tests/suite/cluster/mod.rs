@@ -20,10 +20,10 @@ use sprag_tests::{Crowd, Site};
 const GUARD: Duration = Duration::from_mins(3);
 /// How long a node may be counted on after a heartbeat.
 const LEASE: Duration = Duration::from_secs(10);
-/// Promised: what a dead node had under way goes on elsewhere within this time.
+/// Promised: what a dead node had under way continues elsewhere within this time.
 const TAKEN_OVER: Duration = Duration::from_secs(12);
 
-/// Says that it is over, also when something panics: whoever makes load must not go on for ever.
+/// Says that it is over, also when something panics: whoever makes load must not continue for ever.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

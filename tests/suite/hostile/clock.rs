@@ -156,14 +156,14 @@ fn a_clock_ten_years_ahead_deletes_nothing_until_a_person_accepts_it() {
     assert_eq!(
         notes(&mut client),
         ["clock-behind"],
-        "retention goes on by the real clock"
+        "retention continues by the real clock"
     );
     assert!(right.terminate(GUARD).success());
 
     let fast = Product::start(&path, &skewed("+3650d"));
     let mut client = fast.client();
     system(&fast, &["--accept-clock"]);
-    wait::until("retention to go on", GUARD, || {
+    wait::until("retention to continue", GUARD, || {
         ids(&mut client).is_empty().then_some(())
     });
 }

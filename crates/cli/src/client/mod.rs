@@ -24,7 +24,7 @@ use self::retry::{Retry, Tried};
 use crate::failure::Failure;
 use crate::output;
 
-/// Where a server is when nobody says otherwise.
+/// The default address of a server.
 const ADDRESS: &str = "http://127.0.0.1:7400";
 /// What starts one.
 const START: &str = "`sprag up`";
@@ -136,7 +136,7 @@ pub(crate) struct Request<'c> {
     revision: Option<u64>,
     wait: Duration,
     key: Option<String>,
-    /// Whether nobody but us knows the key.
+    /// Whether only this process knows the key.
     is_own_key: bool,
 }
 

@@ -1,6 +1,6 @@
 //! `sprag restore`: puts a backup in the place of a server's store, while the server is stopped.
 //!
-//! The restored database is held before anybody can open it: a switch over everything is in it when it takes its place.
+//! The restored database is held before any process can open it: a switch over everything is in it when it takes its place.
 
 use std::path::PathBuf;
 

@@ -59,7 +59,7 @@ impl Message {
 pub(super) enum SpanKind {
     /// Inside this process.
     Internal,
-    /// A call of somebody else.
+    /// A call to another system.
     Client,
 }
 

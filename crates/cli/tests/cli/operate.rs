@@ -39,7 +39,7 @@ fn a_switch_is_on_until_it_is_released_and_explain_names_it() {
         .run(&["switch", "off", &switch, "--revision", "1"])
         .fails(1, "precondition-failed");
     server.run(&["switch", "off", &switch]).ok();
-    eventually("it goes on", || {
+    eventually("it continues", || {
         (server.json(&["exec", "show", &id])["status"] == "completed").then_some(())
     });
     let none = server.run(&["switch", "list"]).ok();

@@ -1,4 +1,4 @@
-//! What lint says: each finding with its place, and what would mend it. All of them in one run.
+//! What lint says: each finding with its place, and what would fix it. All of them in one run.
 
 use serde::Serialize;
 
@@ -31,11 +31,11 @@ pub struct Finding {
     pub pointer: String,
     /// What is wrong, with the value.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
-/// More findings than this help nobody; a last one says that there are more.
+/// More findings than this help no reader; a last one says that there are more.
 const FINDINGS_MAX: usize = 500;
 /// Finding the nearest name takes time in the number of names: after so many, only the findings themselves are made.
 const SUGGESTIONS_MAX: usize = 100;
@@ -110,7 +110,7 @@ impl Findings {
                 column: Position::START.column,
                 pointer: String::new(),
                 detail: format!("`{}` more findings are left out", self.left_out),
-                remedy: "mend these first".to_owned(),
+                remedy: "fix these first".to_owned(),
             });
         }
         self.list

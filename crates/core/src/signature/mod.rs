@@ -143,7 +143,7 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Whether somebody who has one of the secrets made the call, near `now_seconds`.
+    /// Whether a holder of one of the secrets made the call, near `now_seconds`.
     pub fn verify(&self, secrets: &[Secret], now_seconds: i64) -> Result<(), Refused> {
         // The text is signed, so only the one form of a number that a sender would write can be right.
         let seconds: i64 = self.timestamp.parse().map_err(|_| Refused::Time)?;
@@ -169,7 +169,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether somebody who has one of the secrets sent the body, after `DocuSign` Connect: each signature is the base64 of
+/// Whether a holder of one of the secrets sent the body, after `DocuSign` Connect: each signature is the base64 of
 /// the body's HMAC.
 pub fn verify_docusign(body: &[u8], signatures: &[&str], secrets: &[Secret]) -> Result<(), Refused> {
     let signatures: Vec<Vec<u8>> = signatures

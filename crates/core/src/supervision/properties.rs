@@ -49,7 +49,7 @@ fn play(happenings: &[Happening]) -> (Vec<Timestamp>, RestartMachine, Timestamp)
             Happening::Keep => {
                 let saved = machine.save(now);
                 let restored = RestartMachine::restored(RestartLimits::default(), &saved, now);
-                // What is kept holds and counts as before, so a crash gives nobody a fresh budget.
+                // What is kept holds and counts as before, so a crash gives no child a fresh budget.
                 assert_eq!(restored.holds(), machine.holds());
                 assert_eq!(restored.detections(now), machine.detections(now));
                 machine = restored;
@@ -74,7 +74,7 @@ proptest! {
         }
     }
 
-    /// From wherever it stands, with a child that never moves and a rule that is never judged, it holds nobody for
+    /// From wherever it stands, with a child that never moves and a rule that is never judged, it holds no child for
     /// longer than its bounds.
     #[test]
     fn nobody_is_held_for_ever(happenings in prop::collection::vec(happening(), 0..200), still in 0_u8..3) {

@@ -1,7 +1,7 @@
 //! The budget of a shutdown: children before parents, each level with its share, one deadline for all.
 //!
 //! What a level does not use, the levels above it have too: deadlines add up from the leaves. A level that is never
-//! reached because those below it used everything is told apart from one that was too slow itself.
+//! reached because those below it used everything differs from one that was too slow itself.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 pub const LEVEL_MILLIS: u64 = 10_000;
 /// What a longer stop grace gets on top of itself, in milliseconds.
 pub const GRACE_MARGIN_MILLIS: u64 = 1_000;
-/// Handing over between levels takes a moment that is nobody's fault, in milliseconds.
+/// Handing over between levels takes a moment that no level causes, in milliseconds.
 pub const JOIN_MILLIS: u64 = 100;
 
 /// Why something did not end well.
@@ -22,7 +22,7 @@ pub enum ShutdownFault {
     Timeout,
     /// Those below it used all the time there was.
     BudgetExhausted,
-    /// Something of it may be up, and nobody was there who could be asked to stop it.
+    /// Something of it may be up, and no worker was there to stop it.
     Unasked,
 }
 
@@ -65,7 +65,7 @@ impl ShutdownPlan {
         self.deadlines.last().copied()
     }
 
-    /// Whether a worker is to be cut now, and why. `free_since`: since when nobody below it is left.
+    /// Whether a worker is to be cut now, and why. `free_since`: since when no worker below it is left.
     pub fn cut(&self, now: Timestamp, height: usize, free_since: Option<Timestamp>) -> Option<ShutdownFault> {
         let deadline = self.deadline(height)?;
         if now < deadline {

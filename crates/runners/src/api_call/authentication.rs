@@ -23,7 +23,7 @@ pub(super) enum Authentication {
     None,
     /// A name and a password (RFC 7617).
     Basic { username: String, password: String },
-    /// A token that somebody made (RFC 6750).
+    /// A fixed token (RFC 6750).
     Bearer { token: String },
     /// A value under a name, in the headers or in the query.
     ApiKey { at: KeyPlace, name: String, value: String },

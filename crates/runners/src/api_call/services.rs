@@ -54,7 +54,7 @@ pub struct OptionsError {
     pub key: &'static str,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
@@ -283,7 +283,7 @@ fn nothing_read() -> ConfigProblem {
     ConfigProblem {
         pointer: format!("/{}", authentication::KEY),
         detail: "it cannot be read".to_owned(),
-        remedy: "mend it".to_owned(),
+        remedy: "fix it".to_owned(),
         fault: Fault::Definition,
     }
 }

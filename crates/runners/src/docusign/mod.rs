@@ -174,7 +174,7 @@ impl Runner for DocusignEnvelope {
     }
 }
 
-/// A key that signs nothing is said before anybody is asked.
+/// A key that signs nothing is reported before the vendor is called.
 fn check_key(pem: &str) -> Result<(), Stop> {
     SigningKey::parse(pem).map(drop).map_err(|error| {
         let message = format!("`[providers.docusign] privateKey`: {error}");

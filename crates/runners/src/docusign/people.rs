@@ -26,7 +26,7 @@ const LISTS: [&str; 11] = [
 ];
 /// The words for a kind of recipient.
 const KINDS: [&str; 4] = ["signer", "cc", "carbonCopy", "certifiedDelivery"];
-/// What may stand beside somebody in the short form; besides `role`, the vendor's own words.
+/// What may stand beside a recipient in the short form; besides `role`, the vendor's own words.
 const PERSON_KEYS: [&str; 12] = [
     "email",
     "name",
@@ -41,7 +41,7 @@ const PERSON_KEYS: [&str; 12] = [
     "phoneNumber",
     "tabs",
 ];
-/// What the vendor knows of somebody who takes a role.
+/// What the vendor knows of a recipient with a role.
 const ROLE_KEYS: [&str; 15] = [
     "roleName",
     "name",
@@ -62,7 +62,7 @@ const ROLE_KEYS: [&str; 15] = [
 /// The most characters of a name or an address, as the vendor says.
 const CHARACTERS_MAX: usize = 100;
 
-/// `recipients` and `templateRoles` of the envelope definition, where anybody is named.
+/// `recipients` and `templateRoles` of the envelope definition, where a recipient is named.
 pub(super) fn read(reader: &mut Reader, object: &Object<'_>) -> Map<String, Value> {
     let mut roles = read_roles(reader, object);
     let mut lists = Map::new();

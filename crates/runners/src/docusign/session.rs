@@ -48,7 +48,7 @@ impl DocusignSession<'_> {
         Ok(envelope.done(self.attempt.action_id))
     }
 
-    /// The envelope that carries the action's key, if the vendor has one. None also where nobody can be asked.
+    /// The envelope that carries the action's key, if the vendor has one. None also where the vendor cannot be asked.
     pub(super) async fn find(&mut self) -> Result<Option<Envelope>, Stop> {
         let mut url = self.envelopes.clone();
         let key = self.attempt.idempotency_key;
@@ -67,7 +67,7 @@ impl DocusignSession<'_> {
         }
         let reply = self.judged(reply)?;
         if !reply.is_whole_json() {
-            let message = "the vendor's list of envelopes cannot be read, so nobody knows whether there is one";
+            let message = "the vendor's list of envelopes cannot be read, so it is unknown whether there is one";
             return Err(Box::new(Outcome::unknown(kind::UNEXPECTED_STATUS, message)));
         }
         Ok(Envelope::in_list(&reply.data(), key))

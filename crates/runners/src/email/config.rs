@@ -128,7 +128,7 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, providers: &Providers) 
     let bcc = read_mailboxes(reader, object, "bcc");
     reader.require(object, "to", "`ann@example.com`");
     if object.get("to").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-        reader.problem(object.at("to"), "nobody gets the mail", "add an address");
+        reader.problem(object.at("to"), "the mail has no recipient", "add an address");
     }
     if [&to, &cc, &bcc].iter().map(|list| list.len()).sum::<usize>() > RECIPIENTS_MAX {
         let detail = format!("there are more than {RECIPIENTS_MAX} receivers");
@@ -160,7 +160,7 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }
 
-/// Whether there is anybody to hand the mail to. If not, that is said, and nothing that would follow from it.
+/// Whether the mail has a recipient. If not, that is reported, and nothing that would follow from it.
 fn is_configured(object: &Object<'_>, provider: &str, providers: &Providers) -> bool {
     match provider {
         SMTP => providers.smtp.is_some() || object.has("server"),
@@ -216,7 +216,7 @@ fn read_from(
     };
     if default.is_none() && is_configured(object, provider, providers) {
         let remedy = format!("add `from`, here or in `[providers.{provider}]`");
-        reader.problem(object.at("from"), "nobody is named as the sender", remedy);
+        reader.problem(object.at("from"), "the sender is missing", remedy);
     }
     default
 }

@@ -13,7 +13,7 @@ const KEYS: [&str; 6] = ["command", "env", "cwd", "stdin", "expectedExitCodes", 
 const GRACE_MILLIS: u64 = 2_000;
 /// The engine waits ten seconds for a cancelled attempt to end.
 const GRACE_MILLIS_MAX: u64 = 8_000;
-/// Where a program runs unless the configuration says otherwise: the server's own directory is nobody's business.
+/// Where a program runs unless the configuration says otherwise: programs do not see the server's own directory.
 const DIRECTORY: &str = "/";
 /// The most arguments and variables, far below what the kernel takes.
 const WORDS_MAX: usize = 1_000;

@@ -215,5 +215,5 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
     }
 }
 
-/// The error type of an attempt that ended because somebody cancelled its action.
+/// The error type of an attempt that ended because a caller cancelled its action.
 const CANCELLED: &str = "cancelled";

@@ -49,7 +49,7 @@ pub(super) enum ProcessEnd {
     Exited(i32),
     /// By a signal that was not ours.
     Signalled(i32),
-    /// Nobody knows how.
+    /// How is unknown.
     Lost(io::Error),
     /// By us, for lack of time.
     TimedOut,
@@ -192,7 +192,7 @@ async fn stop(exited: impl Future<Output = ()>, time: Duration, control: &dyn Co
     }
 }
 
-/// Returns when the process has ended, and leaves it to be waited for: while nobody did, its id and its group's are
+/// Returns when the process has ended, and leaves it to be waited for: until then, its id and its group's are
 /// not given to others.
 async fn exited(exits: &mut Signal, root: Identity) {
     let Some(pid) = Pid::from_raw(root.pid) else { return };
@@ -229,7 +229,7 @@ fn command(program: &Program<'_>) -> Command {
         .process_group(0)
         .kill_on_drop(true);
     if let Some(User { uid, gid }) = user {
-        // Where root changes to somebody else, this drops root's other groups too.
+        // Where root changes to another user, this drops root's other groups too.
         command.uid(*uid).gid(*gid);
     }
     command

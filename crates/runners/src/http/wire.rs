@@ -18,7 +18,7 @@ use super::request::Request;
 pub struct Wire {
     /// Stands in for the network, if it is there.
     pub script: Option<Arc<dyn Script>>,
-    /// Is told of every exchange, if it is there.
+    /// Sees every exchange, if it is there.
     pub observer: Option<Arc<dyn Observer>>,
 }
 

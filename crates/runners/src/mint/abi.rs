@@ -176,7 +176,7 @@ pub(super) fn encode(reader: &mut Reader, object: &Object<'_>, function: &Functi
                 reader.problem(
                     pointer,
                     format!("type `{}` is not known: {error}", input.ty),
-                    "mend the ABI",
+                    "fix the ABI",
                 );
                 whole = false;
             }
@@ -187,7 +187,7 @@ pub(super) fn encode(reader: &mut Reader, object: &Object<'_>, function: &Functi
     }
     function
         .abi_encode_input(&values)
-        .map_err(|error| reader.problem(object.at("parameters"), error.to_string(), "mend the parameters"))
+        .map_err(|error| reader.problem(object.at("parameters"), error.to_string(), "fix the parameters"))
         .ok()
 }
 

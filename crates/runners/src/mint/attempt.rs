@@ -1,4 +1,4 @@
-//! One attempt at a mint: begin or go on, follow, say how it ended.
+//! One attempt at a mint: begin or continue, follow, say how it ended.
 
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ impl Mint<'_> {
             Err(Error::Transport(failure)) => held.trouble = Some(failure),
             Err(Error::Node(refusal)) => match refusal.meaning() {
                 Meaning::Known | Meaning::NonceUsed | Meaning::Occupied => held.trouble = Some(refusal.failure()),
-                // These words mean that the node did not take it, and nobody else was asked.
+                // These words mean that the node did not take it, and no other node was asked.
                 Meaning::FeeTooLow | Meaning::Funds | Meaning::Busy | Meaning::Unfit => {
                     return Err(Box::new(Outcome::NotDone(self.explained(&refusal))));
                 }
@@ -429,7 +429,7 @@ fn revert(reason: &str) -> Failure {
     let error = ActionError::new(kind::CONFLICT, format!("the contract reverted: {reason}"))
         .with_code("reverted")
         .with_details(json!({"reason": reason}))
-        .with_fix("mend what the contract complains about (its state, or the action's parameters), then retry");
+        .with_fix("fix what the contract complains about (its state, or the action's parameters), then retry");
     Failure::new(error)
 }
 

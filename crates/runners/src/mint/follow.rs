@@ -187,7 +187,7 @@ impl Mint<'_> {
             Err(Error::Transport(failure)) => held.trouble = Some(failure),
             Err(Error::Node(refusal)) => match refusal.meaning() {
                 Meaning::Known => {}
-                // Somebody must act before this can go on; what was sent before may still be mined.
+                // A person must act before this can continue; what was sent before may still be mined.
                 Meaning::Funds => return Err(Box::new(Outcome::Unknown(self.explained(&refusal)))),
                 _ => held.trouble = Some(self.explained(&refusal)),
             },
@@ -212,7 +212,7 @@ impl Mint<'_> {
         Ok(())
     }
 
-    /// The time is over; the next attempt goes on from the same claim.
+    /// The time is over; the next attempt continues from the same claim.
     fn late(&self, held: &FollowedClaim) -> Failure {
         let mut failure = held
             .trouble
@@ -233,10 +233,10 @@ pub(super) fn depth(head: u64, block: u64) -> u64 {
     (head + 1).saturating_sub(block)
 }
 
-/// A failure that time may mend.
+/// A failure that may pass with time.
 pub(super) fn congestion(why: &str) -> Failure {
     let error = ActionError::new(kind::NETWORK_CONGESTION, why)
-        .with_fix("retry: it goes on where it was; raise the action's `timeout` or the chain's `maxFeePerGas` if it happens often");
+        .with_fix("retry: it continues where it was; raise the action's `timeout` or the chain's `maxFeePerGas` if it happens often");
     Failure::new(error)
 }
 

@@ -13,7 +13,7 @@
 //! 5. *Follow*, until one of the claim's transactions has its confirmations. What a node forgot is sent again, as it
 //!    was signed. What is not mined in time gets a higher fee: signed for the same nonce, stored in the claim, then sent.
 //!
-//! An attempt that finds a claim (after a crash, a timeout, a retry of a dead letter) goes on at 5.
+//! An attempt that finds a claim (after a crash, a timeout, a retry of a dead letter) continues at 5.
 //!
 //! # Why it can never mint twice
 //!
@@ -25,14 +25,14 @@
 //! - An edited configuration takes over the claim: its call is signed for the same nonce, so it takes the place of the
 //!   old one or is refused because the old one was mined.
 //!
-//! Nobody has to agree on who may use which nonce for this to hold: two actions, two processes or a stranger with the
+//! This holds without any agreement on who may use which nonce: two actions, two processes or a stranger with the
 //! same key may choose the same nonce; the chain takes one, and the others find their nonce used up by another and
 //! choose again. The permit and the memory of held nonces only keep that rare.
 //!
-//! # Nobody stays stuck
+//! # No mint stays stuck
 //!
 //! A nonce can be left behind: its action died before its transaction was sent, or a node dropped it. While it is next,
-//! every later one waits. The next mint takes the chain's pending count, which is that nonce. If no mint comes, whoever
+//! every later one waits. The next mint takes the chain's pending count, which is that nonce. If no mint comes, the one that
 //! waits behind it fills it with an empty transfer to the account itself, once it has been stuck for a while and no
 //! running attempt holds it. A transaction that is in the pool, blocks, and belongs to no running attempt is replaced the
 //! same way, later, unless the signer says `unclaimed = "wait"`. An action whose nonce was filled chooses again.
@@ -275,7 +275,7 @@ fn check_chain(plan: &Plan, found: u64) -> Result<(), Stop> {
                 network.name
             );
             let fix = format!(
-                "mend `[chains.{}]`: `rpc` leads to another chain than `chainId` says",
+                "fix `[chains.{}]`: `rpc` leads to another chain than `chainId` says",
                 network.name
             );
             let error = ActionError::new(kind::INVALID_CONFIGURATION, message).with_fix(fix);

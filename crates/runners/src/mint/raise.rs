@@ -54,7 +54,7 @@ impl Mint<'_> {
         Ok(())
     }
 
-    /// Fills the nonce that this claim waits for, if nobody is there to use it.
+    /// Fills the nonce that this claim waits for, if no attempt is there to use it.
     pub(super) async fn clear(&self, held: &mut FollowedClaim, nonce: u64) -> Result<(), Stop> {
         let why = format!("it waits behind nonce {nonce} of the same signer");
         held.trouble = Some(congestion(&why));

@@ -171,7 +171,7 @@ impl Grant {
         Box::new(Failure::new(error))
     }
 
-    /// What would mend a refusal.
+    /// What would fix a refusal.
     fn fix(&self, word: &str) -> &'static str {
         match self {
             Self::Client(_) => ClientCredentials::fix(word),

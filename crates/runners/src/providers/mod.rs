@@ -40,7 +40,7 @@ pub struct OptionsError {
     pub key: &'static str,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 

@@ -75,7 +75,7 @@ pub enum SecretError {
         /// Why.
         source: io::Error,
     },
-    /// Whoever keeps it does not give it.
+    /// Its provider does not give it.
     #[error("secret `{name}` cannot be had from {place}: {reason}")]
     Unavailable {
         /// The name.
@@ -168,7 +168,7 @@ pub enum OptionsError {
         key: &'static str,
         /// What is wrong with it.
         detail: String,
-        /// What would mend it.
+        /// What would fix it.
         remedy: String,
     },
 }
@@ -182,7 +182,7 @@ pub enum Error {
     /// There is no HTTP client to ask with.
     #[error(transparent)]
     Http(#[from] http::BuildError),
-    /// Nobody can be reached.
+    /// The provider is unreachable.
     #[error(transparent)]
     Outbound(#[from] outbound::OptionsError),
 }

@@ -26,7 +26,7 @@ enum Part {
 /// Why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// Braces that nobody closes.
+    /// Braces that are not closed.
     #[error("`{{{{` is not closed by `}}}}`")]
     Open,
     /// Something else than a secret.

@@ -130,7 +130,7 @@ fn read_sender(reader: &mut Reader, object: &Object<'_>, twilio: Option<&Twilio>
     let twilio = twilio?;
     if twilio.sender.is_none() {
         let remedy = "add `from`, here or in `[providers.twilio]`";
-        reader.problem(object.at("from"), "nobody is named as the sender", remedy);
+        reader.problem(object.at("from"), "the sender is missing", remedy);
     }
     twilio.sender.clone()
 }

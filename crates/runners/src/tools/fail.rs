@@ -1,4 +1,4 @@
-//! `fail`: an action that fails as it is told, to see what follows.
+//! `fail`: an action that fails as configured, to see what follows.
 
 use serde_json::{Value, json};
 use sprag_core::action::error::{ActionError, kind};

@@ -162,7 +162,7 @@ pub(crate) fn complete(
     }
 }
 
-/// Adds the header that lets the receiver go on with the attempt's trace, unless the definition gives it. It is no part
+/// Adds the header that lets the receiver continue with the attempt's trace, unless the definition gives it. It is no part
 /// of what is signed, and says nothing about which attempts are repeats: the idempotency key does.
 pub(crate) fn trace(headers: &mut HeaderMap, attempt: &Attempt<'_>) -> Result<(), Box<Outcome>> {
     match attempt.control.traceparent() {

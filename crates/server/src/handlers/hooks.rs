@@ -60,7 +60,7 @@ pub(crate) async fn receive(
 
 impl Inbound {
     /// Sends the message that the call became. A signed call counts once for its hook and its id: its body says where it leads,
-    /// but templates may also read headers and the query, which nobody signed.
+    /// but templates may also read headers and the query, which are not signed.
     async fn send(
         &self,
         app: &App,
@@ -83,7 +83,7 @@ impl Inbound {
             let hook = &hook.name;
             return Ok(app.engine.take_call(&HookCall { machine, hook, id }, message).await);
         }
-        // Whoever calls a hook is known by its name alone, so their keys never meet those of people or of other hooks.
+        // The caller of a hook is known by its name alone, so its keys never meet those of people or of other hooks.
         let key = once::key(&self.headers, &format!("hook {}", hook.name))?;
         Ok(app.engine.once(key).send(message).await)
     }
@@ -153,7 +153,7 @@ impl Inbound {
     }
 }
 
-/// Nobody vouches for the caller, so it must be on this machine, and no web page.
+/// No signature vouches for the caller, so it must be on this machine, and no web page.
 fn allow_unverified(is_loopback: bool, headers: &HeaderMap) -> Result<(), Problem> {
     if !is_loopback {
         let detail = "a hook with `verify: none` is answered on a loopback address only";

@@ -43,7 +43,7 @@ impl Message {
     }
 }
 
-/// A message to whoever holds a key.
+/// A message to the execution that holds a key.
 pub(crate) struct Addressed {
     machine: String,
     key: String,

@@ -40,8 +40,9 @@ impl FromFields for On {
         });
         let reason = fields.required_text("reason");
         if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
-            let detail =
-                format!("a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for whoever finds it on");
+            let detail = format!(
+                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for the person who finds it on"
+            );
             fields.refuse("/reason", &detail);
         }
         Self {

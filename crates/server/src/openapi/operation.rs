@@ -1,6 +1,6 @@
 //! What one method of one route is: written in a few lines, with everything that follows from them added here.
 //!
-//! A path, a query or a body brings the codes of what can be wrong with it; whoever asks the engine gets the engine's
+//! A path, a query or a body brings the codes of what can be wrong with it; a request to the engine gets the engine's
 //! own; every request can be refused by the guard.
 
 use schemars::JsonSchema;
@@ -239,7 +239,7 @@ impl Operation {
             .refuses([command::Code::PreconditionFailed])
     }
 
-    /// Something that is not sent again to whoever has it.
+    /// Something that is not sent again to a client that has it.
     pub(crate) fn if_changed(self) -> Self {
         self.header(
             "If-None-Match",

@@ -1,4 +1,4 @@
-//! What a client is told when a request is refused: problem details (RFC 9457), always with a stable code.
+//! What a client gets when a request is refused: problem details (RFC 9457), always with a stable code.
 //!
 //! `type` is `/errors/<code>`, relative to the server, which answers it with the code's page. `retryable` says whether
 //! the same request may succeed later as it is.

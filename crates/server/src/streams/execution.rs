@@ -75,7 +75,7 @@ impl Following {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
         let Followed { sequence, status, .. } = app.engine.follow(id, after, PageLimit { rows: 0, bytes: 0 }).await?;
         if after > sequence {
-            let detail = format!("the history of `{id}` ends at {sequence}, so nobody can have seen {after}");
+            let detail = format!("the history of `{id}` ends at {sequence}, so no client can have seen {after}");
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
         }
         Ok(Self {
@@ -110,7 +110,7 @@ impl Following {
                 Phase::History => match self.look().await {
                     Ok(text) => text,
                     Err(refusal) => {
-                        // Whoever follows comes back, and is told then if it lasts.
+                        // The follower reconnects, and learns then if it lasts.
                         tracing::warn!(execution = %self.id, error = refusal.detail, "stream ended: store not readable");
                         return None;
                     }

@@ -25,7 +25,7 @@ async fn put(world: &World, path: &str, tag: Option<&str>, body: &Value) -> Repl
     world.send("PUT", path, &headers, body.to_string().as_bytes()).await
 }
 
-/// Looks until the action of an execution runs: that an attempt begins changes no execution, so nobody is told.
+/// Looks until the action of an execution runs: that an attempt begins changes no execution, so no answer is sent.
 async fn running(world: &World, execution: &str) {
     for _ in 0..LOOKS_MAX {
         let list = world.get(&format!("/v1/actions?executionId={execution}")).await;

@@ -121,7 +121,7 @@ async fn check(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whoever asks for something else most likely asks the wrong server.
+/// A client that asks for something else most likely asks the wrong server.
 async fn unknown(uri: http::Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,

@@ -12,7 +12,7 @@ use crate::views::IntoWire;
 
 /// What helps when a circuit is not closed.
 pub(crate) const RUNBOOK: &str = "docs/runbooks/circuit-open.md";
-/// A circuit that nobody has to think about.
+/// A circuit that needs no attention.
 const CLOSED: &str = "closed";
 
 /// A worker as a list shows it.

@@ -1,4 +1,4 @@
-//! What somebody was told: it must be so, and stay so.
+//! What a client was answered: it must be so, and stay so.
 
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::Cause;
@@ -11,7 +11,7 @@ use super::Model;
 use super::known::{KnownExecution, message_number};
 use crate::violation::{Checked, Invariant, ensure};
 
-/// What somebody was told.
+/// What a client was answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acknowledged {
     /// Executions that started.
@@ -20,7 +20,7 @@ pub(crate) struct Acknowledged {
     pub messages: Vec<Message>,
 }
 
-/// A message that somebody was told about.
+/// A message that was acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     /// The number in its payload.
@@ -30,7 +30,7 @@ pub(crate) struct Message {
 }
 
 impl Acknowledged {
-    /// Everything somebody was told is so.
+    /// Everything that was acknowledged is so.
     pub(crate) fn check(&self, model: &Model) -> Checked {
         for id in &self.starts {
             let is_kept = model.executions.get(id).is_some_and(|known| known.at.is_some());

@@ -471,7 +471,7 @@ impl World {
     pub(crate) fn abandon(&mut self, life: u64, attempt: AttemptId) {
         let is_theirs = |known: &UnderWay| known.life != life;
         if self.under_way.get(&attempt).is_some_and(is_theirs) {
-            // A program goes on until it is told, and so does another process, which nobody here reaches.
+            // A program continues until it is told, and so does another process, which nobody here reaches.
             return;
         }
         self.drop_attempt(attempt, 0);

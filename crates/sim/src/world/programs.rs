@@ -1,4 +1,4 @@
-//! Programs that hold attempts: they live on when a process dies, beat, fall silent, and say how it ended to whoever is
+//! Programs that hold attempts: they live on when a process dies, beat, fall silent, and report how it ended to the node that is
 //! there.
 
 use sprag_core::action::Outcome;

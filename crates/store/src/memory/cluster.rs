@@ -30,7 +30,7 @@ impl Default for Cluster {
 }
 
 impl Cluster {
-    /// So many shards that nobody owns.
+    /// So many shards without an owner.
     pub(super) fn of(shards: u32) -> Self {
         let shard = |number| Shard {
             id: ShardId(number),
@@ -59,7 +59,7 @@ impl Cluster {
         known.is_some_and(|known| known.epoch == fence.epoch)
     }
 
-    /// Another owner takes a shard, whoever has it.
+    /// Another owner takes a shard, even from a live owner.
     pub(super) fn raise(&mut self, shard: ShardId) -> Option<Fence> {
         let known = self.shard(shard)?;
         known.epoch += 1;

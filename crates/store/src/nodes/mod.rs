@@ -1,7 +1,7 @@
 //! Nodes on one database: who is alive, and who owns which shard.
 //!
-//! A node is alive while its lease runs, by the database's clock and nobody else's. A shard has one owner at a time and
-//! an epoch that every change of owner raises; commits carry it, so whoever lost a shard without knowing writes nothing.
+//! A node is alive while its lease runs, by the database's clock alone. A shard has one owner at a time and
+//! an epoch that every change of owner raises; commits carry it, so a node that lost a shard without knowing writes nothing.
 //! What always holds, whatever nodes believe: a shard is never taken from a node whose lease runs, and no two nodes are
 //! given the same epoch of a shard.
 
@@ -116,7 +116,7 @@ impl Node {
 pub struct Shard {
     /// Which.
     pub id: ShardId,
-    /// Whose, alive or not; nobody's when it was released.
+    /// Whose, alive or not; none when it was released.
     pub owner: Option<NodeId>,
     /// Raised by every change of owner.
     pub epoch: u64,
@@ -135,7 +135,7 @@ pub struct Claimed {
 pub trait Nodes: Send {
     /// Renews the lease of a node, which joins by its first; says who else there is and who owns what. One that joins
     /// in the place of another is all that is there, so the other's lease is over: a process that was killed and
-    /// started again need not wait for it. One that is about to leave answers for nobody's place any more.
+    /// started again need not wait for it. One that is about to leave answers for no place any more.
     fn heartbeat(&mut self, beat: &Beat) -> Result<View, Error>;
 
     /// Takes those of these shards that may be taken: that have no owner, or one whose lease has run out, or this one.

@@ -36,7 +36,7 @@ pub(super) struct Ahead<'a> {
 pub(super) struct Left {
     /// Of the newest commit that landed.
     pub(super) newest: CommitMark,
-    /// Those of which nobody knows whether they landed, oldest first.
+    /// Those whose result is unknown, oldest first.
     pub(super) unknown: Vec<(Arc<Commit>, CommitMark)>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Commits what waits, from `first` on, and tells what became of it, until nothing is left or nobody knows.
+    /// Commits what waits, from `first` on, and tells what became of it, until nothing is left or a result is unknown.
     pub(super) async fn run(mut self, first: Commit) -> Left {
         self.send(first);
         while !self.sent.is_empty() {

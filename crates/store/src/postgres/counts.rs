@@ -1,4 +1,4 @@
-//! How much open work a database holds, and how large it is: for whoever watches over the whole.
+//! How much open work a database holds, and how large it is: for metrics.
 //!
 //! Each count walks a partial index that holds nothing else, so it grows with what is open, never with what has ended.
 

@@ -232,7 +232,7 @@ fn fit(mut table: TransferTable, found: &[(String, u32)]) -> Result<TransferTabl
         let home = HOMES.iter().find(|(name, _)| *name == table.name);
         table.home = home.and_then(|(_, home)| table.columns.iter().position(|column| column == home));
         if table.home.is_none() {
-            return Err(wrong(&table, "nobody knows what its shard follows from".to_owned()));
+            return Err(wrong(&table, "the column that decides its shard is unknown".to_owned()));
         }
         table.columns.push("shard".to_owned());
     }
@@ -249,7 +249,7 @@ fn fit(mut table: TransferTable, found: &[(String, u32)]) -> Result<TransferTabl
             None => {
                 return Err(wrong(
                     &table,
-                    format!("its column `{name}` is missing or of a kind nobody knows"),
+                    format!("its column `{name}` is missing or of an unknown type"),
                 ));
             }
         }

@@ -12,7 +12,7 @@ use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::traits::{Error, Fence};
 
-/// What every commit begins with. The rows of the shards stay locked until it ends, so that nobody takes one over
+/// What every commit begins with. The rows of the shards stay locked until it ends, so that no node takes one over
 /// meanwhile; the lane's mark goes along, which saves a statement. Shards come in the order of their numbers. A commit that was
 /// sent before it was known what became of the one before is refused if that one did not land.
 pub(super) const FENCE: Text = Text {
@@ -78,7 +78,7 @@ pub(super) fn fence<'a>(fences: &[Fence], mark: CommitMark) -> Result<StatementP
     debug_assert!(FENCE.refusals.contains(SUPERSEDED));
     let mut held = Vec::with_capacity(fences.len());
     for &Fence { shard, epoch } in fences {
-        // What does not fit its column is held by nobody.
+        // What does not fit its column is held by no lane.
         let (Ok(id), Ok(epoch)) = (i32::try_from(shard.0), i64::try_from(epoch)) else {
             return Err(Error::FenceBroken { shard });
         };

@@ -1,8 +1,8 @@
 //! A connection that is made anew when it is lost, and the thread's way to it.
 //!
-//! Whoever asks has a thread of its own and waits for the answer, so each link has a runtime of its own that runs only while
-//! somebody asks: an answer wakes no other thread. Connections that fail are tried less and less often; in between, whoever
-//! asks is told at once.
+//! A caller has a thread of its own and waits for the answer, so each link has a runtime of its own that runs only while
+//! a caller asks: an answer wakes no other thread. Failed connections are retried less and less often; in between, callers
+//! get an error at once.
 
 use std::future::Future;
 use std::pin::pin;
@@ -32,14 +32,14 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long connecting may take in all, with all that a new connection says first.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// What every session runs with: nothing runs for long, nobody sits on a transaction, nothing is compiled for one use. A
+/// What every session runs with: nothing runs for long, no transaction stays open, nothing is compiled for one use. A
 /// client that is gone without a word is asked for after five seconds, so that what it locked is free again some time.
 const SETTINGS: &str = "\
     -c statement_timeout=5000 -c idle_in_transaction_session_timeout=2000 -c jit=off \
     -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2";
 
 /// What a lane's session runs with. Its statements look up keys; planned once, while tables are still small, they would
-/// otherwise walk whole tables for as long as nobody analyses them.
+/// otherwise walk whole tables until they are analysed.
 const LANE_SETTINGS: &str = "\
     -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_hashagg=off \
     -c plan_cache_mode=force_generic_plan";
@@ -139,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Lets the connection go if it is lost, or if nobody knows what it is about.
+    /// Lets the connection go if it is lost, or if its state is unknown.
     pub(super) fn let_go(&mut self, is_unknown: bool) {
         if is_unknown || self.session.as_ref().is_some_and(|session| session.is_over()) {
             self.session = None;
@@ -199,7 +199,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The server is told; nobody waits for its answer, which a thread of another runtime must not do.
+        // This tells the server without waiting for its answer, which a thread of another runtime must not do.
         self.session = None;
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -230,7 +230,7 @@ async fn looked_for<T>(answer: impl Future<Output = T>, is_patient: impl Fn() ->
 }
 
 async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
-    // A server that does not let us in may do so later, when it has recovered or somebody has mended its rights.
+    // A server that does not let us in may do so later, when it has recovered or an administrator has fixed its rights.
     let config = configured(&target.config, role);
     let away = |problem: &tokio_postgres::Error| Error::Away {
         detail: refused(&config, problem),
@@ -313,7 +313,7 @@ async fn suitable(session: &Session, target: &Target) -> Result<(), Error> {
 }
 
 /// A database that went back in time, as one does that took over without the last commits, must be read anew before
-/// anything is decided: whoever asks is told once that it was away.
+/// anything is decided: the caller learns once that it was unreachable.
 fn forgot(before: Option<CommitMark>, now: Option<CommitMark>) -> Result<(), Error> {
     match (before, now) {
         (Some(before), Some(now)) if now.number < before.number => Err(Error::Away {
@@ -361,7 +361,7 @@ impl Pause {
         };
     }
 
-    /// What is said to whoever asks meanwhile.
+    /// The error for callers meanwhile.
     fn away(&self) -> Error {
         Error::Away {
             detail: self.reason.clone(),

@@ -21,7 +21,7 @@ pub(super) type Value<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 pub(super) type Call<'a> = (Statement, Vec<Value<'a>>);
 
 /// Statements of commits that are kept prepared. There are as many as there are mixtures of what is written, which are few; the
-/// bound is for whoever makes up others.
+/// bound guards against others.
 const SHAPES_MAX: usize = 500;
 
 /// A list of values, one a row, for `unnest`.

@@ -26,10 +26,10 @@ use crate::traits::{
     Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
-/// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
+/// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they get an error.
 const SETTLE_MAX: Duration = Duration::from_secs(4);
 
-/// So many mutations are a commit that somebody waits for who is alone: more come together, and leave the time to others.
+/// So many mutations are a commit with a single caller waiting: more come together, and leave the time to others.
 const FEW: usize = 6;
 
 /// How long the answer to such a commit is looked for before the lane sleeps: as long as it takes where the database is near.
@@ -87,7 +87,7 @@ impl Writer {
         }
     }
 
-    /// Commits what waits for as long as there is a connection. Returns those of which nobody knows whether they landed.
+    /// Commits what waits for as long as there is a connection. Returns those whose result is unknown.
     fn send_ahead(&mut self, first: Commit, queue: &mut dyn Queue) -> Result<Vec<(Arc<Commit>, CommitMark)>, Error> {
         self.link.connect()?;
         let (newest, shards) = (self.link.mark()?, self.shards);
@@ -98,7 +98,7 @@ impl Writer {
         Ok(unknown)
     }
 
-    /// Finds out of each whether it landed. What follows one that did not, or of which nobody knows, is not committed again.
+    /// Finds out of each whether it landed. What follows one that did not, or whose result is unknown, is not committed again.
     fn settle_all(&mut self, unknown: Vec<(Arc<Commit>, CommitMark)>, queue: &mut dyn Queue) {
         let mut goes_on = true;
         for (commit, mark) in unknown {

@@ -33,13 +33,13 @@ pub struct MachineVersion {
 pub enum ExecutionStatus {
     /// Takes input.
     Running = 0,
-    /// Input waits in the inbox until somebody resumes it.
+    /// Input waits in the inbox until an operator resumes it.
     Paused = 1,
     /// A decision failed; its input waits at the head of the inbox.
     Failed = 2,
     /// Reached a top-level final state.
     Completed = 3,
-    /// Somebody ended it.
+    /// An operator ended it.
     Cancelled = 4,
 }
 
@@ -271,13 +271,13 @@ pub struct Fact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum JobStatus {
-    /// Goes on by itself.
+    /// Continues by itself.
     Running = 0,
-    /// Waits until somebody resumes it.
+    /// Waits until an operator resumes it.
     Paused = 1,
     /// Nothing is left to do.
     Completed = 2,
-    /// Somebody ended it.
+    /// An operator ended it.
     Cancelled = 3,
 }
 

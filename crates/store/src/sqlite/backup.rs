@@ -1,7 +1,7 @@
-//! Copies of the whole database as of one instant, taken while the writer goes on.
+//! Copies of the whole database as of one instant, taken while the writer continues.
 //!
 //! A copy is made page by page inside one read transaction, so what the writer commits meanwhile is not part of it and
-//! it never has to begin anew. Its file loses its name before anybody reads it: whoever stops reading, or dies, leaves
+//! it never has to begin anew. Its file loses its name before anybody reads it: a reader that stops, or dies, leaves
 //! nothing behind.
 
 use std::fs::{self, File};
@@ -86,7 +86,7 @@ pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<(
     loop {
         match backup.step(STEP_PAGES)? {
             StepResult::Done => break,
-            // Nobody else has the new file open, and readers are never locked out of the old one.
+            // No other process has the new file open, and readers are never locked out of the old one.
             _ => std::thread::yield_now(),
         }
     }

@@ -35,7 +35,7 @@ const REPORT_AFTER: u32 = 20;
 /// A log that a reader holds is reported from this size on.
 pub(super) const HELD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
-/// An open file. Whoever has a connection to it holds this; the last one to let go waits until the file is closed.
+/// An open file. Every connection to it holds this; the last one to let go waits until the file is closed.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     /// How the file is.
@@ -175,7 +175,7 @@ impl Keeper {
     fn note(&self, copied: rusqlite::Result<(i32, i32)>) {
         match copied.map_err(|problem| classify(&problem)) {
             Ok(pages) => self.condition.copied(pages),
-            // Nobody knows what is on disk.
+            // What is on disk is unknown.
             Err(problem @ (Error::Disk { .. } | Error::Corrupt { .. })) => self.condition.lose(problem),
             // The log stays as it is, and is copied another time.
             Err(_) => {}

@@ -4,7 +4,7 @@
 //! itself is marked [`NEEDS_LOG`], and a store whose file is marked and whose log is missing is not opened.
 //!
 //! The mark is the `user_version` of the file's header. [`NEEDS_LOG`] is committed before a checkpoint, which copies it into the
-//! file; [`WHOLE`] is committed after it, and so is in the log. Whoever merges log and file, be it `SQLite` itself or the
+//! file; [`WHOLE`] is committed after it, and so is in the log. A program that merges log and file, be it `SQLite` itself or the
 //! `sqlite3` shell, merges the newer mark too.
 //!
 //! Limits: a log of another file, or an older log of the same file, is not recognised. If a process dies between the two commits
@@ -58,7 +58,7 @@ pub(super) fn copy_back(connection: &Connection) -> rusqlite::Result<(i32, i32)>
     copied
 }
 
-/// Whether the file at `path` says that it needs a log, and has none beside it. Nobody may have the file open in this process: closing
+/// Whether the file at `path` says that it needs a log, and has none beside it. No code of this process may have the file open: closing
 /// it here would free the locks that `SQLite` holds on it.
 pub(super) fn lacks_log(path: &Path) -> io::Result<bool> {
     let mut header = [0; OFFSET + 4];

@@ -85,7 +85,7 @@ pub struct Store {
     pub readers: ReadPool,
 }
 
-/// What somebody insists on.
+/// What an operator insists on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Insists {
     /// Nothing.
@@ -102,12 +102,12 @@ pub fn open(options: &Options) -> Result<Store, OpenError> {
     open_as(options, Insists::No)
 }
 
-/// The same, for somebody who insists on a database that was moved: what is still to happen in the other will happen here too.
+/// The same, for an operator who insists on a database that was moved: what is still to happen in the other will happen here too.
 pub fn open_moved(options: &Options) -> Result<Store, OpenError> {
     open_as(options, Insists::Moved)
 }
 
-/// The same, for somebody who insists on a database whose log is lost, and with it the newest commits.
+/// The same, for an operator who insists on a database whose log is lost, and with it the newest commits.
 pub fn open_without_log(options: &Options) -> Result<Store, OpenError> {
     open_as(options, Insists::LogLost)
 }

@@ -1,6 +1,6 @@
 //! A file from which everything is read, table by table, as it moves to another store.
 //!
-//! The lock is held all the while, so nobody writes meanwhile. The schema is brought up to date first: tables are then those
+//! The lock is held all the while, so no process writes meanwhile. The schema is brought up to date first: tables are then those
 //! of the newest one, whatever wrote the file.
 
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens a file that is there and that nobody else has open.
+    /// Opens a file that is there and that no other process has open.
     pub(crate) fn open(path: &Path) -> Result<Self, TransferError> {
         if !path.is_file() {
             return Err(TransferError::Missing { path: path.to_owned() });
@@ -123,7 +123,7 @@ impl Source {
         Ok(found.first().copied().unwrap_or(0))
     }
 
-    /// What is the same as long as nobody used the file.
+    /// What is the same as long as no process used the file.
     pub(crate) fn fingerprint(&self) -> Result<Vec<u8>, TransferError> {
         let uses: Vec<(String, i64, i64)> = self.all(USES, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let mut sum = Sha256::new();

@@ -11,7 +11,7 @@ pub enum Error {
         /// Which shard.
         shard: ShardId,
     },
-    /// The machine has a version that whoever decided did not know of. Nothing of the commit was written.
+    /// The machine has a version that the decision did not know of. Nothing of the commit was written.
     #[error("machine `{machine}` has a newer version now")]
     Outdated {
         /// Its name.
@@ -39,7 +39,7 @@ pub enum Error {
         /// What was tried, and what came of it.
         detail: String,
     },
-    /// A flush failed, so nobody knows what is on disk: the process must stop and recover by reading.
+    /// A flush failed, so what is on disk is unknown: the process must stop and recover by reading.
     #[error("the disk failed: {detail}")]
     Disk {
         /// What the backend said.

@@ -19,7 +19,7 @@ const CALLS: [(&str, Call); 5] = [
 ];
 
 /// Where to die: `before-commit:3` is right before the third commit, `after-commit:3` right after it. With
-/// `disk-commit:3` nobody dies: the disk is said to have failed instead.
+/// `disk-commit:3` no process dies: the disk is said to have failed instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failpoint {
     side: Side,

@@ -384,10 +384,10 @@ pub trait Readers: Send + Sync {
     fn reader(&self, kind: ReadKind) -> Result<Box<dyn Reader + '_>, Error>;
 
     /// A copy of everything as of one instant, with `mark` added to it, in a file that has no name any more. The writer
-    /// goes on meanwhile. Only a store that is a file can do it; others say what is to be used instead.
+    /// continues meanwhile. Only a store that is a file can do it; others say what is to be used instead.
     fn snapshot(&self, mark: &Fact) -> Result<std::fs::File, Error>;
 
-    /// How many bytes of the log the last checkpoint could not copy, because somebody reads them still. Zero where there is no log.
+    /// How many bytes of the log the last checkpoint could not copy, because a reader still needs them. Zero where there is no log.
     fn held_bytes(&self) -> u64 {
         0
     }

@@ -6,10 +6,10 @@
 //! its schema's version.
 //!
 //! Guarantees: a server starts on one of both at most: on the database once its mark is gone, on the file as long as it has none.
-//! A move that was killed at any instant goes on where it was: rows arrive in the order of their key, so the newest one says
+//! A move that was killed at any instant continues where it was: rows arrive in the order of their key, so the newest one says
 //! where. A file that was used since is noticed.
 //!
-//! Assumes that nobody else writes to the database meanwhile; what somebody did is found by the comparison.
+//! Assumes that no other process writes to the database meanwhile; any such write is found by the comparison.
 
 mod cells;
 mod error;
@@ -88,7 +88,7 @@ pub struct MovedTable {
     pub digest: String,
 }
 
-/// Moves everything, and says what was moved. `watch` is told after every page. Blocking: not for threads of a runtime.
+/// Moves everything, and says what was moved. `watch` is called after every page. Blocking: not for threads of a runtime.
 pub fn transfer(
     transfer: &Transfer<'_>,
     watch: &mut dyn FnMut(MoveProgress<'_>),
@@ -184,7 +184,7 @@ fn verify(
         let mut last: Option<RowCells> = None;
         loop {
             let here = source.page(table, last.as_ref(), PAGE_ROWS, target.shards())?;
-            // At least one, so that what somebody added behind the last row is found too.
+            // At least one, so that a row added behind the last row is found too.
             let there = target.page(table, last.as_ref(), here.len().max(1))?;
             if here != there {
                 return Err(differs(table, &here, &there));

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
 
-/// The server lets nobody wait longer at a time.
+/// The longest wait of one request.
 const WAIT_MILLIS_MAX: u64 = 60_000;
 
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,7 @@
 //! `sprag exec watch`.
 //!
 //! Every entry of the history is shown once, in order, also when the server went away in between: what was shown last
-//! is where the next connection goes on.
+//! is where the next connection continues.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

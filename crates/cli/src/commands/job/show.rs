@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     remote: Remote,
 }
 
-/// Shows the job, or its items. Whoever waits for one that is not done whole has failed.
+/// Shows the job, or its items. A wait for a job that is not done whole fails.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments {
         id,

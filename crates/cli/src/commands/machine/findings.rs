@@ -7,7 +7,7 @@ use sprag_core::machine::{Finding, Severity};
 
 use crate::output::plain;
 
-/// `file:line:column: error[code]: detail`, and what would mend it below.
+/// `file:line:column: error[code]: detail`, and what would fix it below.
 pub(in crate::commands) fn text(path: &Path, finding: &Finding) -> String {
     let Finding {
         severity,

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     }
     let variables = input::variables(variables.as_deref(), var)?;
     match sprag_engine::check_input(&machine, &variables) {
-        // Nothing was given: somebody looks at the states, and is told what a start would need.
+        // Nothing was given: show the states, and what a start would need.
         Err(refusal) if variables.is_empty() => {
             output::note(&format!("{}: `exec start` would refuse them", refusal.detail));
         }

@@ -136,7 +136,7 @@ mod tests {
              What happens next: nothing, until a person or a changed file says otherwise.\n\
              What you can do: `sprag service logs shop/web` shows what it wrote.\n\
              What you can do: `sprag service start shop/web` forgets what failed and tries again.\n\
-             What you can do: `sprag service reload` follows the file once it is mended.\n"
+             What you can do: `sprag service reload` follows the file once it is fixed.\n"
         );
     }
 

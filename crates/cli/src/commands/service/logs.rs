@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     supervisor: Supervisor,
 }
 
-/// Shows the last lines, and goes on if asked to.
+/// Shows the last lines, and continues if asked to.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
     let lines = arguments.lines.to_string();

@@ -14,11 +14,11 @@ use crate::client::{Client, Remote};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-/// Where `sprag supervise` answers when nobody says otherwise.
+/// The default address of `sprag supervise`.
 const SUPERVISOR: u16 = 7401;
 /// Where a server does.
 const SERVER: u16 = 7400;
-/// How long it may take to see that somebody listens on this machine.
+/// How long to wait for a listener on this machine.
 const CONNECT: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Subcommand)]

@@ -1,6 +1,6 @@
 //! Troubles of services become alerts: durable actions of the engine, one when a trouble begins and one when it is over.
 //!
-//! The ledger of what is known is kept beside the rest of the supervisor's state before anything is told. What is told is
+//! The ledger of what is known is kept beside the rest of the supervisor's state before anything is sent. What is sent is
 //! told under a name of its own, so a process that dies in between tells it once all the same.
 
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Alarms {
                 return;
             };
             let is_new = ledger.compare(&troubles, workers.clock.now());
-            // Kept before it is told, or somebody would hear of it twice.
+            // Stored before it is sent, or a receiver would get it twice.
             if is_new && !keep(&workers, &ledger).await {
                 continue;
             }
@@ -76,7 +76,7 @@ impl Alarms {
         }
     }
 
-    /// Whether anything was told.
+    /// Whether anything was sent.
     async fn tell_all(&self, ledger: &mut Ledger) -> bool {
         let mut is_changed = false;
         for known in ledger.untold() {
@@ -110,7 +110,7 @@ impl Alarms {
         true
     }
 
-    /// The same when it is over, each after what was told first has been delivered.
+    /// The same when it is over, each after its first message has been delivered.
     async fn resolve(&self, known: &Known) -> bool {
         for compiled in self.about(known) {
             if let Err(untold) = self.start_resolved(compiled, known).await {
@@ -139,7 +139,7 @@ impl Alarms {
     }
 }
 
-/// Which of the two things that are told.
+/// Which of the two messages.
 #[derive(Clone, Copy)]
 enum Part {
     Raised,
@@ -155,7 +155,7 @@ impl Part {
     }
 }
 
-/// What the receiver is told.
+/// What the receiver gets.
 fn payload(known: &Known, part: Part) -> Value {
     let over = known.over.filter(|_| matches!(part, Part::Resolved));
     json!({

@@ -99,7 +99,7 @@ fn missing(source: &ServicesSource) -> Vec<Finding> {
         let service_pointer = format!("/services/{}", path.replace('/', "/children/"));
         for error in process::missing(service, &source.file.folder) {
             let place = root.inside(&format!("{service_pointer}{}", error.pointer()));
-            let remedy = "have it there before the service is started, or mend the file";
+            let remedy = "have it there before the service is started, or fix the file";
             findings.error(&place, "not-here", format!("`{path}`: {error}"), remedy);
         }
     }

@@ -176,7 +176,7 @@ impl Reloading {
     }
 }
 
-/// Takes the folder of the state, unless it is somebody else's.
+/// Takes the folder of the state, unless another process has it.
 fn place(source: &ServicesSource) -> Result<StateFolder, Failure> {
     let place = StateFolder::open(&source.state);
     let claimed = place.and_then(|place| place.claim(&source.path).map(|()| place));

@@ -70,7 +70,7 @@ fn token() -> String {
     )
 }
 
-/// What nobody can guess. A system that has none cannot be served: ids would repeat.
+/// Random numbers. A system without them cannot be served: ids would repeat.
 fn entropy() -> u64 {
     getrandom::u64().unwrap_or_else(|error| {
         tracing::error!(%error, "no entropy from the system");

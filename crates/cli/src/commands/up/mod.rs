@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     for (name, near) in environment.doubtful() {
         tracing::warn!(variable = name, nearest = near, "unknown environment variable ignored");
     }
-    // A demo never touches the store that a file or the environment names: that is somebody's work.
+    // A demo never touches the store that a file or the environment names: it holds a user's work.
     let passing = match store {
         None if *demo && !*check => Some(Passing::new()?),
         _ => None,
@@ -180,11 +180,11 @@ impl Passing {
 
 /// Why a server ends.
 enum End {
-    /// Somebody asked it to.
+    /// A signal asked it to.
     Asked,
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     EngineFailed(String),
-    /// Nobody can be listened to any more.
+    /// No connection can be accepted any more.
     ServerFailed(anyhow::Error),
 }
 
@@ -281,7 +281,7 @@ fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: Sock
     (advertise.to_string(), hosts)
 }
 
-/// Why nobody can be listened to: an address that is not allowed is a mistake of whoever wrote it.
+/// Why the server cannot listen: an address that is not allowed is a mistake in the configuration.
 pub(super) fn not_listening(error: ServerError) -> anyhow::Error {
     match error {
         ServerError::NotLoopback { .. } | ServerError::HostName { .. } => Failure::invalid(error.to_string()).into(),
@@ -367,7 +367,7 @@ impl Running {
         };
         tokio::join!(engine.shutdown(DRAIN), serving, supervising);
         if let Some(exporting) = exporting {
-            // What a collector does not take by then is lost; nobody waits for it.
+            // What a collector does not take by then is lost.
             let _ = tokio::time::timeout(FLUSH, exporting).await;
         }
         match end {

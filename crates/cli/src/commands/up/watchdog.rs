@@ -1,4 +1,4 @@
-//! The end in all cases: a thread that needs nobody.
+//! The end in all cases: a thread that depends on no other.
 
 use std::time::Duration;
 

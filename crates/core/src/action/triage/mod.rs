@@ -1,4 +1,4 @@
-//! What a person should know about a dead letter: can a retry help, must somebody look first, what would mend it.
+//! What a person should know about a dead letter: can a retry help, must a person look first, what would fix it.
 //!
 //! Pure: the same letter gives the same advice. A runner's own advice (`details.suggestedFix`) comes first; what the
 //! engine can see for itself (a timeout that was used up, a list that lacks the error) is added, and where a change of
@@ -23,7 +23,7 @@ pub struct TriageFacts<'a> {
     pub timeout: u64,
     /// The policy in force.
     pub policy: &'a Policy,
-    /// What follows an outcome nobody knows.
+    /// What follows an unknown outcome.
     pub on_unknown: OnUnknown,
     /// The secrets that its configuration names.
     pub secrets: &'a [String],
@@ -34,15 +34,15 @@ pub struct TriageFacts<'a> {
 /// What a person should know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Triage {
-    /// A retry of the action as it is can succeed, once what is wrong outside of it is mended.
+    /// A retry of the action as it is can succeed, once the cause outside of it is fixed.
     pub recoverable: bool,
-    /// Somebody must look before it is retried: the request itself must change, or its effect may have happened.
+    /// A person must look before it is retried: the request itself must change, or its effect may have happened.
     pub manual_review_required: bool,
-    /// What would mend it.
+    /// What would fix it.
     pub fix: Option<Fix>,
 }
 
-/// What would mend a dead letter.
+/// What would fix a dead letter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fix {
     /// In words.
@@ -82,7 +82,7 @@ pub fn triage(action: &Action, facts: TriageFacts<'_>) -> Triage {
 /// Whether the action can succeed as it is.
 fn is_recoverable(error: &ActionError) -> bool {
     match error.kind.as_str() {
-        // Mended outside of the action: a secret that is set, a network that is allowed, a provider that is configured.
+        // Fixed outside of the action: a secret that is set, a network that is allowed, a provider that is configured.
         kind::INVALID_CONFIGURATION => ["secret", "add", "provider"]
             .iter()
             .any(|name| detail(error, name).is_some()),
@@ -180,17 +180,17 @@ fn by_kind(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Opti
         kind::INVALID_CONFIGURATION => misconfigured(error),
         kind::MALFORMED_REQUEST => {
             let said = said(error).unwrap_or_else(|| "its reply is in `failureReason.details`".to_owned());
-            format!("{host} refused the request as it stands ({said}): retry with a mended `config`")
+            format!("{host} refused the request as it stands ({said}): retry with a fixed `config`")
         }
         kind::NOT_FOUND => format!(
-            "there is nothing at {}: retry with a mended `config`",
+            "there is nothing at {}: retry with a fixed `config`",
             place(facts, &host)
         ),
         kind::CONFLICT => format!(
-            "what {host} has already forbids it: if the effect has happened, archive the letter; else mend it there and retry"
+            "what {host} has already forbids it: if the effect has happened, archive the letter; else fix it there and retry"
         ),
         kind::UNEXPECTED_STATUS => format!(
-            "status {} is not expected from {}: mend the address, or list it in `expectedStatusCodes`",
+            "status {} is not expected from {}: fix the address, or list it in `expectedStatusCodes`",
             error.code.as_deref().unwrap_or("of the reply"),
             place(facts, &host)
         ),
@@ -223,8 +223,8 @@ fn misconfigured(error: &ActionError) -> String {
         .and_then(|details| details.pointer("/problems/0"));
     let text = |name| problem.and_then(|problem| problem.get(name)).and_then(Value::as_str);
     match (text("pointer"), text("remedy")) {
-        (Some(pointer), Some(remedy)) => format!("`config{pointer}`: {remedy}; retry with a mended `config`"),
-        _ => "retry with a mended `config`".to_owned(),
+        (Some(pointer), Some(remedy)) => format!("`config{pointer}`: {remedy}; retry with a fixed `config`"),
+        _ => "retry with a fixed `config`".to_owned(),
     }
 }
 
@@ -256,7 +256,7 @@ fn said(error: &ActionError) -> Option<String> {
         .map(|words| format!("it says: {}", cut(words)))
 }
 
-/// How long the attempts went on.
+/// How long the attempts took.
 fn bridged(action: &Action, facts: TriageFacts<'_>) -> String {
     let first = budget(action).next().map(|attempt| attempt.start_time);
     let last = budget(action).last().and_then(|attempt| attempt.end_time);

@@ -25,7 +25,7 @@
 //!
 //!     async fn perform(&self, parcel: Parcel, _attempt: Attempt<'_>) -> Result<Quote, Error> {
 //!         if parcel.grams > 31_500 {
-//!             return Err(Error::not_done(kind::CONFLICT, "nobody carries that"));
+//!             return Err(Error::not_done(kind::CONFLICT, "no carrier delivers that"));
 //!         }
 //!         Ok(Quote { cents: 390 + parcel.grams / 10 })
 //!     }
@@ -69,7 +69,7 @@ pub trait TypedRunner: Send + Sync {
 pub enum Error {
     /// The effect certainly did not happen.
     NotDone(Failure),
-    /// Something may have left; nobody knows whether it arrived.
+    /// Something may have left; it is unknown whether it arrived.
     Unknown(Failure),
 }
 

@@ -145,7 +145,7 @@ const TABLE: &[(&str, RuleOperator, Shape)] = &[
 /// Longer names than this are no misspelt operators.
 const MISSPELT_LENGTH_MAX: usize = 32;
 
-/// Names of operators that nobody gives to a member of an object, although they start with a letter.
+/// Names of operators that no object uses for a member, although they start with a letter.
 const UNMISTAKABLE: &[&str] = &["and", "or", "if", "var"];
 
 /// The operator called `name`, and the arguments it takes.

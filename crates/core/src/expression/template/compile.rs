@@ -96,7 +96,7 @@ impl Template {
         }
     }
 
-    /// Rebuilds the template's value, asking `leaf` for each string that holds an expression; it is told where.
+    /// Rebuilds the template's value, asking `leaf` for each string that holds an expression; with its place.
     pub(super) fn walk(
         &self,
         meter: &mut Meter,

@@ -84,7 +84,7 @@ fn capture(
 
 impl Frozen {
     /// The config of one attempt. `late` offers the late-bound values, and is asked for nothing else. An expression that
-    /// does more with a secret than it may is an error, whoever stored it.
+    /// does more with a secret than it may is an error, no matter which version stored it.
     pub fn bind(&self, late: &dyn Scope, limits: TemplateLimits) -> Result<Json, RenderError> {
         let scope = Bound {
             bindings: &self.bindings,

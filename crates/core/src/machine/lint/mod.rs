@@ -36,8 +36,8 @@ fn self_targets(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
     }
 }
 
-/// Actions whose failure nobody hears of. What a final state of the machine triggers runs after the execution has
-/// closed, so there nobody can.
+/// Actions whose failure no transition answers. What a final state of the machine triggers runs after the execution has
+/// closed, so no transition can.
 fn unhandled_failures(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
     for (position, (action, fields)) in machine.actions.iter().zip(&notes.actions).enumerate() {
         if !action.enabled

@@ -207,7 +207,7 @@ impl<'m> Interpreter<'m> {
 
     /// What reaching a final state raises. The W3C text looks at the parent and the grandparent only, and knows no
     /// final state right inside a parallel one; the design says that *every* parallel state whose regions are all
-    /// final is done, so this goes on upwards for as long as that holds.
+    /// final is done, so this continues upwards for as long as that holds.
     fn announce_end(&mut self, state: Id) -> Result<(), Discarded> {
         let output = match &self.chart.state(state).output {
             Some(output) => self.render(output)?,

@@ -1,4 +1,4 @@
-//! The simulated world around `step`: a clock that only inputs move, and an execution nobody keeps.
+//! The simulated world around `step`: a clock that only inputs move, and an execution that no store keeps.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Refused {
 /// A machine under simulation.
 ///
 /// An input that is refused changes nothing. The engine would hold an execution `failed` when a timer or the end of an
-/// action errs, until a person acts; there is no person here, so the simulation drops what erred and goes on.
+/// action errs, until a person acts; there is no person here, so the simulation drops what erred and continues.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     machine: Arc<Machine>,
@@ -204,7 +204,7 @@ impl Simulation {
     fn advance(&mut self, millis: u64) -> bool {
         let until = self.now.plus(millis);
         let handled = self.fire_due(until);
-        // Cut off, the clock stands where it stopped, so that another advance goes on from there.
+        // Cut off, the clock stands where it stopped, so that another advance continues from there.
         if self.agenda.next_due(until).is_none() {
             self.now = until;
         }
@@ -235,7 +235,7 @@ impl Simulation {
             }
             What::Schedule { visit, action } => (visit, action),
         };
-        // Every occurrence is on time here, so nothing is ever caught up with. How long an action takes nobody knows here,
+        // Every occurrence is on time here, so nothing is ever caught up with. How long an action takes is unknown here,
         // so each occurrence finds the one before it ended, whatever the schedule's overlap.
         self.agenda.schedules.remove(&(visit, action));
         let machine = Arc::clone(&self.machine);
@@ -322,7 +322,7 @@ impl Simulation {
         is_cut_off
     }
 
-    /// Something that the input set off was discarded. The first such thing is told.
+    /// Something that the input set off was discarded. The first one is reported.
     fn note(&mut self, refused: Refused) {
         self.present.error.get_or_insert(refused);
     }

@@ -24,7 +24,7 @@ pub const DETECTION_WINDOW_MILLIS: u64 = 5 * 60 * 1_000;
 pub const GOOD_CHECKS: u32 = 2;
 /// A child that does not run so long after its restart began is given up, in milliseconds.
 pub const RESTART_MAX_MILLIS: u64 = 5 * 60 * 1_000;
-/// A half-open circuit that nobody can judge is released after so long, in milliseconds.
+/// A half-open circuit that no check can judge is released after so long, in milliseconds.
 pub const UNDECIDED_MAX_MILLIS: u64 = 60_000;
 
 /// The bounds of a restart machine.
@@ -114,7 +114,7 @@ pub enum Circuit {
     },
 }
 
-/// What goes on while a circuit is open.
+/// What happens while a circuit is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartStage {
     /// The child goes down and comes up.
@@ -159,7 +159,7 @@ pub enum RestartEvent {
         /// How long the circuit was not closed, in milliseconds.
         open_millis: u64,
     },
-    /// Nobody could judge the rule any more, so nobody is held back by it.
+    /// No check could judge the rule any more, so it holds nothing back.
     Released {
         /// How long the circuit was not closed, in milliseconds.
         open_millis: u64,
@@ -203,7 +203,7 @@ impl RestartMachine {
         &self.limits
     }
 
-    /// Goes on with other bounds; what was counted stays.
+    /// Continues with other bounds; what was counted stays.
     pub fn rebound(&mut self, limits: RestartLimits) {
         self.limits = limits;
         self.detections.resize(limits.window_millis);
@@ -421,7 +421,7 @@ impl RestartMachine {
         }
     }
 
-    /// The rule or its child has no say any more (shutdown, a child that should not run): nobody is held back, and
+    /// The rule or its child has no say any more (shutdown, a child that should not run): nothing is held back, and
     /// nothing is claimed to have recovered. An escalation stays.
     pub fn abandon(&mut self) {
         self.grace_since = None;

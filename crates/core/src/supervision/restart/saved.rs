@@ -1,6 +1,6 @@
 //! A restart machine as it is kept: ages instead of instants.
 //!
-//! The time between two lives of the process does not count: nobody looked, so nobody can say that all was well.
+//! The time between two lives of the process does not count: nothing was checked, so nothing shows that all was well.
 
 use serde::{Deserialize, Serialize};
 

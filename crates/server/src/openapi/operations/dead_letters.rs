@@ -48,7 +48,7 @@ pub(crate) fn show() -> Operation {
     Operation::new(
         RESOURCE,
         "showDeadLetter",
-        "The case file: why it died, what was sent, who else failed alike, what would mend it",
+        "The case file: why it died, what was sent, who else failed alike, what would fix it",
     )
     .path("id", Shape::of::<ActionId>(), "The action's id.")
     .reads()

@@ -109,7 +109,7 @@ pub(crate) fn pause() -> Operation {
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeExecution", "Go on after a pause or a failure")
+    change("resumeExecution", "Continue after a pause or a failure")
 }
 
 pub(crate) fn migrate() -> Operation {

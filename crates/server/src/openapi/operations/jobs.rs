@@ -75,7 +75,7 @@ pub(crate) fn pause() -> Operation {
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeJob", "Let a job go on")
+    change("resumeJob", "Let a job continue")
 }
 
 pub(crate) fn cancel() -> Operation {

@@ -30,7 +30,7 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    one("showLimit", "A key; one that nobody uses is there too")
+    one("showLimit", "A key; an unused one is there too")
 }
 
 pub(crate) fn set() -> Operation {

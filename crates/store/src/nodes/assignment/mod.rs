@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use sprag_core::ids::NodeId;
 
 /// Who should own each shard, by the shard's number. `owners` says who does now; an owner that is not in `live` counts
-/// as none. Nobody should own anything where nobody is alive.
+/// as none. No shard has an owner while no node is alive.
 ///
 /// Each node keeps what it has up to its share; what is beyond it, the highest shards first, goes with what has no
 /// owner to those that have too little, in the order of their ids. Where the shares cannot be equal, those that have

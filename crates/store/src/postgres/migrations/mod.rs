@@ -45,7 +45,7 @@ pub(super) const TABLES: &str = "\
 /// Whether a move into the database has begun and not ended.
 const IS_UNFINISHED: &str = "SELECT to_regclass('transfer') IS NOT NULL";
 
-/// What the user lacks: since version 15, nobody but a database's owner may make tables in `public`.
+/// What the user lacks: since version 15, only a database's owner may make tables in `public`.
 const LACKS: &str = "\
     SELECT current_user::text, coalesce(current_schema()::text, '(none)'), current_database()::text \
     WHERE coalesce(NOT has_schema_privilege(current_schema(), 'CREATE'), true)";
@@ -79,7 +79,7 @@ pub(super) async fn is_unfinished(session: &Session) -> Result<bool, Error> {
     Ok(found == Some(true))
 }
 
-/// Takes the missing steps, in a transaction that somebody began.
+/// Takes the missing steps, in a transaction that the caller began.
 pub(super) async fn steps(session: &Session, address: &str, shards: u32) -> Result<u32, OpenError> {
     let failed = |problem| OpenError::from_store(address, problem);
     claim(session, address).await?;

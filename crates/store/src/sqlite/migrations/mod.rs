@@ -148,7 +148,7 @@ pub(super) fn migrate_to(connection: &mut Connection, path: &Path, schema: &Sche
     transaction.commit().map_err(sqlite)
 }
 
-/// Compares the schema of a database with what its recorded steps make. Nothing is written, so no trigger of somebody else's runs. Says
+/// Compares the schema of a database with what its recorded steps make. Nothing is written, so no foreign trigger runs. Says
 /// what is there that should not be, or is not there.
 pub(super) fn compare(connection: &Connection, path: &Path) -> Result<Vec<String>, OpenError> {
     let sqlite = |problem| OpenError::from_sqlite(path, problem);

@@ -52,7 +52,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// The writer on a connection whose schema is up to date. A file that nobody else can open yet has no keeper.
+    /// The writer on a connection whose schema is up to date. A file that no other process can open yet has no keeper.
     pub(super) fn new(
         mut connection: Connection,
         file: Option<Arc<OpenFile>>,
@@ -96,7 +96,7 @@ impl Writer {
             return Ok(());
         }
         self.next_mark = Some(FileMark::Whole);
-        // A copy under way reads from the log for as long as it takes; the log grows meanwhile, and nobody waits.
+        // A copy under way reads from the log for as long as it takes; the log grows meanwhile, and nothing waits.
         let restart = pages >= self.restart_at && !self.copying.is_under_way();
         let mode = if restart {
             CheckpointMode::RESTART

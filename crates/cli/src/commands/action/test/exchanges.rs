@@ -9,7 +9,7 @@ use sprag_runners::http::{Exchange, Observer, Request};
 
 /// What is shown of a body at most.
 const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Exchanges that are kept; a rehearsal of more is not read by anybody.
+/// Exchanges that are kept; more would not be read.
 const KEPT_MAX: usize = 10_000;
 /// Takes the place of a value that a runner calls sensitive and no secret was found in.
 const SENSITIVE: &str = "[sensitive]";

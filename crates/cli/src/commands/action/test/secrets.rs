@@ -75,7 +75,7 @@ impl Provider for Watched {
     }
 }
 
-/// A text that passes for a password, a token and a signing secret: base64 of a sentence nobody else sends.
+/// A text that passes for a password, a token and a signing secret: base64 of a sentence that no other program sends.
 fn stand_in(name: &str) -> String {
     use std::fmt::Write as _;
     let sentence = format!("a stand-in for the secret {name}");

@@ -125,7 +125,7 @@ impl Cast<'_> {
         let used = script.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let unanswered = post.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         let problems = unanswered.iter().map(ToString::to_string).collect();
-        // Nobody wrote the mock of a test that has none, so there is nothing to say about it.
+        // A test without a mock has nothing written, so there is nothing to say about it.
         Ok((course, self.test.mock.is_some().then_some(used), problems))
     }
 

@@ -27,9 +27,9 @@ const BEATS_PER_START: usize = 3;
 const FIRST: usize = 2;
 /// How many executions of a machine are open at once.
 const OPEN_MAX: usize = 8;
-/// How many executions of a machine are looked at; somebody's own may be among them.
+/// How many executions of a machine are looked at; a user's own may be among them.
 const LOOKED_AT_MAX: usize = 200;
-/// When more dead letters than this wait, somebody puts the oldest away.
+/// When more dead letters than this wait, the demo archives the oldest.
 const DEAD_MAX: usize = 10;
 /// The key of the one execution of its machine.
 pub(in super::super) const NIGHTLY_KEY: &str = "nightly";
@@ -43,7 +43,7 @@ struct Series {
     next: u64,
 }
 
-/// Whoever moves the demo.
+/// What moves the demo.
 pub(super) struct Driver {
     handle: Handle,
     versions: Versions,
@@ -51,7 +51,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// A driver that goes on counting where an earlier one ended.
+    /// A driver that continues counting where an earlier one ended.
     pub(super) async fn new(handle: Handle, versions: Versions) -> Result<Self, Refusal> {
         let mut series = [
             (ORDER, "order", 1_001),
@@ -84,7 +84,7 @@ impl Driver {
         self.nightly().await
     }
 
-    /// The execution that is always there: started again when somebody ended it.
+    /// The execution that is always there: started again when a user ended it.
     async fn nightly(&self) -> Result<ExecutionId, Refusal> {
         let (machine, key) = (NIGHTLY.to_owned(), NIGHTLY_KEY.to_owned());
         match self.handle.execution_by_key(machine, key).await? {
@@ -148,7 +148,7 @@ impl Driver {
         Ok(self.handle.start(start).await?.id)
     }
 
-    /// Sends what somebody wants to send to this execution by now.
+    /// Sends what a person of the demo sends to this execution by now.
     async fn attend(&self, view: &ExecutionView) -> Result<(), Refusal> {
         let now = self.handle.now();
         let idle = Duration::from_millis(now.since(view.updated_at));

@@ -1,7 +1,7 @@
 //! The machines of the demo: the examples, with their actions turned to the simulated world.
 //!
 //! The files are part of the binary, so that an installed one needs no checkout. An example runs by itself, with
-//! actions that reach nobody; here they call systems that are slow, busy or of another opinion.
+//! actions that reach no system; here they call systems that are slow, busy or of another opinion.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub(super) const EXAMPLES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The versions that the demo runs, by machine: what somebody applies meanwhile is theirs.
+/// The versions that the demo runs, by machine: a version that a user applies meanwhile stays theirs.
 pub(super) type Versions = BTreeMap<&'static str, u32>;
 
 /// Applies all of them.
