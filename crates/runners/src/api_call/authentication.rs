@@ -10,7 +10,7 @@ use crate::config::{Object, Reader, shown};
 use crate::http::{self, Request, RequestError};
 use crate::oauth::{ClientCredentials, ClientProof, sensitive};
 
-/// The key under which it stands, in a service and in an action.
+/// The key that holds it, in a service and in an action.
 pub(super) const KEY: &str = "authentication";
 const TYPES: [&str; 5] = ["none", "basic", "bearer", "apiKey", "oauth2"];
 const HEADER_DEFAULT: &str = "X-API-Key";

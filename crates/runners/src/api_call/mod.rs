@@ -31,7 +31,7 @@ use session::Session;
 
 pub use services::{Options, OptionsError, ServiceOptions};
 
-/// Where a secret may stand: in what is sent. The rest is compared and shown.
+/// Where a secret may appear: in what is sent. The rest is compared and shown.
 const SECRETS: [&str; 8] = [
     "/endpoint",
     "/headers",

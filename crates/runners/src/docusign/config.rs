@@ -177,7 +177,7 @@ fn check_length(reader: &mut Reader, (pointer, key): (String, &str), text: &str,
     }
 }
 
-/// A name as it stands in a JSON pointer.
+/// A name as a JSON pointer writes it.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -35,7 +35,7 @@ use session::DocusignSession;
 
 pub use options::DocusignOptions;
 
-/// Where no secret may stand.
+/// Where no secret may appear.
 const NO_SECRETS: [&str; 1] = ["/status"];
 
 const TYPE: &str = "docusign_envelope";

@@ -35,7 +35,7 @@ use smtp::Route;
 pub(crate) use address::check as check_address;
 pub use options::{SendgridOptions, SmtpOptions};
 
-/// Where no secret may stand. What a mail template makes of its variables is not masked.
+/// Where no secret may appear. What a mail template makes of its variables is not masked.
 const NO_SECRETS: [&str; 3] = ["/provider", "/template", "/variables"];
 
 const TYPE: &str = "email";

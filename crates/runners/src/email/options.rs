@@ -47,7 +47,7 @@ pub struct SendgridOptions {
     pub key: String,
     /// Who sends, unless an action says.
     pub from: Option<String>,
-    /// Where the service is; a gateway or a test can stand in.
+    /// Where the service is; a gateway or a test can take its place.
     pub url: Option<String>,
     /// Names of templates and the vendor's ids for them, as `name=d-0123`.
     pub templates: Vec<String>,

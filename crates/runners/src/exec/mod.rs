@@ -32,7 +32,7 @@ pub use allow::{Options, OptionsError};
 pub use user::UserError;
 
 const TYPE: &str = "exec";
-/// Where a secret may stand.
+/// Where a secret may appear.
 const SECRETS: [&str; 3] = ["/command", "/env", "/stdin"];
 /// Where the program stands, which messages name.
 const PROGRAM: &str = "/command/0";

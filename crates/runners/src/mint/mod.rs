@@ -17,7 +17,7 @@
 //!
 //! # Why it can never mint twice
 //!
-//! - Nothing is sent before it stands in the claim, so an action without a claim has sent nothing.
+//! - Nothing is sent before it is in the claim, so an action without a claim has sent nothing.
 //! - All transactions of a claim have one nonce of one account, so the chain takes one of them at most.
 //! - A claim is given up for another nonce only when the chain itself says that none of its transactions can ever
 //!   succeed: one of them is confirmed *and reverted*, or *another's transaction with its
@@ -80,7 +80,7 @@ use wallet::Wallet;
 
 pub use options::{ChainOptions, ContractOptions, Options, OptionsError, SignerOptions};
 
-/// Where a secret may stand. Everything else of a call is public once it is sent.
+/// Where a secret may appear. Everything else of a call is public once it is sent.
 const SECRETS: [&str; 1] = ["/contractAddress"];
 
 const TYPE: &str = "blockchain_mint";

@@ -62,7 +62,7 @@ struct Key {
 /// Whose word a token endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
-    /// The operator's: it stands in the configuration.
+    /// The operator's: it is in the configuration.
     Configured,
     /// A definition's.
     Written,

@@ -280,7 +280,7 @@ impl Secrets {
     }
 }
 
-/// What stands in the configuration is the operator's word, and reached wherever it leads.
+/// Addresses in the configuration are the operator's, and bypass the outbound guard.
 fn client(clock: &Arc<dyn Clock>) -> Result<http::Client, Error> {
     Ok(http::Client::new(outbound::Guard::unguarded()?, Arc::clone(clock))?)
 }

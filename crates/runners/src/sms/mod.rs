@@ -37,7 +37,7 @@ use twilio::{Message, Progress};
 
 pub use options::TwilioOptions;
 
-/// Where no secret may stand.
+/// Where no secret may appear.
 const NO_SECRETS: [&str; 2] = ["/provider", "/waitFor"];
 
 const TYPE: &str = "sms";

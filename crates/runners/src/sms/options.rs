@@ -25,7 +25,7 @@ pub struct TwilioOptions {
     pub from: Option<String>,
     /// The messaging service that sends, unless an action says.
     pub messaging_service: Option<String>,
-    /// Where the service is; a gateway or a test can stand in.
+    /// Where the service is; a gateway or a test can take its place.
     pub url: Option<String>,
 }
 

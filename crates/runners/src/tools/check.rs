@@ -104,7 +104,7 @@ fn read_http(
     }))
 }
 
-/// Runs `tcp_check`: succeeds when a connection stands.
+/// Runs `tcp_check`: succeeds when a connection opens.
 pub struct TcpCheck {
     guard: Guard,
 }

@@ -25,7 +25,7 @@ use config::Config;
 
 pub(crate) use config::{WebhookBody, read_body, read_headers, read_method, read_query, read_url};
 
-/// Where a secret may stand: in what is sent. The rest is compared and shown.
+/// Where a secret may appear: in what is sent. The rest is compared and shown.
 const SECRETS: [&str; 9] = [
     "/url",
     "/headers",

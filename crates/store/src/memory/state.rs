@@ -1,6 +1,6 @@
 //! What the memory backend remembers, and how one record changes.
 //!
-//! Every write is a [`Change`]: the record that is to stand under a key, or none. Putting one in place returns the
+//! Every write is a [`Change`]: the new record of a key, or none. Putting one in place returns the
 //! change that takes it back, so a commit that fails half way is undone exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
 }
 
-/// The record that is to stand under a key; none to have none.
+/// The new record of a key; none to have none.
 pub(super) enum Change {
     Machine((String, u32), Option<MachineVersion>),
     Execution(ExecutionId, Option<Execution>),

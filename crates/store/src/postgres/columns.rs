@@ -113,12 +113,12 @@ pub(super) fn digest(row: &Row, position: usize) -> Result<[u8; 32], Error> {
     bytes.try_into().map_err(|_| damaged("a digest has not 32 bytes"))
 }
 
-/// Where an execution stands.
+/// The status of an execution.
 pub(super) fn execution_status(row: &Row, position: usize) -> Result<ExecutionStatus, Error> {
     numbered(row, position, &ExecutionStatus::ALL)
 }
 
-/// Where a job stands.
+/// The status of a job.
 pub(super) fn job_status(row: &Row, position: usize) -> Result<JobStatus, Error> {
     numbered(row, position, &JobStatus::ALL)
 }

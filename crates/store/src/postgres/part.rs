@@ -1,4 +1,4 @@
-//! A commit as one statement: parts that stand beside each other in it.
+//! A commit as one statement: parts side by side.
 //!
 //! Each part is what one kind of mutation writes, as common table expressions, and what must hold for it. All parts of a
 //! statement see the database as it was before any of them, so parts belong together only if none touches what another does.
@@ -30,7 +30,7 @@ impl Text {
     }
 }
 
-/// A part as it stands in a statement. A single row is written in another way than many.
+/// A part as it is written in a statement. A single row is written in another way than many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) text: Text,

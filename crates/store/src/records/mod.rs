@@ -27,7 +27,7 @@ pub struct MachineVersion {
     pub created_at: Timestamp,
 }
 
-/// Where an execution stands in its life. The numbers are stored: never renumber.
+/// The status of an execution. The numbers are stored: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ExecutionStatus {
@@ -81,7 +81,7 @@ pub struct Execution {
     pub version: u32,
     /// Unique among the open executions of the machine.
     pub key: Option<String>,
-    /// Where it stands.
+    /// Its status.
     pub status: ExecutionStatus,
     /// The sequence of its newest history entry.
     pub sequence: u64,
@@ -267,7 +267,7 @@ pub struct Fact {
     pub body: Json,
 }
 
-/// Where a job stands. The numbers are stored: never renumber.
+/// The status of a job. The numbers are stored: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum JobStatus {
@@ -308,7 +308,7 @@ pub struct Job {
     pub id: JobId,
     /// What it does to each of its items.
     pub kind: String,
-    /// Where it stands.
+    /// Its status.
     pub status: JobStatus,
     /// When it was asked for.
     pub created_at: Timestamp,

@@ -109,7 +109,7 @@ pub(super) fn settle(connection: Connection) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, problem)| problem)
 }
 
-/// The path of something that stands beside the database.
+/// The path of something beside the database.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

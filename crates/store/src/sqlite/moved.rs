@@ -1,6 +1,6 @@
 //! The mark of a file whose contents were moved to a database: where to, and when.
 //!
-//! It stands in a table of its own, which no schema's step makes: only a file that was moved has it. A server that is started
+//! It has a table of its own, which no schema's step makes: only a file that was moved has it. A server that is started
 //! on such a file would repeat every effect that is still to happen in the database, so it is refused.
 
 use std::path::Path;

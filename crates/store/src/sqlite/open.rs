@@ -173,7 +173,7 @@ pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
     }
 }
 
-/// Where the file stands.
+/// Where the file is.
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }

@@ -38,7 +38,7 @@ const USES: &str = "\
     SELECT 'shard', id, epoch FROM shard UNION ALL SELECT 'life', started_at, seen_at FROM life \
     UNION ALL SELECT 'schema', max(version), count(*) FROM schema_migration ORDER BY 1, 2";
 
-/// Where variables stand that outgrew their row.
+/// Where variables are kept that outgrew their row.
 const VARIABLES: &str = "\
     coalesce(variables, (SELECT large.variables FROM execution_variables AS large WHERE large.execution = execution.id))";
 

@@ -68,7 +68,7 @@ pub trait Queue {
 pub enum Mutation {
     /// A new version of a machine.
     InsertMachineVersion(MachineVersion),
-    /// Writes nothing: the commit stands only if no version of the machine is newer than this one, which was decided on.
+    /// Writes nothing: the commit is written only if no version of the machine is newer than this one, which was decided on.
     ExpectNewest {
         /// Its name.
         machine: String,
@@ -114,7 +114,7 @@ pub enum Mutation {
     },
     /// The answer to a request with an `Idempotency-Key`; takes the place of one that expired.
     PutIdempotency(Idempotency),
-    /// The answer to a request whose scope belongs to no shard, so that several nodes may answer it: the commit stands only if
+    /// The answer to a request whose scope belongs to no shard, so that several nodes may answer it: the commit is written only if
     /// none of them has.
     InsertIdempotency(Idempotency),
     /// The key may be used again.
@@ -211,7 +211,7 @@ pub struct LoadedExecution {
     pub inbox: Vec<InboxEntry>,
 }
 
-/// An open action, by where it stands among those of its status.
+/// An open action, by its position among those of its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenAction {
     /// Whose.

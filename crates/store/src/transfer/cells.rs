@@ -1,4 +1,4 @@
-//! Rows without what they mean: values as both stores have them, and the tables they stand in.
+//! Rows without what they mean: values as both stores have them, and their tables.
 //!
 //! Both stores compare ids, texts and bytes as bytes, so a table has one order on both sides.
 
