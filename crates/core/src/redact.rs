@@ -24,6 +24,8 @@ use view::View;
 pub const VALUE_BYTES_MIN: usize = 6;
 /// A mask can complete a secret together with the text beside it, so the result is looked at again, at most so often.
 const PASSES_MAX: usize = 16;
+/// How many bytes there are to begin with.
+const BYTES: usize = 256;
 /// Takes the place of a secret where its name would give something away, and of texts that resist.
 const STARS: &str = "***";
 
@@ -32,7 +34,7 @@ const STARS: &str = "***";
 pub struct Redactor {
     patterns: Vec<Pattern>,
     masks: Vec<String>,
-    /// The patterns that begin with each byte.
+    /// The patterns that begin with each byte; empty while there are none. Most attempts name no secret.
     beginnings: Vec<Vec<usize>>,
 }
 
@@ -63,10 +65,7 @@ struct Found {
 impl Redactor {
     /// Masks these secrets, given as name and value.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut redactor = Self {
-            beginnings: vec![Vec::new(); 256],
-            ..Self::default()
-        };
+        let mut redactor = Self::default();
         for (name, value) in secrets {
             if value.len() >= VALUE_BYTES_MIN {
                 redactor.add(name, value);
@@ -104,6 +103,7 @@ impl Redactor {
 
     fn push(&mut self, pattern: Pattern) {
         let Some(&first) = pattern.bytes.first() else { return };
+        self.beginnings.resize_with(BYTES, Vec::new);
         let mut firsts = vec![first];
         if pattern.case == Case::Ignored && first.is_ascii_lowercase() {
             firsts.push(first.to_ascii_uppercase());

@@ -480,21 +480,30 @@ pub(crate) async fn resolve(
 
 /// The configuration with everything bound that is known only now.
 pub(crate) fn bind(job: &Job, secrets: &BTreeMap<String, String>) -> Result<Value, Box<Outcome>> {
+    // Most configurations have no place for any of it.
+    let late = match job.config.late.as_slice() {
+        [] => Value::Null,
+        _ => known_now(job, secrets),
+    };
+    job.config
+        .bind(&late, template::Limits::default())
+        .map_err(|error| invalid(error.to_string()))
+}
+
+/// The names that only an attempt can bind.
+fn known_now(job: &Job, secrets: &BTreeMap<String, String>) -> Value {
     let secrets: Map<String, Value> = secrets
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
         .collect();
-    let late = json!({
+    json!({
         "secrets": secrets,
         "attempt": {
             "id": job.attempt.attempt,
             "number": job.number,
             "idempotencyKey": job.idempotency_key,
         },
-    });
-    job.config
-        .bind(&late, template::Limits::default())
-        .map_err(|error| invalid(error.to_string()))
+    })
 }
 
 fn unset(name: &str) -> Box<Outcome> {
