@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -141,14 +141,19 @@ fn without_connection(headers: &mut HeaderMap) {
 
 /// Passes on what another node decides on. Every request comes this way, and what it may take is moved for each: what most do not
 /// need is boxed.
-pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let Some(whereabouts) = app.engine.whereabouts().cloned() else {
-        return next.run(request).await;
-    };
+pub(crate) async fn forward(app: &App, request: Request, next: Next) -> Response {
+    match app.engine.whereabouts() {
+        None => next.run(request).await,
+        Some(whereabouts) => Box::pin(among_nodes(app, whereabouts, request, next)).await,
+    }
+}
+
+/// The same where there may be other nodes.
+async fn among_nodes(app: &App, whereabouts: &Whereabouts, mut request: Request, next: Next) -> Response {
     let shown = request.headers_mut().remove(TOKEN);
     if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
         if peers::is_internal(request.uri()) {
-            return Box::pin(peers::hear(&app, request)).await;
+            return Box::pin(peers::hear(app, request)).await;
         }
         // It was passed on already: one hop is all there is.
         request.extensions_mut().insert(PassedOn);
@@ -162,18 +167,18 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     match owner::wanted(&mut parts).await {
         Some(Wanted::Watched(slot)) => {
             if let Place::There { shard, .. } = whereabouts.place(slot) {
-                return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
+                return Box::pin(pass_on(app, whereabouts, (&parts, Bytes::new(), &next), shard)).await;
             }
         }
         Some(Wanted::Explained(slot)) => {
-            if let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await {
+            if let Some(answer) = Box::pin(by_owner(app, whereabouts, &parts, slot)).await {
                 return answer;
             }
         }
         None => {}
     }
     let bytes = whole(body).await;
-    try_here(&app, &whereabouts, (parts, bytes), next).await
+    try_here(app, whereabouts, (parts, bytes), next).await
 }
 
 /// Tries here first. A request that could be anywhere, on a node that has nothing, finds its place by its new key.
