@@ -9,7 +9,7 @@ use sprag_core::machine::rehearsal::RehearsalFile;
 use sprag_core::machine::{
     DiagramFormat, LoadOptions, ScenarioFile, SimInput, Simulation, diagram, load_stored, load_text,
 };
-use sprag_core::source::{Format, Limits, parse};
+use sprag_core::source::{Format, Limits, parse_value};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::services;
 use sprag_tests::binary;
@@ -35,7 +35,7 @@ fn machine_files() {
             return Verdict::Refused;
         };
         // What was accepted once can be loaded from the store for ever.
-        let definition = parse(&text, format, &Limits::default()).unwrap().into_value();
+        let definition = parse_value(&text, format, &Limits::default()).unwrap();
         load_stored(&definition).unwrap();
         for format in DiagramFormat::ALL {
             assert!(!diagram(&machine, format).is_empty());

@@ -123,8 +123,8 @@ pub fn parse_bounded(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
     let text = std::str::from_utf8(bytes).map_err(|error| Problem::NotUtf8 {
         offset: error.valid_up_to(),
     })?;
-    match source::parse(text, Format::Json, limits) {
-        Ok(node) => Ok(node.into_value()),
+    match source::parse_value(text, Format::Json, limits) {
+        Ok(value) => Ok(value),
         Err(error) if error.cause == Cause::TooDeep => Err(Problem::TooDeep { limit: limits.depth }),
         Err(error) => Err(Problem::Invalid(error)),
     }

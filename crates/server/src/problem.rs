@@ -12,7 +12,7 @@ mod tests;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use sprag_core::machine::{Finding, Severity};
+use sprag_core::document::{Finding, Severity};
 use sprag_engine::command::{self, Refusal};
 use sprag_store::ShardId;
 pub(crate) use sprag_wire::FieldError;

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::machine;
+use sprag_core::document;
 
 use crate::words::words;
 
 words! {
     /// Whether a machine can be applied in spite of a finding.
-    Severity from machine::Severity {
+    Severity from document::Severity {
         /// The machine is refused.
         Error = "error",
         /// The machine works, but perhaps not as meant.
@@ -37,9 +37,9 @@ pub struct Finding {
     pub remedy: String,
 }
 
-impl From<machine::Finding> for Finding {
-    fn from(finding: machine::Finding) -> Self {
-        let machine::Finding {
+impl From<document::Finding> for Finding {
+    fn from(finding: document::Finding) -> Self {
+        let document::Finding {
             severity,
             code,
             line,

@@ -7,7 +7,6 @@ mod diff;
 mod digest;
 mod event;
 mod execution;
-mod findings;
 mod hook;
 mod lint;
 mod load;
@@ -17,7 +16,6 @@ mod outline;
 mod permissions;
 pub mod rehearsal;
 mod scenario;
-mod schema;
 mod select;
 mod sets;
 mod simulate;
@@ -38,16 +36,15 @@ pub use execution::{
     Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Message, Microstep, SkipReason, Step, StepError,
     TimerKey, Trigger, Visit,
 };
-pub use findings::{Finding, Findings, Place, Severity};
 pub use hook::{Hook, HookError, HookMessage, Verify};
 pub use load::{
-    ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_node, load_stored, load_text,
+    ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_document, load_stored,
+    load_text, schema,
 };
 pub use mail::{Mail, MailError};
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
 pub use permissions::RequiredPermissions;
 pub use scenario::{Mismatch, Report, ScenarioFile, run_scenarios};
-pub use schema::schema;
 pub use simulate::{InputError, Line, SimInput, Simulation};
 pub use state_set::{STATES_CEILING, StateSet};
 pub use step::{RESULT_KEPT_BYTES, step};

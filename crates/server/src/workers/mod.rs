@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use axum::{Router, http};
 use futures_util::future::BoxFuture;
 use sprag_core::clock::Clock;
-use sprag_core::machine::{Finding, Severity};
+use sprag_core::document::{Finding, Severity};
 use sprag_supervisor::process::Services;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};

@@ -4,13 +4,12 @@
 //! wrong starts nothing. Relative paths in it begin at its folder. Nothing here acts.
 
 mod check;
+mod keys;
 mod load;
 mod model;
-mod names;
 mod parts;
 mod plan;
 mod probes;
-mod reader;
 mod rules;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sprag_core::duration::Millis;
 use sprag_core::supervision::Budget;
 
+use super::keys::signal_name;
 use super::model::{ObserveSource, Probe, Service, ServiceRule, ServicesFile};
-use super::names::signal_name;
 
 /// Restarts of a schedule that are listed.
 const TIMES_SHOWN_MAX: usize = 12;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use sprag_core::machine::Severity;
+use sprag_core::document::Severity;
 use sprag_core::source::Format;
 use sprag_core::supervision::Budget;
 
@@ -135,6 +135,7 @@ services:
     let expected = [
         "5:19 bad-address",
         "6:19 bad-address",
+        "6:43 bad-duration",
         "7:14 bad-probe",
         "8:26 bad-value",
         "8:43 bad-value",
@@ -372,8 +373,12 @@ fn a_value_is_shown_as_it_is_written() {
     let text = "services:\n  a: { command: [a], limits: { openFiles: many, fileSize: big }, log: { keep: -1 } }\n";
     refused(
         text,
-        &["2:43 bad-value", "2:59 bad-value", "2:79 bad-value"],
-        &["`openFiles` is `many`;", "`fileSize` is `big`;", "`keep` is `-1`;"],
+        &["2:43 wrong-type", "2:59 bad-value", "2:79 bad-value"],
+        &[
+            "`\"many\"` is not a whole number",
+            "`\"big\"` is not bytes",
+            "`-1` is not a whole number from 0 to 100;",
+        ],
     );
 }
 

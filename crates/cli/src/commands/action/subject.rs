@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sprag_core::clock::Manual;
-use sprag_core::machine::Finding;
+use sprag_core::document::Finding;
 use sprag_core::machine::rehearsal::{Reach, RehearsalFile, Subject, Target};
-use sprag_core::source::{self, Limits, Node};
+use sprag_core::source::{self, Document, Limits};
 use sprag_runners::{Registry, reach};
 
 use crate::commands::Known;
@@ -76,11 +76,11 @@ pub(super) fn read(path: &Path, config: Option<&Path>) -> Result<Read, Unusable>
     let settings = Settings::load(&given, &Environment::process())?;
     let (at, subject) = match &file.target {
         Target::Definition {
-            node,
+            document,
             pointer,
             templates,
         } => {
-            let subject = Subject::alone(node, pointer, templates.as_ref()).map_err(here)?;
+            let subject = Subject::alone(document, pointer, templates.as_ref()).map_err(here)?;
             (path.to_owned(), subject)
         }
         Target::Action { machine, action_id, .. } => {
@@ -114,14 +114,12 @@ pub(super) fn read(path: &Path, config: Option<&Path>) -> Result<Read, Unusable>
 }
 
 fn within(path: &Path, action_id: &str) -> Result<Subject, Unusable> {
-    let node = parsed(path)?;
-    let mut definition = node.to_value();
-    let filled = templates::fill(path, &mut definition)?;
-    let templates = definition.get("templates").filter(|_| filled);
-    Subject::within(&node, action_id, templates).map_err(|found| Unusable::Findings(path.to_owned(), found))
+    let mut document = parsed(path)?;
+    templates::fill(path, &mut document.value)?;
+    Subject::within(&document, action_id).map_err(|found| Unusable::Findings(path.to_owned(), found))
 }
 
-fn parsed(path: &Path) -> Result<Node, Failure> {
+fn parsed(path: &Path) -> Result<Document, Failure> {
     let text = input::text(path)?;
     source::parse(&text, input::format(path, &text), &Limits::DEFINITION).map_err(|error| {
         let (file, at) = (path.display(), error.at);

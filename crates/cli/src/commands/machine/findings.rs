@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sprag_core::machine::{Finding, Severity};
+use sprag_core::document::{Finding, Severity};
 
 use crate::output::plain;
 

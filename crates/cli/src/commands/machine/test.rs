@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sprag_core::machine::{Finding, Report, ScenarioFile, run_scenarios};
+use sprag_core::document::{Finding};
+use sprag_core::machine::{Report, ScenarioFile, run_scenarios};
 
 use super::findings::{self, counted};
 use super::local;

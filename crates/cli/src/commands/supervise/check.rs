@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sprag_core::machine::{Finding, Findings, Severity};
-use sprag_core::source::{Format, Limits, Spot, parse};
+use sprag_core::document::{Finding, Findings, Severity};
+use sprag_core::source::{Format, Limits, parse};
 use sprag_core::supervision::Budget;
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;
@@ -90,10 +90,10 @@ pub(super) fn show(source: &Source, output: Output) -> anyhow::Result<Exit> {
 fn missing(source: &Source) -> Vec<Finding> {
     let text = std::fs::read_to_string(&source.path).unwrap_or_default();
     let format = format(&source.path, &text);
-    let Ok(node) = parse(&text, format, &Limits::DEFINITION) else {
+    let Ok(document) = parse(&text, format, &Limits::DEFINITION) else {
         return Vec::new();
     };
-    let root = Spot::root(&node);
+    let root = document.root();
     let mut findings = Findings::default();
     for (path, service) in source.file.walk() {
         let service_pointer = format!("/services/{}", path.replace('/', "/children/"));

@@ -17,7 +17,7 @@ use crate::source::{Format, Limits, parse};
 /// Runs a machine through a script. Each line is an event (the first one `start`), the active atomic and final states
 /// after it, and what was logged on the way: `go: b.x c | -a +b`.
 fn check(text: &str, script: &str) {
-    let mut definition = parse(text, Format::Yaml, &Limits::DEFINITION).unwrap().into_value();
+    let mut definition = parse(text, Format::Yaml, &Limits::DEFINITION).unwrap().value;
     definition["id"] = json!("m");
     announce(&mut definition, "m");
     let machine = load_stored(&definition).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::course::Course;
 use super::file::Expect;
 use super::mock::millis;
-use crate::source::{Content, Node, Position};
+use crate::source::{Document, Position, Spot};
 
 /// What happened, with every secret masked.
 #[derive(Clone, Debug)]
@@ -36,13 +36,14 @@ pub struct Unmet {
 }
 
 impl Unmet {
-    fn new(field: &str, at: Position, expected: Value, actual: Value) -> Self {
+    fn new(field: &str, expected: &Spot<'_>, actual: Value) -> Self {
+        let Position { line, column } = expected.place().at;
         Self {
             field: field.to_owned(),
-            expected,
+            expected: expected.value.clone(),
             actual,
-            line: at.line,
-            column: at.column,
+            line,
+            column,
         }
     }
 
@@ -67,46 +68,37 @@ pub fn compare(expect: &Expect, happened: &Happened) -> Vec<Unmet> {
     let Happened { course, sent } = happened;
     let action = &course.action;
     let mut unmet = Vec::new();
-    for (name, node) in entries(&expect.node) {
+    for (name, spot) in expect.document.root().members() {
         match name {
-            "status" => within(name, node, &json!(action.status.word()), &mut unmet),
-            "attempts" => within(name, node, &json!(course.tried.len()), &mut unmet),
-            "delays" => delays(node, course, &mut unmet),
-            "result" => within(name, node, &action.body.result.clone().unwrap_or_default(), &mut unmet),
-            "event" => within(name, node, &json!(action.body.event), &mut unmet),
-            "error" => within(name, node, &json!(action.body.last_error), &mut unmet),
-            _ => requests(node, sent, &mut unmet),
+            "status" => within(name, &spot, &json!(action.status.word()), &mut unmet),
+            "attempts" => within(name, &spot, &json!(course.tried.len()), &mut unmet),
+            "delays" => delays(&spot, course, &mut unmet),
+            "result" => within(name, &spot, &action.body.result.clone().unwrap_or_default(), &mut unmet),
+            "event" => within(name, &spot, &json!(action.body.event), &mut unmet),
+            "error" => within(name, &spot, &json!(action.body.last_error), &mut unmet),
+            _ => requests(&spot, sent, &mut unmet),
         }
     }
     unmet
 }
 
-fn entries(node: &Node) -> impl Iterator<Item = (&str, &Node)> {
-    let entries = match &node.content {
-        Content::Map(entries) => entries.as_slice(),
-        _ => &[],
-    };
-    entries.iter().map(|entry| (entry.key.as_str(), &entry.value))
-}
-
 /// Whether `actual` holds everything that `expected` names.
-fn within(field: &str, expected: &Node, actual: &Value, unmet: &mut Vec<Unmet>) {
-    match (&expected.content, actual) {
-        (Content::Map(_), Value::Object(members)) => {
-            for (name, node) in entries(expected) {
+fn within(field: &str, expected: &Spot<'_>, actual: &Value, unmet: &mut Vec<Unmet>) {
+    match (expected.value, actual) {
+        (Value::Object(_), Value::Object(members)) => {
+            for (name, member) in expected.members() {
                 let value = members.get(name).unwrap_or(&Value::Null);
-                within(&format!("{field}.{name}"), node, value, unmet);
+                within(&format!("{field}.{name}"), &member, value, unmet);
             }
         }
-        (Content::List(nodes), Value::Array(values)) if nodes.len() == values.len() => {
-            for (position, (node, value)) in nodes.iter().zip(values).enumerate() {
-                within(&format!("{field}[{position}]"), node, value, unmet);
+        (Value::Array(wanted), Value::Array(values)) if wanted.len() == values.len() => {
+            for (position, (item, value)) in expected.items().zip(values).enumerate() {
+                within(&format!("{field}[{position}]"), &item, value, unmet);
             }
         }
-        _ => {
-            let wanted = expected.to_value();
-            if !alike(&wanted, actual) {
-                unmet.push(Unmet::new(field, expected.at, wanted, actual.clone()));
+        (wanted, _) => {
+            if !alike(wanted, actual) {
+                unmet.push(Unmet::new(field, expected, actual.clone()));
             }
         }
     }
@@ -122,53 +114,55 @@ fn alike(expected: &Value, actual: &Value) -> bool {
 }
 
 /// Delays are the same, or lie in a range.
-fn delays(expected: &Node, course: &Course, unmet: &mut Vec<Unmet>) {
+fn delays(expected: &Spot<'_>, course: &Course, unmet: &mut Vec<Unmet>) {
     let actual: Vec<u64> = course.tried.iter().filter_map(|tried| tried.delay).collect();
-    let Content::List(nodes) = &expected.content else {
-        return;
-    };
-    if nodes.len() != actual.len() {
-        unmet.push(Unmet::new("delays", expected.at, expected.to_value(), json!(actual)));
+    let wanted: Vec<Spot<'_>> = expected.items().collect();
+    if wanted.len() != actual.len() {
+        unmet.push(Unmet::new("delays", expected, json!(actual)));
         return;
     }
-    for (position, (node, actual)) in nodes.iter().zip(actual).enumerate() {
-        let bound = |name: &str| node.get(name).and_then(|bound| millis(&bound.to_value()));
+    for (position, (spot, actual)) in wanted.iter().zip(actual).enumerate() {
+        let bound = |name: &str| spot.value.get(name).and_then(millis);
         let is_met = match (bound("from"), bound("to")) {
             (Some(from), Some(to)) => (from..=to).contains(&actual),
-            _ => millis(&node.to_value()) == Some(actual),
+            _ => millis(spot.value) == Some(actual),
         };
         if !is_met {
-            let field = format!("delays[{position}]");
-            unmet.push(Unmet::new(&field, node.at, node.to_value(), json!(actual)));
+            unmet.push(Unmet::new(&format!("delays[{position}]"), spot, json!(actual)));
         }
     }
 }
 
 /// A map fits any request; a list fits all requests, in order.
-fn requests(expected: &Node, sent: &[Value], unmet: &mut Vec<Unmet>) {
-    let against = |field: &str, node: &Node, request: &Value| {
+fn requests(expected: &Spot<'_>, sent: &[Value], unmet: &mut Vec<Unmet>) {
+    let against = |position: usize, spot: &Spot<'_>, request: &Value| {
         let mut differing = Vec::new();
-        within(field, &lowered(node), request, &mut differing);
+        within(
+            &format!("sent[{position}]"),
+            &lowered(spot).root(),
+            request,
+            &mut differing,
+        );
         differing
     };
-    if let Content::List(nodes) = &expected.content {
-        if nodes.len() != sent.len() {
+    if let Value::Array(wanted) = expected.value {
+        if wanted.len() != sent.len() {
             let lines: Vec<String> = sent.iter().map(line).collect();
-            unmet.push(Unmet::new("sent", expected.at, expected.to_value(), json!(lines)));
+            unmet.push(Unmet::new("sent", expected, json!(lines)));
             return;
         }
-        for (position, (node, request)) in nodes.iter().zip(sent).enumerate() {
-            unmet.extend(against(&format!("sent[{position}]"), node, request));
+        for (position, (spot, request)) in expected.items().zip(sent).enumerate() {
+            unmet.extend(against(position, &spot, request));
         }
         return;
     }
     let tried = sent.iter().enumerate();
     let nearest = tried
-        .map(|(position, request)| against(&format!("sent[{position}]"), expected, request))
+        .map(|(position, request)| against(position, expected, request))
         .min_by_key(Vec::len);
     match nearest {
         Some(differing) => unmet.extend(differing),
-        None => unmet.push(Unmet::new("sent", expected.at, expected.to_value(), Value::Null)),
+        None => unmet.push(Unmet::new("sent", expected, Value::Null)),
     }
 }
 
@@ -179,16 +173,13 @@ fn line(request: &Value) -> String {
 }
 
 /// The same with the names of headers in lower case, as requests have them.
-fn lowered(request: &Node) -> Node {
-    let mut request = request.clone();
-    if let Content::Map(entries) = &mut request.content {
-        for entry in entries.iter_mut().filter(|entry| entry.key == "headers") {
-            if let Content::Map(headers) = &mut entry.value.content {
-                for header in headers {
-                    header.key = header.key.to_ascii_lowercase();
-                }
-            }
-        }
+fn lowered(request: &Spot<'_>) -> Document {
+    let mut request = request.to_document();
+    if let Some(Value::Object(headers)) = request.value.get_mut("headers") {
+        let lowered = std::mem::take(headers).into_iter();
+        *headers = lowered
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .collect();
     }
     request
 }

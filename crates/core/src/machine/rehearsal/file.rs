@@ -7,9 +7,8 @@ use serde_json::{Map, Value, json};
 use super::keys::FILE;
 use super::mock::{self, Ending, Mock, Scripted};
 use super::subject::{Event, Occasion, Reach};
-use crate::machine::findings::{Finding, Findings};
-use crate::machine::load::{Shape, Spot, not_parsed, shown, validate};
-use crate::source::{Content, Format, Limits, Node, Position, parse};
+use crate::document::{Finding, Findings, Reader, Shape};
+use crate::source::{Document, Format, Limits, Place, Position, Spot, parse, shown};
 use crate::time::Timestamp;
 
 /// 2026-01-01T00:00:00Z: when an action is triggered that does not say it, so that it always goes the same way.
@@ -34,11 +33,11 @@ pub enum Target {
     /// A definition in the file itself.
     Definition {
         /// The definition.
-        node: Node,
+        document: Document,
         /// Where it stands.
         pointer: &'static str,
         /// Mail templates beside it.
-        templates: Option<Node>,
+        templates: Option<Document>,
     },
     /// An action of a machine file.
     Action {
@@ -71,29 +70,31 @@ pub struct Test {
 /// What is expected, with the places where it stands.
 #[derive(Clone, Debug)]
 pub struct Expect {
-    pub(super) node: Node,
+    pub(super) document: Document,
 }
 
 impl RehearsalFile {
     /// Reads a file; everything that is wrong with its shape otherwise.
     pub fn read(text: &str, format: Format) -> Result<Self, Vec<Finding>> {
         let mut findings = Findings::default();
-        let node = match parse(text, format, &Limits::default()) {
-            Ok(node) => node,
+        let document = match parse(text, format, &Limits::default()) {
+            Ok(document) => document,
             Err(error) => {
-                not_parsed(error, &mut findings);
+                findings.not_parsed(error);
                 return Err(findings.finish());
             }
         };
-        let is_file = ["tests", "action", "machine"].iter().any(|key| node.get(key).is_some());
-        if !is_file {
-            return Self::bare(node, findings);
+        let keys = ["tests", "action", "machine"];
+        if !keys.iter().any(|key| document.value.get(key).is_some()) {
+            return Self::bare(document, findings);
         }
-        validate(&Spot::root(&node), &Shape::Map(&FILE), &mut findings);
+        let mut reader = Reader::default();
+        reader.check(&document.root(), &Shape::Map(&FILE));
+        let mut findings = reader.findings;
         if findings.has_errors() {
             return Err(findings.finish());
         }
-        let root = Spot::root(&node);
+        let root = document.root();
         let fields: BTreeMap<&str, Spot<'_>> = root.members().collect();
         let target = target(&root, &fields, &mut findings);
         let tests: Vec<Test> = fields
@@ -129,7 +130,7 @@ impl RehearsalFile {
         }
         for mock in self.tests.iter().flat_map(|test| test.mock.iter().flatten()) {
             if matches!(mock.scripted, Scripted::Reply(_)) {
-                let place = crate::machine::findings::Place {
+                let place = Place {
                     at: mock.at,
                     pointer: String::new(),
                 };
@@ -141,14 +142,17 @@ impl RehearsalFile {
         findings.finish()
     }
 
-    fn bare(node: Node, mut findings: Findings) -> Result<Self, Vec<Finding>> {
-        let place = Spot::root(&node).place();
-        if !matches!(node.content, Content::Map(_)) {
+    fn bare(document: Document, mut findings: Findings) -> Result<Self, Vec<Finding>> {
+        let place = document.root().place();
+        if !document.value.is_object() {
             let remedy = "write an action definition, or `tests` with an `action`";
             findings.error(&place, "wrong-type", "the file holds no map", remedy);
             return Err(findings.finish());
         }
-        if node.get("states").is_some() || node.get("actions").is_some() {
+        if ["states", "actions"]
+            .iter()
+            .any(|key| document.value.get(key).is_some())
+        {
             let remedy =
                 "write a file with `machine`, `actionId` and `tests`; `sprag machine test` tests whole machines";
             findings.error(&place, "not-an-action", "this is a machine, not an action", remedy);
@@ -156,7 +160,7 @@ impl RehearsalFile {
         }
         let test = Test {
             name: BARE.to_owned(),
-            at: node.at,
+            at: place.at,
             occasion: Occasion {
                 variables: Map::new(),
                 key: None,
@@ -166,11 +170,11 @@ impl RehearsalFile {
             },
             secrets: None,
             mock: None,
-            expect: Expect::success(node.at),
+            expect: Expect::success(place.at),
         };
         Ok(Self {
             target: Target::Definition {
-                node,
+                document,
                 pointer: "",
                 templates: None,
             },
@@ -194,20 +198,9 @@ impl Test {
 
 impl Expect {
     fn success(at: Position) -> Self {
-        let text = |text: &str| Node {
-            at,
-            content: Content::Text(text.to_owned()),
-        };
-        let status = crate::source::Entry {
-            key: "status".to_owned(),
-            key_at: at,
-            value: text("succeeded"),
-        };
+        let status = Document::text("succeeded", at);
         Self {
-            node: Node {
-                at,
-                content: Content::Map(vec![status]),
-            },
+            document: Document::map(vec![("status", at, status)], at),
         }
     }
 }
@@ -224,9 +217,9 @@ fn target(root: &Spot<'_>, fields: &BTreeMap<&str, Spot<'_>>, findings: &mut Fin
         ),
         (Some(action), None, None) => {
             return Some(Target::Definition {
-                node: action.node.clone(),
+                document: action.to_document(),
                 pointer: "/action",
-                templates: fields.get("templates").map(|spot| spot.node.clone()),
+                templates: fields.get("templates").map(Spot::to_document),
             });
         }
         (None, Some(machine), Some(action_id)) => {
@@ -246,7 +239,12 @@ fn target(root: &Spot<'_>, fields: &BTreeMap<&str, Spot<'_>>, findings: &mut Fin
 fn test(spot: &Spot<'_>, findings: &mut Findings) -> Test {
     let fields: BTreeMap<&str, Spot<'_>> = spot.members().collect();
     let at = spot.place().at;
-    let object = |name: &str| fields.get(name).map(|spot| object(spot.value())).unwrap_or_default();
+    let object = |name: &str| {
+        fields
+            .get(name)
+            .map(|spot| object(spot.value.clone()))
+            .unwrap_or_default()
+    };
     let mock = fields
         .get("mock")
         .map(|list| list.each().iter().map(|entry| mock::read(entry, findings)).collect());
@@ -257,7 +255,7 @@ fn test(spot: &Spot<'_>, findings: &mut Findings) -> Test {
             variables: object("variables"),
             key: string(&fields, "key"),
             now: fields.get("now").map_or(NOW_DEFAULT, |spot| now(spot, findings)),
-            event: fields.get("event").map(|spot| event(&spot.value())),
+            event: fields.get("event").map(|spot| event(spot.value)),
             results: object("results"),
         },
         secrets: fields.get("secrets").map(secrets),
@@ -265,7 +263,7 @@ fn test(spot: &Spot<'_>, findings: &mut Findings) -> Test {
         expect: fields.get("expect").map_or_else(
             || Expect::success(at),
             |spot| Expect {
-                node: spot.node.clone(),
+                document: spot.to_document(),
             },
         ),
     }

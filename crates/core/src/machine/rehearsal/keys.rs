@@ -1,8 +1,8 @@
 //! Every key of a rehearsal file, with what it holds.
 
-use crate::machine::load::Names::{Event, Free, Identifier};
-use crate::machine::load::Shape::{Any, Duration, Either, Flag, List, Map, Members, Name, Open, Text, Whole, Word};
-use crate::machine::load::{Key, Shape, Table};
+use crate::document::Names::{Event, Free, Identifier};
+use crate::document::Shape::{Any, Duration, Either, Flag, List, Map, Members, Name, Open, Text, Whole, Word};
+use crate::document::{Key, Shape, Table};
 
 /// How often one entry of a mock may answer.
 const REPEAT_MAX: u64 = 1_000_000;

@@ -6,10 +6,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::action::{ActionError, Failure, Outcome};
+use crate::document::Findings;
 use crate::duration::Millis;
-use crate::machine::findings::Findings;
-use crate::machine::load::Spot;
-use crate::source::Position;
+use crate::source::{Position, Spot};
 
 /// The status of a reply that does not say it.
 const STATUS_DEFAULT: u16 = 200;
@@ -316,7 +315,7 @@ pub(super) fn failure(error: &Value) -> Failure {
 }
 
 fn value(fields: &BTreeMap<&str, Spot<'_>>, name: &str) -> Value {
-    fields.get(name).map(Spot::value).unwrap_or_default()
+    fields.get(name).map(|spot| spot.value.clone()).unwrap_or_default()
 }
 
 fn text(fields: &BTreeMap<&str, Spot<'_>>, name: &str) -> Option<String> {

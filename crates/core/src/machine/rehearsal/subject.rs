@@ -10,20 +10,20 @@ use serde_json::{Map, Value, json};
 use super::mock;
 use crate::action::secret::{self, Owner};
 use crate::action::{ConfigProblem, Definition, ResultEvent};
+use crate::document::{Finding, Findings, Severity};
 use crate::ids::ExecutionId;
 use crate::machine::context::Context;
 use crate::machine::event;
 use crate::machine::execution::{Cause, End, Execution, Facts, Fate, How, Message};
-use crate::machine::findings::{Finding, Findings, Place};
-use crate::machine::load::{ConfigCheck, LoadOptions, UnknownType, load_node, shown};
+use crate::machine::load::{ConfigCheck, LoadOptions, UnknownType, load_document};
 use crate::machine::model::{Machine, StateIndex};
 use crate::machine::state_set::StateSet;
 use crate::machine::trigger;
-use crate::source::{Content, Entry, Node, Position};
+use crate::source::{Document, Place, Position, shown};
 use crate::time::Timestamp;
 
 /// What the machine around a lone definition is called.
-const ALONE: &str = "rehearsal";
+const ALONE: &str = "action-test";
 /// The state of that machine, where the definition names none.
 const STATE: &str = "triggered";
 /// Where the definition stands in that machine.
@@ -48,7 +48,7 @@ pub struct Subject {
     /// Its position among the machine's actions.
     pub position: usize,
     /// The definition as it was written.
-    node: Node,
+    document: Document,
     /// Where it stands in its file.
     pointer: String,
 }
@@ -82,9 +82,9 @@ pub struct Event {
 }
 
 impl Subject {
-    /// The definition in `node`, which stands at `pointer` in its file, with mail templates of its own.
-    pub fn alone(node: &Node, pointer: &str, templates: Option<&Node>) -> Result<Self, Vec<Finding>> {
-        let loaded = load_node(&around(node, templates), &LoadOptions::default());
+    /// The definition in `document`, which stands at `pointer` in its file, with mail templates of its own.
+    pub fn alone(document: &Document, pointer: &str, templates: Option<&Document>) -> Result<Self, Vec<Finding>> {
+        let loaded = load_document(&around(document, templates), &LoadOptions::default());
         let moved = |finding: Finding| match finding.pointer.strip_prefix(WITHIN) {
             Some(rest) => Finding {
                 pointer: format!("{pointer}{rest}"),
@@ -96,32 +96,28 @@ impl Subject {
             Some(machine) => Ok(Self {
                 machine,
                 position: 0,
-                node: node.clone(),
+                document: document.clone(),
                 pointer: pointer.to_owned(),
             }),
             None => Err(loaded.findings.into_iter().filter(is_error).map(moved).collect()),
         }
     }
 
-    /// The action of that id in a machine file. `templates` are those that stand beside the file.
-    pub fn within(node: &Node, action_id: &str, templates: Option<&Value>) -> Result<Self, Vec<Finding>> {
-        let mut whole = node.clone();
-        if let (Some(templates), Content::Map(entries)) = (templates, &mut whole.content) {
-            entries.retain(|entry| entry.key != "templates");
-            entries.push(entry("templates", Node::of(templates)));
-        }
-        let loaded = load_node(&whole, &LoadOptions::default());
-        let Some(machine) = loaded.machine else {
+    /// The action of that id in a machine file.
+    pub fn within(machine: &Document, action_id: &str) -> Result<Self, Vec<Finding>> {
+        let loaded = load_document(machine, &LoadOptions::default());
+        let Some(compiled) = loaded.machine else {
             return Err(loaded.findings.into_iter().filter(is_error).collect());
         };
-        let found = machine.action(action_id).map(|(position, _)| position);
-        let position = found.ok_or_else(|| vec![no_action(&machine, action_id)])?;
-        let pointer = format!("/actions/{position}");
+        let found = compiled.action(action_id).map(|(position, _)| position);
+        let position = found.ok_or_else(|| vec![no_action(&compiled, action_id)])?;
+        let actions = machine.root().member("actions");
+        let definition = actions.and_then(|actions| actions.items().nth(position));
         Ok(Self {
-            machine,
+            machine: compiled,
             position,
-            node: node.pointer(&pointer).unwrap_or(node).clone(),
-            pointer,
+            document: definition.map_or_else(|| machine.clone(), |definition| definition.to_document()),
+            pointer: format!("/actions/{position}"),
         })
     }
 
@@ -132,12 +128,12 @@ impl Subject {
 
     /// The definition as it was written.
     pub fn written(&self) -> Value {
-        self.node.to_value()
+        self.document.value.clone()
     }
 
     /// The configuration as it was written.
     pub fn config(&self) -> Value {
-        self.node.get("config").map_or_else(|| json!({}), Node::to_value)
+        self.document.value.get("config").cloned().unwrap_or_else(|| json!({}))
     }
 
     /// Everything that the type's runner has against the configuration.
@@ -163,7 +159,7 @@ impl Subject {
                 }
             }
             // A runner elsewhere may serve types that are not known here.
-            Err(_) if self.node.get("runner").is_some() => {}
+            Err(_) if self.document.value.get("runner").is_some() => {}
             Err(UnknownType { nearest }) => {
                 let detail = format!("no runner serves type `{}`", shown(kind));
                 let remedy = match nearest {
@@ -220,15 +216,10 @@ impl Subject {
 
     /// The place a pointer from the definition leads to, or the nearest one around it that exists.
     fn place(&self, pointer: &str) -> Place {
-        let mut way = pointer;
-        loop {
-            if let Some(node) = self.node.pointer(way) {
-                return Place {
-                    at: node.at,
-                    pointer: format!("{}{way}", self.pointer),
-                };
-            }
-            way = way.rsplit_once('/').map_or("", |(around, _)| around);
+        let Place { at, pointer } = self.document.root().inside(pointer);
+        Place {
+            at,
+            pointer: format!("{}{pointer}", self.pointer),
         }
     }
 
@@ -275,7 +266,7 @@ impl Occasion {
                 error: error.as_ref().map(|error| mock::failure(error).error),
             }),
             None => Cause::Message(Arc::new(Message {
-                id: "rehearsal".to_owned(),
+                id: "action-test".to_owned(),
                 kind: kind.clone(),
                 payload: payload.clone(),
             })),
@@ -284,7 +275,7 @@ impl Occasion {
 }
 
 fn is_error(finding: &Finding) -> bool {
-    finding.severity == crate::machine::findings::Severity::Error
+    finding.severity == Severity::Error
 }
 
 fn no_action(machine: &Machine, action_id: &str) -> Finding {
@@ -304,70 +295,41 @@ fn no_action(machine: &Machine, action_id: &str) -> Finding {
 }
 
 /// A machine whose one action is the definition.
-fn around(definition: &Node, templates: Option<&Node>) -> Node {
-    let trigger = definition.get("triggerState").filter(|node| text(node).is_some());
+fn around(definition: &Document, templates: Option<&Document>) -> Document {
+    let at = Position::START;
+    let member = |name| definition.root().member(name);
     let mut machine = vec![
-        entry("id", word(ALONE)),
-        entry("actions", node(Content::List(vec![definition.clone()]))),
+        ("id", at, Document::text(ALONE, at)),
+        ("actions", at, Document::list(vec![definition.clone()], at)),
     ];
-    if let Some((at, path)) = trigger.and_then(|node| Some((node, text(node)?))) {
-        machine.extend(states(at, path));
+    let trigger = member("triggerState").and_then(|spot| Some((spot.place().at, spot.text()?)));
+    if let Some((at, path)) = trigger {
+        machine.extend(states(path, at));
     } else {
-        let run = definition.get("actionId").cloned().unwrap_or_else(|| word(""));
-        machine.push(entry("entry", node(Content::Map(vec![entry("run", run)]))));
-        machine.extend(states(definition, STATE));
+        let run = member("actionId").map_or_else(|| Document::text("", at), |id| id.to_document());
+        machine.push(("entry", at, Document::map(vec![("run", at, run)], at)));
+        machine.extend(states(STATE, definition.root().place().at));
     }
-    machine.extend(templates.map(|templates| entry("templates", templates.clone())));
-    node(Content::Map(machine))
+    machine.extend(templates.map(|templates| ("templates", at, templates.clone())));
+    Document::map(machine, at)
 }
 
-/// `initial` and `states` that lead to a state of that name: a dotted path, or an id after `#`.
-fn states(at: &Node, path: &str) -> Vec<Entry> {
+/// `initial` and `states` that lead to a state of that name, which is written at `at`: a dotted path, or an id after `#`.
+fn states(path: &str, at: Position) -> Vec<(&'static str, Position, Document)> {
     if let Some(id) = path.strip_prefix('#') {
-        let state = node(Content::Map(vec![entry("id", word(id))]));
-        return level(at, STATE, state);
+        let id = Document::text(id, Position::START);
+        return level(STATE, vec![("id", Position::START, id)], at);
     }
     let mut names = path.rsplit('.');
     let innermost = names.next().unwrap_or(STATE);
-    names.fold(level(at, innermost, node(Content::Map(Vec::new()))), |inside, name| {
-        level(at, name, node(Content::Map(inside)))
-    })
+    names.fold(level(innermost, Vec::new(), at), |inside, name| level(name, inside, at))
 }
 
-fn level(at: &Node, name: &str, state: Node) -> Vec<Entry> {
-    let named = Entry {
-        key: name.to_owned(),
-        key_at: at.at,
-        value: state,
-    };
+fn level(name: &str, state: Vec<(&str, Position, Document)>, at: Position) -> Vec<(&'static str, Position, Document)> {
+    let start = Position::START;
+    let state = Document::map(state, start);
     vec![
-        entry("initial", word(name)),
-        entry("states", node(Content::Map(vec![named]))),
+        ("initial", start, Document::text(name, start)),
+        ("states", start, Document::map(vec![(name, at, state)], start)),
     ]
-}
-
-fn text(node: &Node) -> Option<&str> {
-    match &node.content {
-        Content::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
-fn entry(key: &str, value: Node) -> Entry {
-    Entry {
-        key: key.to_owned(),
-        key_at: value.at,
-        value,
-    }
-}
-
-fn word(text: &str) -> Node {
-    node(Content::Text(text.to_owned()))
-}
-
-fn node(content: Content) -> Node {
-    Node {
-        at: Position::START,
-        content,
-    }
 }

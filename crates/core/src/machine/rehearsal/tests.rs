@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::action::error::kind;
 use crate::action::{Action, ActionError, Body, Origin, Status, Verdict};
+use crate::document::Finding;
 use crate::ids::{ActionId, ExecutionId, Slot};
-use crate::machine::{Fate, Finding, SkipReason};
-use crate::source::{Format, Limits, Node, parse};
+use crate::machine::{Fate, SkipReason};
+use crate::source::{Document, Format, Limits, parse};
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -23,12 +24,12 @@ fn wrong(text: &str) -> Vec<String> {
     found.iter().map(place).collect()
 }
 
-fn node(text: &str) -> Node {
+fn document(text: &str) -> Document {
     parse(text, Format::Yaml, &Limits::default()).unwrap()
 }
 
 fn alone(text: &str) -> Subject {
-    Subject::alone(&node(text), "/action", None).unwrap_or_else(|found| panic!("{found:?}"))
+    Subject::alone(&document(text), "/action", None).unwrap_or_else(|found| panic!("{found:?}"))
 }
 
 fn execution() -> ExecutionId {
@@ -122,7 +123,7 @@ fn a_lone_definition_is_triggered_wherever_its_state_is() {
 
 #[test]
 fn what_is_wrong_with_a_lone_definition_stands_where_it_was_written() {
-    let text = node("actionId: a\ntype: noop\nretryPolicy:\n  maxAttemps: 3\nconfig:\n  x: '{{varables.x}}'\n");
+    let text = document("actionId: a\ntype: noop\nretryPolicy:\n  maxAttemps: 3\nconfig:\n  x: '{{varables.x}}'\n");
     let found = Subject::alone(&text, "/action", None).unwrap_err();
     let places: Vec<_> = found.iter().map(|one| (one.line, one.pointer.as_str())).collect();
     assert_eq!(places, [(4, "/action/retryPolicy/maxAttemps"), (6, "/action/config/x")]);
@@ -130,15 +131,15 @@ fn what_is_wrong_with_a_lone_definition_stands_where_it_was_written() {
 
 #[test]
 fn an_action_of_a_machine_is_found_by_its_id() {
-    let machine = node(
+    let machine = document(
         "{id: m, variables: {x: 1}, initial: s, states: {s: {}}, actions: [
            {actionId: a, type: noop, triggerState: s}, {actionId: b, type: noop, triggerState: s, enabled: false}]}",
     );
-    let subject = Subject::within(&machine, "b", None).unwrap();
+    let subject = Subject::within(&machine, "b").unwrap();
     assert_eq!(subject.position, 1);
     let fate = subject.trigger(&occasion(json!({})), execution());
     assert_eq!(fate, Some(Fate::Skipped(SkipReason::Disabled)));
-    let found = Subject::within(&machine, "bb", None).unwrap_err();
+    let found = Subject::within(&machine, "bb").unwrap_err();
     assert_eq!(
         (found[0].code, found[0].remedy.as_str()),
         ("unknown-action", "did you mean `b`?")

@@ -6,12 +6,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::keys::FILE;
+use crate::document::{Finding, Findings, Reader, Shape};
 use crate::duration::Millis;
-use crate::machine::findings::{Finding, Findings, Place};
-use crate::machine::load::{Shape, Spot, not_parsed, shown, validate};
 use crate::machine::model::Machine;
 use crate::machine::simulate::SimInput;
-use crate::source::{Format, Limits, Node, Position, parse};
+use crate::source::{Format, Limits, Place, Position, Spot, parse, shown};
 use crate::time::Timestamp;
 
 /// 2026-01-01T00:00:00Z: when a scenario starts that does not say it, so that it always goes the same way.
@@ -78,19 +77,21 @@ impl ScenarioFile {
     /// Reads a scenario file; everything that is wrong with its shape otherwise.
     pub fn read(text: &str, format: Format) -> Result<Self, Vec<Finding>> {
         let mut findings = Findings::default();
-        let node = match parse(text, format, &Limits::default()) {
-            Ok(node) => node,
+        let document = match parse(text, format, &Limits::default()) {
+            Ok(document) => document,
             Err(error) => {
-                not_parsed(error, &mut findings);
+                findings.not_parsed(error);
                 return Err(findings.finish());
             }
         };
-        validate(&Spot::root(&node), &Shape::Map(&FILE), &mut findings);
+        let mut reader = Reader::default();
+        reader.check(&document.root(), &Shape::Map(&FILE));
+        let mut findings = reader.findings;
         if findings.has_errors() {
             return Err(findings.finish());
         }
-        let machine = node.get("machine").map(Node::to_value);
-        let scenarios = Spot::root(&node);
+        let machine = document.value.get("machine").cloned();
+        let scenarios = document.root();
         let scenarios = scenarios.members().filter(|(name, _)| *name == "scenarios");
         let scenarios = scenarios.flat_map(|(_, list)| list.items().collect::<Vec<_>>());
         let scenarios = scenarios.map(|spot| scenario(&spot, &mut findings)).collect();
@@ -184,7 +185,7 @@ fn scenario(spot: &Spot<'_>, findings: &mut Findings) -> Scenario {
             }
         }
     }
-    let value = |name: &str| fields.get(name).map(Spot::value);
+    let value = |name: &str| fields.get(name).map(|spot| spot.value.clone());
     let text = |name: &str| value(name).and_then(|value| value.as_str().map(str::to_owned));
     let steps = fields.get("steps").or_else(|| fields.get("when"));
     let steps = steps.map(|list| list.items().filter_map(|item| step(&item, findings)).collect());
@@ -234,7 +235,7 @@ fn mocks(spot: &Spot<'_>) -> BTreeMap<String, Mocked> {
     };
     let mocked = |member: &Spot<'_>| Mocked {
         at: member.place().at,
-        ends: read(member.value()),
+        ends: read(member.value.clone()),
     };
     spot.members()
         .map(|(name, member)| (name.to_owned(), mocked(&member)))
@@ -244,7 +245,7 @@ fn mocks(spot: &Spot<'_>) -> BTreeMap<String, Mocked> {
 fn expect(spot: &Spot<'_>) -> Expect {
     Expect {
         at: spot.place().at,
-        fields: object(spot.value()),
+        fields: object(spot.value.clone()),
     }
 }
 
@@ -281,7 +282,7 @@ fn step(spot: &Spot<'_>, findings: &mut Findings) -> Option<Step> {
             findings.error(&member.place(), "bad-step", detail, "remove it");
         }
     }
-    let value = |name: &str| fields.get(name).map(Spot::value).unwrap_or_default();
+    let value = |name: &str| fields.get(name).map(|spot| spot.value.clone()).unwrap_or_default();
     let text = value(kind).as_str().unwrap_or_default().to_owned();
     let input = match *kind {
         "send" => SimInput::Message {

@@ -1,8 +1,8 @@
 //! Every key of a scenario file, with what it holds.
 
-use crate::machine::load::Names::{Event, Free, Identifier};
-use crate::machine::load::Shape::{Any, Duration, Either, Flag, List, Map, Members, Name, Text, Word};
-use crate::machine::load::{Key, Shape, Table};
+use crate::document::Names::{Event, Free, Identifier};
+use crate::document::Shape::{Any, Duration, Either, Flag, List, Map, Members, Name, Text, Word};
+use crate::document::{Key, Shape, Table};
 
 /// Of a scenario that has not ended.
 pub(super) const RUNNING: &str = "running";

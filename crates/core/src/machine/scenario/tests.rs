@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::machine::{Finding, LoadOptions, Machine, load_text};
+use crate::document::Finding;
+use crate::machine::{LoadOptions, Machine, load_text};
 use crate::source::Format;
 
 const MACHINE: &str = r"

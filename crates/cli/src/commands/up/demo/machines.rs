@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
-use sprag_core::source::{Format, Limits, parse};
+use sprag_core::source::{Format, Limits, parse_value};
 use sprag_engine::Handle;
 
 /// A tenant gives notice.
@@ -61,7 +61,7 @@ pub(super) async fn apply(handle: &Handle, world: SocketAddr) -> anyhow::Result<
 
 /// An example with what is different in the demo.
 pub(super) fn definition(name: &str, text: &str, world: SocketAddr) -> anyhow::Result<Value> {
-    let mut definition = parse(text, Format::Yaml, &Limits::default())?.into_value();
+    let mut definition = parse_value(text, Format::Yaml, &Limits::default())?;
     let Some(Value::Array(actions)) = definition.get_mut("actions") else {
         bail!("`{name}` has no actions");
     };

@@ -1,18 +1,16 @@
-//! What lint says: each finding with its place, and what would mend it. All of them in one run.
+//! What is wrong with a document: each finding with its place, and what would fix it. All of them in one run.
 
 use serde::Serialize;
 
-use crate::source::{Position, nearest};
+use crate::source::{Cause, ParseError, Place, Position, nearest};
 
-pub use crate::source::Place;
-
-/// Whether a machine can be applied in spite of it.
+/// Whether a document can be used in spite of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The machine is refused.
+    /// The document is refused.
     Error,
-    /// The machine works, but perhaps not as meant.
+    /// The document works, but perhaps not as meant.
     Warning,
 }
 
@@ -31,7 +29,7 @@ pub struct Finding {
     pub pointer: String,
     /// What is wrong, with the value.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
@@ -46,7 +44,7 @@ const SUGGESTION_CANDIDATES_MAX: usize = 2_000;
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
-    has_errors: bool,
+    errors: usize,
     left_out: usize,
     suggested: usize,
 }
@@ -63,7 +61,7 @@ impl Findings {
     }
 
     fn push(&mut self, severity: Severity, place: &Place, code: &'static str, detail: String, remedy: String) {
-        self.has_errors |= severity == Severity::Error;
+        self.errors += usize::from(severity == Severity::Error);
         if self.list.len() == FINDINGS_MAX {
             self.left_out += 1;
             return;
@@ -89,9 +87,35 @@ impl Findings {
         nearest(word, candidates.into_iter().take(SUGGESTION_CANDIDATES_MAX))
     }
 
-    /// Whether any finding so far refuses the machine.
+    /// Notes why a text could not be parsed.
+    pub fn not_parsed(&mut self, error: ParseError) {
+        let ParseError {
+            at,
+            cause,
+            detail,
+            remedy,
+        } = error;
+        let (code, default) = match cause {
+            Cause::Syntax => ("not-parsed", "mend the text there"),
+            Cause::TooLarge => ("definition-too-large", "split it into several machines"),
+            Cause::TooDeep => ("too-deep", "nest less"),
+            Cause::TooManyNodes => ("too-many-values", "split it into several machines"),
+        };
+        let place = Place {
+            at,
+            pointer: String::new(),
+        };
+        self.error(&place, code, detail, remedy.unwrap_or(default));
+    }
+
+    /// Whether any finding so far refuses the document.
     pub fn has_errors(&self) -> bool {
-        self.has_errors
+        self.errors > 0
+    }
+
+    /// How many of them do.
+    pub fn errors(&self) -> usize {
+        self.errors
     }
 
     /// All findings by place in the file.
@@ -100,7 +124,7 @@ impl Findings {
             .sort_by(|a, b| (a.line, a.column, a.severity, a.code).cmp(&(b.line, b.column, b.severity, b.code)));
         if self.left_out > 0 {
             self.list.push(Finding {
-                severity: if self.has_errors {
+                severity: if self.errors > 0 {
                     Severity::Error
                 } else {
                     Severity::Warning

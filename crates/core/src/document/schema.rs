@@ -1,17 +1,18 @@
-//! The JSON Schema of a machine file, for editors: written from the tables the loader checks files with.
+//! The JSON Schema of a document, for editors: written from the tables that the reader checks documents with.
 
 use serde_json::{Map, Value, json};
 
-use super::load::{Key, MACHINE, Names, Shape, Table};
+use super::names::Names;
+use super::shape::{Key, Shape, Table};
 
-/// The JSON Schema (2020-12) of a machine file.
-pub fn schema() -> Value {
+/// The JSON Schema (2020-12) of a document that `table` describes.
+pub fn schema(title: &str, table: &Table) -> Value {
     let mut definitions = Map::new();
-    define(&MACHINE, &mut definitions);
+    define(table, &mut definitions);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Sprag machine",
-        "$ref": reference(&MACHINE),
+        "title": title,
+        "$ref": reference(table),
         "$defs": definitions,
     })
 }
@@ -59,12 +60,14 @@ fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         Shape::Any => json!({}),
         Shape::Nothing => json!({ "type": "null" }),
         Shape::Text => json!({ "type": "string" }),
+        Shape::Filled => json!({ "type": "string", "minLength": 1 }),
         Shape::Name(names) => named(*names),
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Whole { least, most: u64::MAX } => json!({ "type": "integer", "minimum": least }),
         Shape::Whole { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Shape::Number { least } => json!({ "type": "number", "minimum": least }),
         Shape::Duration { least } => json!({ "type": ["integer", "string"], "minimum": least }),
+        Shape::Bytes => json!({ "type": ["integer", "string"], "minimum": 0 }),
         Shape::Word(words) => json!({ "enum": words }),
         Shape::Rule => json!({ "type": ["object", "boolean"] }),
         Shape::Map(table) => {
