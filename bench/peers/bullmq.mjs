@@ -12,7 +12,7 @@ const STEPS = 5;
 
 const processors = {
   w1: async () => {},
-  // docs: "Process step jobs": the step reached is kept in the job's data, so that a retry goes on there.
+  // docs: "Process step jobs": the step reached is kept in the job's data, so that a retry continues there.
   w2: async (job) => {
     let { step } = job.data;
     while (step < STEPS) await job.updateData({ step: ++step });

@@ -11,9 +11,10 @@ use sprag_core::ids::scatter;
 use sprag_core::machine::{LoadOptions, load_text};
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
-use sprag_engine::command::Start;
+use sprag_engine::requests::Start;
 use sprag_engine::{Engine, Handle, Requirements, SecretSource};
 use sprag_runners::tools::{Fail, Noop};
+use sprag_store::Page;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::sqlite;
 use sprag_store::traits::{ActionQuery, ExecutionQuery, Readers};
@@ -82,13 +83,14 @@ impl Embedded {
     /// Waits until the newest action has ended.
     pub(crate) async fn action_ended(&self) -> anyhow::Result<()> {
         let newest = ActionQuery {
-            limit: 1,
+            page: Page::first(1),
             ..ActionQuery::default()
         };
         while self
             .readers
             .reader(sprag_store::ReadKind::Scan)?
             .actions(&newest)?
+            .rows
             .iter()
             .any(|action| action.status <= Status::Retrying as u8)
         {
@@ -100,17 +102,18 @@ impl Embedded {
     fn count(&self, status: ExecutionStatus, limit: u64) -> anyhow::Result<u64> {
         let limit = usize::try_from(limit)?;
         let reader = self.readers.reader(sprag_store::ReadKind::Scan)?;
-        let (mut count, mut before) = (0, None);
+        let (mut count, mut after) = (0, None);
         while count < limit {
             let page = reader.executions(&ExecutionQuery {
                 status: Some(status),
-                before,
-                limit: limit - count,
+                page: Page::new(after, limit - count),
                 ..ExecutionQuery::default()
             })?;
-            let Some(last) = page.last() else { break };
-            before = Some(last.id);
-            count += page.len();
+            count += page.rows.len();
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
         Ok(count.try_into()?)
     }

@@ -4,7 +4,9 @@ use anyhow::Context;
 use serde_json::Value;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::Start;
+use sprag_engine::requests::Cancel;
+use sprag_engine::requests::Start;
+use sprag_store::Page;
 use sprag_store::records::{Action, Execution, HistoryEntry, MachineVersion};
 use sprag_store::traits::{ActionQuery, Mutation};
 
@@ -96,7 +98,7 @@ fn taken(name: &str, machine: &str, end: End) -> anyhow::Result<Sample> {
             let id = started.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?.id;
             if end == End::Cancelled {
                 embedded.action_ended().await?;
-                let cancelled = embedded.handle().cancel(id).await;
+                let cancelled = embedded.handle().ask(Cancel(id)).await;
                 cancelled.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
             }
             second = Some(id);
@@ -116,17 +118,12 @@ async fn read(embedded: &Embedded, name: &str, id: ExecutionId) -> anyhow::Resul
         let execution = reader.execution(id)?.context("no execution")?;
         let of = ActionQuery {
             execution: Some(id),
-            limit: 1,
+            page: Page::first(1),
             ..ActionQuery::default()
         };
-        let action = reader.actions(&of)?.pop().context("no action")?;
+        let action = reader.actions(&of)?.rows.pop().context("no action")?;
         let machine = reader.machine(name, None)?.context("no machine")?;
-        (
-            machine,
-            execution,
-            action,
-            reader.history(id, 0, sprag_store::Most::rows(10))?,
-        )
+        (machine, execution, action, reader.history(id, &Page::first(10))?.rows)
     };
     let view = embedded.handle().execution(id).await;
     let view = view.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;

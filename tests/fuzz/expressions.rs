@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sprag_core::expression::logic::{Fuel, Logic, STEPS_DEFAULT};
-use sprag_core::expression::template::{Limits, Template};
+use sprag_core::expression::template::{Template, TemplateLimits};
 use sprag_core::filter::{Parsed, Resource};
 use sprag_core::json;
 use sprag_core::patch::{self, Operation};
@@ -87,7 +87,7 @@ fn templates() {
         let Ok(template) = Template::compile(&Value::String(text(input).into_owned())) else {
             return Verdict::Refused;
         };
-        let limits = Limits { output_bytes: 1_000 };
+        let limits = TemplateLimits { output_bytes: 1_000 };
         if let Ok(rendered) = template.render(&scope(), limits) {
             let bytes = rendered.as_str().map_or_else(|| json::size(&rendered), str::len);
             assert!(bytes <= limits.output_bytes, "{bytes} bytes were rendered");

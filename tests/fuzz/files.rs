@@ -5,11 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::Map;
-use sprag_core::machine::rehearsal::RehearsalFile;
-use sprag_core::machine::{
-    DiagramFormat, LoadOptions, ScenarioFile, SimInput, Simulation, diagram, load_stored, load_text,
-};
-use sprag_core::source::{Format, Limits, parse};
+use sprag_core::machine::testing::TestFile;
+use sprag_core::machine::{DiagramFormat, LoadOptions, SimInput, Simulation, diagram, load_stored, load_text};
+use sprag_core::source::{Format, Limits, parse_value};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::services;
 use sprag_tests::binary;
@@ -35,7 +33,7 @@ fn machine_files() {
             return Verdict::Refused;
         };
         // What was accepted once can be loaded from the store for ever.
-        let definition = parse(&text, format, &Limits::default()).unwrap().into_value();
+        let definition = parse_value(&text, format, &Limits::default()).unwrap();
         load_stored(&definition).unwrap();
         for format in DiagramFormat::ALL {
             assert!(!diagram(&machine, format).is_empty());
@@ -55,7 +53,7 @@ fn machine_files() {
 fn scenario_files() {
     let corpus = corpus::files(&["examples"], "scenarios.yaml");
     fuzz("scenario", &corpus, |input| {
-        Verdict::from(&ScenarioFile::read(&text(input), Format::Yaml))
+        Verdict::from(&TestFile::read(&text(input), Format::Yaml))
     });
 }
 
@@ -64,7 +62,7 @@ fn action_test_files() {
     let corpus = corpus::files(&["examples/action-tests"], ".yaml");
     fuzz("action-test", &corpus, |input| {
         let text = text(input);
-        Verdict::from(&RehearsalFile::read(&text, Format::sniff(&text)))
+        Verdict::from(&TestFile::read(&text, Format::sniff(&text)))
     });
 }
 

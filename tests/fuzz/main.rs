@@ -4,7 +4,7 @@
 //! `SPRAG_FUZZ_SECONDS` seconds, and with `SPRAG_FUZZ_SEED` other inputs. A failure prints the input and where it was
 //! saved, under `target/fuzz`. Routes are tried in `tests/suite/hostile`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
 mod corpus;
 mod expressions;

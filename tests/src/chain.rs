@@ -78,7 +78,7 @@ impl Chain {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         let mut lines = BufReader::new(child.stdout.take()?).lines().map_while(Result::ok);
         let address = lines.find_map(|line| line.strip_prefix("Listening on ")?.trim().parse().ok())?;
-        // It goes on printing: somebody must read, or it would wait.
+        // It continues printing: somebody must read, or it would wait.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, address })
     }

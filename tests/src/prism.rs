@@ -69,7 +69,7 @@ impl Prism {
             .ok()?;
         let mut lines = BufReader::new(child.stdout.take()?).lines().map_while(Result::ok);
         lines.find(|line| line.contains("Prism is listening"))?;
-        // It goes on printing: somebody must read, or it would wait.
+        // It continues printing: somebody must read, or it would wait.
         std::thread::spawn(move || lines.for_each(drop));
         let seen = Arc::default();
         let relay = relay(SocketAddr::from(([127, 0, 0, 1], port)), failures, Arc::clone(&seen))?;

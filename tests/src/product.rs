@@ -221,7 +221,7 @@ impl Product {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on as if nothing had happened.
+    /// Lets it continue as if nothing had happened.
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
     }

@@ -167,7 +167,7 @@ impl Supervised {
         }
     }
 
-    /// Ends it as an outage would; its services go on.
+    /// Ends it as an outage would; its services continue.
     pub fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -209,7 +209,7 @@ fn restarted(rig: &mut Rig, program: &Program) {
         let after = rig.until(&id, "running");
         assert_eq!(
             after["attempts"][0]["id"], before["attempts"][0]["id"],
-            "the same attempt goes on"
+            "the same attempt continues"
         );
     }
     std::fs::write(folder.join("go"), "").unwrap();

@@ -83,7 +83,7 @@ fn crash_at(folder: &Path, failpoint: &str) -> bool {
     crashed
 }
 
-/// Applies, starts, and waits for the end; goes on from whatever was acknowledged before.
+/// Applies, starts, and waits for the end; continues from whatever was acknowledged before.
 fn drive(product: &Product, ledger: &Ledger, acknowledged: &mut Option<String>) -> std::io::Result<()> {
     let mut client = product.client();
     let applied = client.post("/v1/machines", &machine(ledger))?;

@@ -1,4 +1,4 @@
-//! Kill -9 in the middle of a bulk job: it goes on where it was, and every dead letter is retried once.
+//! Kill -9 in the middle of a bulk job: it continues where it was, and every dead letter is retried once.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -326,7 +326,7 @@ fn everything_wrong_is_found_when_the_machine_is_applied() {
     for pointer in [
         "config/to",
         "config/template",
-        "nobody is named as the sender",
+        "the sender is missing",
         "config/provider",
         "did you mean",
     ] {

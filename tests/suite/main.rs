@@ -1,6 +1,6 @@
 //! Whole-product tests: the shape of the workspace, and the real binary under fire.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
 mod api_call;
 mod backup;

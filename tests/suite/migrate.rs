@@ -1,4 +1,4 @@
-//! A server's file moves to `PostgreSQL`, killed on the way, and a server goes on with the work there.
+//! A server's file moves to `PostgreSQL`, killed on the way, and a server continues with the work there.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -228,7 +228,7 @@ fn a_file_moves_to_postgres_through_kills_and_its_work_goes_on_there() {
     };
     assert_eq!(rig.told(), before);
     refused(&migrate(&file, &url, None), "store-moved");
-    // Timers fire, held actions go on once they are let go, and messages reach executions by their key.
+    // Timers fire, held actions continue once they are let go, and messages reach executions by their key.
     let paid = rig.post(
         "/v1/messages",
         &json!({ "machine": "order", "key": "o2", "type": "PAY" }),
@@ -237,7 +237,7 @@ fn a_file_moves_to_postgres_through_kills_and_its_work_goes_on_there() {
     rig.post(&format!("/v1/kill-switches/{switch}/release"), &json!({}));
     for machine in ["held", "sleeper"] {
         let path = format!("/v1/executions?limit=500&machine={machine}&status=completed");
-        wait::until(&format!("every {machine} to go on"), GUARD, || {
+        wait::until(&format!("every {machine} to continue"), GUARD, || {
             (rig.list(&path).len() == 30).then_some(())
         });
     }

@@ -103,7 +103,7 @@ fn a_server_that_is_killed_and_started_again_goes_on_at_once() {
     let found = client.get(&format!("/v1/executions/{id}?wait=30s")).unwrap();
     assert_eq!(found.body["status"], "completed", "{found:?}");
     println!(
-        "after kill -9 and a new start, the work went on within {:?}",
+        "after kill -9 and a new start, the work continued within {:?}",
         clock.elapsed()
     );
     assert!(clock.elapsed() < Duration::from_secs(9), "it waited for a lease");

@@ -371,7 +371,7 @@ fn what_a_supervisor_writes_into_a_file_is_of_one_kind_and_for_people() {
     written.signal(rustix::process::Signal::HUP);
     let text = written.until("did you mean `command`?");
     assert!(
-        text.contains("services.yaml:2:10: error[unknown-key]: `comand` is not known in `job`"),
+        text.contains("services.yaml:2:10: error[unknown-key]: a service has no key `comand`"),
         "{text}"
     );
     assert!(!text.contains("Finding {"), "{text}");

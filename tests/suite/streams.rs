@@ -79,7 +79,7 @@ fn a_stream_goes_on_after_kill_nine_without_gap_or_repeat() {
         });
         let enough = seen.len() + 20 + life * 7;
         while seen.len() < enough {
-            let event = stream.next().expect("the stream goes on");
+            let event = stream.next().expect("the stream continues");
             seen.extend(event.id);
         }
         product.kill();
@@ -91,7 +91,7 @@ fn a_stream_goes_on_after_kill_nine_without_gap_or_repeat() {
     send(&mut product.client(), &id, "END", "");
     let mut stream = Stream::open(product.address(), &path, seen.last().copied()).unwrap();
     let closed = loop {
-        let event = stream.next().expect("the stream goes on");
+        let event = stream.next().expect("the stream continues");
         seen.extend(event.id);
         if event.name == "closed" {
             break event;
@@ -191,6 +191,6 @@ fn a_reader_of_hints_that_fell_behind_is_told_so() {
     assert_eq!(
         stream.next().expect("it was told in time").name,
         "hint",
-        "and it goes on"
+        "and it continues"
     );
 }

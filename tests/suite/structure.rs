@@ -11,53 +11,24 @@ const FILE_LINES_MAX: usize = 600;
 /// No function is longer.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Which of our crates each crate may use. The arrows point one way.
-const ARROWS: [(&str, &[&str]); 15] = [
-    ("sprag-core", &[]),
-    ("sprag-store", &["sprag-core"]),
-    ("sprag-wire", &["sprag-core"]),
-    ("sprag-engine", &["sprag-core", "sprag-store", "sprag-wire"]),
-    ("sprag-process", &[]),
-    ("sprag-runners", &["sprag-core", "sprag-process"]),
-    ("sprag-supervisor", &["sprag-core", "sprag-process", "sprag-store"]),
-    (
-        "sprag-server",
-        &[
-            "sprag-core",
-            "sprag-store",
-            "sprag-engine",
-            "sprag-supervisor",
-            "sprag-wire",
-        ],
-    ),
-    (
-        "sprag",
-        &[
-            "sprag-core",
-            "sprag-store",
-            "sprag-engine",
-            "sprag-runners",
-            "sprag-server",
-            "sprag-supervisor",
-            "sprag-wire",
-        ],
-    ),
-    ("sprag-sim", &["sprag-core", "sprag-store", "sprag-engine"]),
-    ("sprag-tests", &["sprag-core"]),
-    (
-        "sprag-bench",
-        &[
-            "sprag-core",
-            "sprag-store",
-            "sprag-engine",
-            "sprag-runners",
-            "sprag-supervisor",
-            "sprag-tests",
-        ],
-    ),
-    ("sprag-embedding", &["sprag-core", "sprag-store", "sprag-engine"]),
-    ("sprag-pipeline", &[]),
-    ("sprag-worker", &["sprag-core", "sprag-supervisor"]),
+/// Files that a start passes at most.
+const START_FILES_MAX: usize = 15;
+/// Fields of the lane at most.
+const LANE_FIELDS_MAX: usize = 11;
+
+/// Folders of the engine that decide.
+const DECIDING: [&str; 6] = ["decide", "requests", "queue", "limits", "leases", "jobs"];
+/// What nothing that decides may name: the store's traits, the clock, and the rooms that read, write and act.
+const BANNED: [&str; 9] = [
+    "LaneReads",
+    "LaneStore",
+    "CommitStore",
+    "traits::Reader",
+    "sprag_core::clock",
+    "crate::commit",
+    "crate::effects",
+    "crate::lane",
+    "engine::inbox",
 ];
 
 fn root() -> PathBuf {
@@ -74,12 +45,33 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+fn architecture() -> String {
+    std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
+}
+
+/// Which of our crates each crate may use, by the table in ARCHITECTURE.md. The arrows point one way.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+    let text = architecture();
+    let section = text.split("## Crates").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let folder = cells[1].trim_matches('`');
+        let name = match folder.rsplit('/').next().unwrap() {
+            "cli" => "sprag".to_owned(),
+            name => format!("sprag-{name}"),
+        };
+        let uses = cells[3].split(", ").filter(|used| *used != "–");
+        (name, uses.map(|used| format!("sprag-{used}")).collect())
+    };
+    let arrows: BTreeMap<String, BTreeSet<String>> = rows.map(row).collect();
+    assert!(arrows.len() > 10, "the table was read");
+    arrows
+}
+
 #[test]
 fn dependencies_between_our_crates_point_the_way_of_the_design() {
-    let allowed: BTreeMap<&str, BTreeSet<&str>> = ARROWS
-        .iter()
-        .map(|(name, uses)| (*name, uses.iter().copied().collect()))
-        .collect();
+    let allowed = arrows();
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     let ours: BTreeSet<&str> = packages
@@ -88,8 +80,8 @@ fn dependencies_between_our_crates_point_the_way_of_the_design() {
         .collect();
     assert_eq!(
         ours,
-        allowed.keys().copied().collect(),
-        "a crate came or went: say so in ARROWS"
+        allowed.keys().map(String::as_str).collect(),
+        "a crate came or went: say so in ARCHITECTURE.md"
     );
     for package in packages {
         let name = package["name"].as_str().unwrap();
@@ -101,6 +93,67 @@ fn dependencies_between_our_crates_point_the_way_of_the_design() {
                 "{name} must not use {uses}"
             );
         }
+    }
+}
+
+/// A file without its comments and its tests.
+fn code(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let production = text.split("#[cfg(test)]").next().unwrap();
+    let code = production.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_decision_cannot_reach_the_store_the_clock_or_effects() {
+    let engine = root().join("crates/engine/src");
+    let mut wrong = Vec::new();
+    let mut looked_at = 0;
+    for path in sources() {
+        let Ok(inside) = path.strip_prefix(&engine) else {
+            continue;
+        };
+        let folder = inside.iter().next().and_then(|first| first.to_str()).unwrap();
+        if !DECIDING.contains(&folder) || inside.iter().any(|part| part == "tests") {
+            continue;
+        }
+        looked_at += 1;
+        let code = code(&path);
+        let named = BANNED.iter().filter(|banned| code.contains(*banned));
+        wrong.extend(named.map(|banned| format!("{} names {banned}", inside.display())));
+    }
+    assert!(looked_at > 40, "the decisions were found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_lane_is_small_and_the_path_of_a_start_is_short_and_true() {
+    let lane = std::fs::read_to_string(root().join("crates/engine/src/lane/mod.rs")).unwrap();
+    let fields = lane
+        .split("pub struct Lane {")
+        .nth(1)
+        .unwrap()
+        .split("\n}")
+        .next()
+        .unwrap();
+    let fields = fields
+        .lines()
+        .filter(|line| line.contains(": ") && !line.trim().starts_with("//"));
+    assert!((1..=LANE_FIELDS_MAX).contains(&fields.count()));
+
+    let text = architecture();
+    let path = text.split("### The path of a start").nth(1).unwrap();
+    let steps = path
+        .lines()
+        .filter_map(|line| line.split_once(". `"))
+        .filter(|(number, _)| number.parse::<u32>().is_ok());
+    let files: Vec<&str> = steps.map(|(_, rest)| rest.split('`').next().unwrap()).collect();
+    assert!((5..=START_FILES_MAX).contains(&files.len()), "{files:?}");
+    for file in files {
+        assert!(
+            root().join(file).is_file(),
+            "{file} is on the path of a start, and is not there"
+        );
     }
 }
 

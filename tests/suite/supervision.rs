@@ -14,7 +14,7 @@ use sprag_tests::{Supervised, wait};
 const GUARD: Duration = Duration::from_secs(90);
 /// How many services a killed supervisor leaves behind.
 const SERVICES: usize = 20;
-/// What a shutdown may take, whatever goes on.
+/// What a shutdown may take, whatever happens.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// Ends what a failed test would leave behind.

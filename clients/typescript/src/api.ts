@@ -2,7 +2,7 @@
 
 import type { Json } from "./json.js";
 
-/** How an action stands. */
+/** The status of an action. */
 export type ActionStatus = "scheduled" | "queued" | "running" | "retrying" | "succeeded" | "dead" | "cancelled" | "skipped" | "archived";
 
 /** AttemptId */
@@ -10,11 +10,11 @@ export type AttemptId = string;
 
 /** The body of a completion. */
 export interface CompleteRequest {
-  /** What came back. */
+  /** The result. */
   result?: Json;
-  /** What it cost. */
+  /** The cost of the attempt. */
   costEstimate?: number | null;
-  /** Anything else worth keeping. */
+  /** Metadata for people and reports. */
   metadata?: { [name: string]: Json } | null;
 }
 
@@ -23,145 +23,145 @@ export type Duration = string;
 
 /** The body of a failure. */
 export interface FailRequest {
-  /** Why. */
+  /** The error. */
   error: ReportedError;
-  /** `notDone` only where certainly nothing happened. */
+  /** The outcome. Use `notDone` only if the effect certainly did not happen. */
   outcome?: FailedOutcome | null;
-  /** Not to be retried before: milliseconds, or text such as `30s`. */
+  /** The shortest wait before a retry: milliseconds, or text such as `30s`. */
   retryAfter?: number | Duration | null;
 }
 
-/** How an attempt failed. */
+/** The outcome of a failed attempt. */
 export type FailedOutcome = "notDone" | "unknown";
 
-/** What is wrong at one place of a request. */
+/** A fault at one place of a request. */
 export interface FieldError {
   /** A JSON pointer into the body, or `?name` for a query parameter. */
   pointer: string;
-  /** What is wrong there, with the value. */
+  /** The fault, with the value. */
   detail: string;
 }
 
-/** One thing that is wrong or doubtful in a machine file. */
+/** A fault, or a possible fault, in a machine file. */
 export interface Finding {
   /** Error or warning. */
   severity: Severity;
-  /** A stable name for the kind of finding. */
+  /** The stable code of the finding. */
   code: string;
   /** The line, from 1. */
   line: number;
   /** The column, from 1. */
   column: number;
-  /** The place as a JSON pointer. */
+  /** A JSON pointer to the place. */
   pointer: string;
-  /** What is wrong, with the value. */
+  /** The fault, with the value. */
   detail: string;
-  /** What would fix it. */
+  /** The remedy. */
   remedy: string;
 }
 
-/** What became of an attempt that an external runner ended. */
+/** The answer to the outcome of an external runner. */
 export interface Finished {
-  /** The attempt. */
+  /** The id of the attempt. */
   id: AttemptId;
-  /** How it ended. */
+  /** The outcome of the attempt. */
   outcome: Outcome;
-  /** How its action stands now. */
+  /** The status of the action. */
   status: ActionStatus;
 }
 
 /** The answer to a heartbeat. */
 export interface Heartbeat {
-  /** When the lease ends now. */
+  /** The new end of the lease. */
   leaseUntil: string;
-  /** A person asked for the attempt to stop: end it within ten seconds. */
+  /** Whether a person cancelled the action. If so, end the attempt within ten seconds. */
   cancelRequested: boolean;
 }
 
 /** The body of a heartbeat. */
 export interface HeartbeatRequest {
-  /** A value to keep for the next attempt. */
+  /** A checkpoint for the next attempt. */
   checkpoint?: Json;
 }
 
-/** The body of a lease. */
+/** The body of a lease request. */
 export interface LeaseRequest {
-  /** The runner's own name, for actions that name it. */
+  /** The name of the runner, which gets actions with this `runner`. Default: actions of its types for any runner. */
   runner?: string | null;
-  /** The action types that it serves. */
+  /** The action types that the runner serves. */
   types: (string)[];
   /** Only actions with all of these tags. */
   tags?: (string)[] | null;
-  /** How many attempts at most. */
+  /** The most attempts in the answer. */
   max?: number | null;
-  /** How long to wait for the first one: milliseconds, or text such as `30s`. */
+  /** How long to wait for a first attempt: milliseconds, or text such as `30s`. */
   wait?: number | Duration | null;
-  /** How long an attempt is leased without a heartbeat, in seconds. */
+  /** The length of a lease without a heartbeat, in seconds. */
   leaseSeconds?: number | null;
 }
 
-/** The attempts that a runner was given. */
+/** The leased attempts. */
 export interface Leased {
-  /** The attempts, perhaps none. */
+  /** The attempts; empty if there is no work. */
   attempts: (LeasedAttempt)[];
 }
 
-/** An attempt as an external runner is given it. */
+/** An attempt that an external runner leased. */
 export interface LeasedAttempt {
-  /** The attempt: heartbeats and the outcome name it. */
+  /** The id of the attempt, for heartbeats and the outcome. */
   id: AttemptId;
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   number: number;
-  /** What the machine calls the action. */
+  /** The `actionId` in the machine. */
   actionId: string;
-  /** Its type. */
+  /** The action type. */
   type: string;
-  /** The configuration, rendered, secrets included. */
+  /** The rendered configuration, with secrets. */
   config: Json;
-  /** The same for every attempt, until a person edits the configuration. */
+  /** The idempotency key: the same for every attempt, until a person edits the configuration. */
   idempotencyKey: string;
-  /** The attempt is over then, despite heartbeats. */
+  /** The end of the attempt. Heartbeats do not extend it. */
   deadline: string;
-  /** When the lease ends unless a heartbeat renews it. */
+  /** The end of the lease, unless a heartbeat extends it. */
   leaseUntil: string;
-  /** The last checkpoint of an attempt of the action. */
+  /** The last checkpoint of an earlier attempt. */
   checkpoint?: Json;
 }
 
-/** How an attempt ended. */
+/** The outcome of an attempt. */
 export type Outcome = "done" | "notDone" | "unknown";
 
-/** Why a request was refused: problem details with a stable code. */
+/** The reason why Sprag refused a request: problem details (RFC 9457) with a stable code. */
 export interface Problem {
-  /** `/errors/<code>`: the page of the code, relative to the server. */
+  /** The page of the code on this server: `/errors/<code>`. */
   type: string;
-  /** The code as the beginning of a sentence. */
+  /** The code in words. */
   title: string;
   /** The HTTP status. */
   status: number;
   /** What happened, why, and what to do. */
   detail: string;
-  /** The stable name of the problem. */
+  /** The stable code of the problem. */
   code: string;
-  /** Whether the same request may succeed later as it is. */
+  /** Whether the same request may succeed later. */
   retryable: boolean;
-  /** What is wrong, by place. */
+  /** The faults, by place. */
   errors: (FieldError)[];
-  /** What lint found in a definition. */
+  /** The findings in a definition. */
   findings?: (Finding)[];
 }
 
-/** Why an attempt of an external runner did not succeed. */
+/** The error that an external runner reports. */
 export interface ReportedError {
-  /** Such as `rate_limit`; retry policies match on it. */
+  /** The error type, such as `rate_limit`. Retry policies match it. */
   type: string;
-  /** What happened. */
+  /** The message. */
   message?: string | null;
-  /** The other side's own code. */
+  /** The error code of the called service. */
   code?: string | null;
-  /** Anything that helps a person. */
+  /** Details for people. */
   details?: Json;
-  /** `false`: no other attempt can ever help. Otherwise the retry policy decides. */
+  /** With `false`, no other attempt can succeed. Otherwise the retry policy decides. */
   retryable?: boolean | null;
 }
 

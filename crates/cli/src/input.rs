@@ -41,8 +41,7 @@ pub(crate) fn format(path: &Path, text: &str) -> Format {
 /// The value in a file, YAML or JSON.
 pub(crate) fn value(path: &Path) -> Result<Value, Failure> {
     let text = text(path)?;
-    let node = source::parse(&text, format(path, &text), &Limits::default());
-    let node = node.map_err(|error| {
+    source::parse_value(&text, format(path, &text), &Limits::default()).map_err(|error| {
         let at = error.at;
         Failure::invalid(format!(
             "{}:{}:{}: {}",
@@ -51,8 +50,7 @@ pub(crate) fn value(path: &Path) -> Result<Value, Failure> {
             at.column,
             error.detail
         ))
-    })?;
-    Ok(node.into_value())
+    })
 }
 
 /// JSON that stands on the command line.

@@ -47,7 +47,7 @@ pub(crate) fn start(logs: Logs) {
     if is_wrong {
         tracing::warn!(
             variable = VARIABLE,
-            "not a log filter, so it is ignored: write `debug` or `sprag_engine=debug`"
+            "log filter not readable, ignored; write `debug` or `sprag_engine=debug`"
         );
     }
 }

@@ -20,13 +20,13 @@ fn say(info: &PanicHookInfo<'_>) {
     let message = literal.unwrap_or("(withheld: it may hold values)");
     let backtrace = Backtrace::capture();
     if backtrace.status() == BacktraceStatus::Captured {
-        tracing::error!(place, thread, message, %backtrace, "a panic");
+        tracing::error!(place, thread, message, %backtrace, "thread panicked");
     } else {
         tracing::error!(
             place,
             thread,
             message,
-            "a panic; RUST_BACKTRACE=1 shows how it came to it"
+            "thread panicked; set RUST_BACKTRACE=1 for a backtrace"
         );
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 /// Closes this process to others of the same user. There will be no core dump of it either.
 pub(crate) fn start() {
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        tracing::warn!(%error, "other processes of this user can read the server's environment");
+        tracing::warn!(%error, "environment readable by other processes of this user");
     }
 }
 

@@ -19,7 +19,7 @@ pub trait Clock: Send + Sync {
         u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000)
     }
 
-    /// What the clock on the wall says, which may run backwards: for whoever compares it with the clocks of others. A clock that
+    /// What the clock on the wall says, which may run backwards: for a caller that compares it with other clocks. A clock that
     /// follows a store's time has no other.
     fn wall(&self) -> Timestamp {
         self.now()

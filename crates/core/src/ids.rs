@@ -16,6 +16,10 @@ use crate::time::Timestamp;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const TEXT_LENGTH: usize = 26;
+const PREFIX_LENGTH: usize = 4;
+/// So many characters are as many bits as a word holds.
+const WORD_CHARACTERS: usize = 12;
+const WORD_BITS: u128 = (1 << 60) - 1;
 
 /// The part of an id that decides which shard owns it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,12 +59,29 @@ fn compose(at: Timestamp, slot: Slot, entropy: u64) -> u128 {
     (millis << 80) | (u128::from(slot.0) << 64) | u128::from(entropy)
 }
 
-fn encode(bits: u128) -> [u8; TEXT_LENGTH] {
-    let mut text = [0; TEXT_LENGTH];
-    for (position, character) in text.iter_mut().rev().enumerate() {
-        *character = ALPHABET[usize::try_from((bits >> (5 * position)) & 31).unwrap_or(0)];
+/// The text of an id, without an allocation: ids are written in every stored record and every answer.
+struct Text([u8; PREFIX_LENGTH + TEXT_LENGTH]);
+
+impl Text {
+    fn of(prefix: &str, bits: u128) -> Self {
+        let mut text = [0; PREFIX_LENGTH + TEXT_LENGTH];
+        let (kind, characters) = text.split_at_mut(PREFIX_LENGTH);
+        kind.iter_mut().zip(prefix.bytes()).for_each(|(to, from)| *to = from);
+        let mut rest = bits;
+        for word in characters.rchunks_mut(WORD_CHARACTERS) {
+            let mut digits = u64::try_from(rest & WORD_BITS).unwrap_or(0);
+            for character in word.iter_mut().rev() {
+                *character = ALPHABET[usize::try_from(digits & 31).unwrap_or(0)];
+                digits >>= 5;
+            }
+            rest >>= 60;
+        }
+        Self(text)
     }
-    text
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 fn decode(text: &str) -> Option<u128> {
@@ -114,13 +135,15 @@ macro_rules! id {
             pub fn at(self) -> Timestamp {
                 Timestamp::from_millis(i64::try_from(self.0 >> 80).unwrap_or(i64::MAX))
             }
+
+            fn text(self) -> Text {
+                Text::of($prefix, self.0)
+            }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let text = encode(self.0);
-                f.write_str($prefix)?;
-                f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+                f.write_str(self.text().as_str())
             }
         }
 
@@ -143,7 +166,7 @@ macro_rules! id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(self.text().as_str())
             }
         }
 

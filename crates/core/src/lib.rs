@@ -8,6 +8,7 @@ pub mod action;
 pub mod checksum;
 pub mod clock;
 pub mod digest;
+pub mod document;
 pub mod duration;
 pub mod expression;
 pub mod filter;

@@ -1,6 +1,9 @@
 //! JSON Patch (RFC 6902), as far as people and suggested fixes need it: `add`, `replace`, `remove` and `test`.
 //!
 //! A patch is applied whole or not at all. Every patch gives a document or an error that names the operation.
+//!
+//! Own code rather than the crate `json-patch`: its errors do not tell a missing value from a place that a list or a text does
+//! not have, and its `move` and `copy` let a short patch grow a document without bound.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +36,7 @@ pub enum Operation {
         /// Where, as a JSON pointer.
         path: String,
     },
-    /// Goes on only if the value is there.
+    /// Continues only if the value is there.
     Test {
         /// Where, as a JSON pointer.
         path: String,

@@ -24,7 +24,7 @@ pub fn attempt_span(attempt: AttemptId) -> [u8; 8] {
     span(entropy(attempt.to_bytes()))
 }
 
-/// The header `traceparent` of what an attempt sends: whoever receives it goes on under the attempt's span.
+/// The header `traceparent` of what an attempt sends: the receiver continues under the attempt's span.
 pub fn traceparent(execution: ExecutionId, attempt: AttemptId) -> String {
     let trace = u128::from_be_bytes(trace_of(execution));
     let span = u64::from_be_bytes(attempt_span(attempt));

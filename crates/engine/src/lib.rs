@@ -1,10 +1,10 @@
 //! The engine of Sprag: state machines that act on the world and never lose a step.
 //!
-//! A [`lane`] decides and remembers: commands in, one transaction per batch, answers and effects only once it is
-//! durable. The [`dispatch`]er says which queued action starts next. [`hands`] carry attempts out. [`Engine`] wires
-//! them to threads and tasks; the simulator wires the same lane to simulated ones.
+//! A [`lane`] decides and remembers: [`requests`] in, one transaction per batch, answers and effects only once it is
+//! durable. The [`queue`] says which ready action starts next, an [`EffectRunner`](runner::EffectRunner) runs attempts.
+//! [`Engine`] wires them to threads and tasks; the simulator wires the same lane to simulated ones.
 //!
-//! As a library: a store, a runner of your own, a machine, and off it goes. `examples/embedding` is the same at length.
+//! As a library: a store, a runner of your own and a machine. `examples/embedding` is a longer example.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -14,7 +14,7 @@
 //! use sprag_core::action::typed::{Error, TypedRunner};
 //! use sprag_core::action::Attempt;
 //! use sprag_core::source::Format;
-//! use sprag_engine::command::Start;
+//! use sprag_engine::requests::Start;
 //! use sprag_engine::{Engine, Requirements};
 //! use sprag_store::sqlite::{self, Store};
 //!
@@ -63,71 +63,31 @@
 //! # }
 //! ```
 
-mod aggregate;
-pub mod alerts;
-mod case;
-mod closings;
-mod codes;
-pub mod command;
-mod committer;
-pub mod control;
-pub mod convert;
+pub mod action_test;
+mod commit;
 mod decide;
-pub mod dispatch;
-mod divergence;
-mod dry_run;
+mod effects;
 mod engine;
-mod follow;
-mod grants;
-mod handle;
-pub mod hands;
-pub mod health;
-mod history;
-pub mod homes;
-mod hooks;
-pub mod idempotency;
-mod inbox;
-mod input;
 pub mod jobs;
 pub mod lane;
-mod leases;
-pub mod leasing;
-pub mod letters;
-mod lists;
-pub mod member;
-pub mod metrics;
-mod migration;
-mod near;
-mod notes;
-mod once;
-mod operate;
-pub mod options;
+pub mod leases;
+pub mod limits;
 pub mod queue;
-mod reads;
-pub mod rehearsal;
-mod replay;
-mod scopes;
-mod secret_hosts;
-mod secret_rules;
-mod states;
-mod tasks;
-mod timers;
-pub mod traces;
-pub mod view;
+pub mod read;
+pub mod requests;
 
-pub use case::{CaseFile, Diagnosis, Others, SentRequest};
-pub use closings::{Closed, Closing};
-pub use dry_run::DryRun;
-pub use engine::{Builder, Engine, Requirements};
-pub use follow::{Census, Followed};
-pub use handle::Handle;
-pub use history::HistoryView;
-pub use hooks::InboundHook;
-pub use input::check_input;
-pub use migration::{Divergence, MigrationCheck, MigrationProblem, StateMove, TimerChange, TimerMove};
-pub use notes::Note;
-pub use once::{Asked, Once};
-pub use options::{Limits, Options, Retention};
-pub use replay::{Replayed, replay_stored as replay};
-pub use scopes::ScopeNames;
-pub use tasks::SecretSource;
+pub use commit::{Committer, Desk, Work, Writing};
+pub use decide::input::check_input;
+pub use decide::{
+    ActionTypes, AttemptJob, BEHIND_MILLIS, Change, Decider, Edited, ExecutionChange, JUMP_MILLIS, Known, Reads, Task,
+    Tenure, alerts, convert,
+};
+pub use effects::closings::Closing;
+pub use effects::tasks::SecretSource;
+pub use effects::{Publish, metrics, runner, traces};
+pub use engine::options::{self, Limits, Options, Retention};
+pub use engine::{Builder, Engine, Handle, InboundHook, Requirements};
+pub use read::case::Diagnosis;
+pub use read::follow::{Census, Followed};
+pub use read::replay::replay_stored as replay;
+pub use read::scopes::ScopeNames;

@@ -1,7 +1,7 @@
 //! Control groups: a process cannot leave its group by itself.
 //!
-//! They only add to marks and process groups. Where the hierarchy is not version 2, not writable, or without
-//! `cgroup.kill`, this module creates none.
+//! They complement marks and process groups. If the hierarchy is not version 2, is not writable, or has no
+//! `cgroup.kill`, this module creates no group.
 
 use std::fs;
 use std::path::{Path, PathBuf};

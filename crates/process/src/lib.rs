@@ -1,7 +1,7 @@
-//! Processes of this machine: the process table, trees of processes that belong together, and how a tree ends.
+//! Processes of this machine: the process table, trees of processes, and how to end a tree.
 //!
-//! Runners end what an attempt started, the supervisor what a service started; both mean the same by it. Nothing here
-//! ever signals a process that merely has the id of one that is gone.
+//! Runners end the processes that an attempt started. The supervisor ends the processes that a service started. Both
+//! use this crate. It never signals another process that got the id of an ended one.
 
 pub mod cgroup;
 mod look;

@@ -1,8 +1,8 @@
 //! One read of the process table for all callers that ask at the same time.
 //!
-//! Hundreds of trees may end at once, and a look reads a file or two of every process there is. Callers that ask while
-//! a look is under way share the next one: an answer is never older than its question. The question is the [`Ticket`]:
-//! callers that draw theirs and then wait for a thread share a look all the same, however few threads there are.
+//! Hundreds of trees may end at once, and one read opens a file or two for every process. Callers that ask during a
+//! read share the next one, so an answer is never older than its question. A caller asks by drawing a [`Ticket`].
+//! Callers that draw a ticket and then wait for a thread still share one read, however few threads there are.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

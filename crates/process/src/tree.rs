@@ -90,7 +90,7 @@ impl Tree {
     pub async fn kill(&mut self) -> bool {
         let gone = self.gone_within(KILL, Self::kill_for).await;
         if !gone {
-            tracing::error!(mark = %self.mark.value, "processes could not be killed");
+            tracing::error!(mark = %self.mark.value, "process tree not killed");
         }
         gone
     }

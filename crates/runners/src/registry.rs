@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sprag_core::action::runner::Runner;
 use sprag_core::clock::Clock;
-use sprag_core::machine::rehearsal::Reach;
+use sprag_core::machine::testing::Reach;
 
 use crate::api_call::{self, ApiCall};
 use crate::docusign::DocusignEnvelope;
@@ -124,7 +124,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds a runner for all its types, in place of whoever served them.
+    /// Adds a runner for all its types, in place of the runner that served them.
     pub fn insert(&mut self, runner: impl Runner + 'static) {
         let runner: Arc<dyn Runner> = Arc::new(runner);
         for kind in runner.types() {

@@ -9,7 +9,7 @@
 
 use axum::extract::Request;
 use axum::http::Method;
-use sprag_engine::command::{self, Refusal};
+use sprag_engine::requests::{self, Refusal};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::arrivals::ARRIVING_MAX;
@@ -131,7 +131,7 @@ impl Admission {
 
 /// The refusal of a request for which there is no room now.
 pub(crate) fn overloaded(detail: String) -> Problem {
-    Refusal::new(command::Code::Overloaded, detail).into()
+    Refusal::new(requests::Code::Overloaded, detail).into()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -15,19 +15,20 @@ use crate::admission::Class;
 use crate::app::App;
 use crate::arrivals::{Room, Whole};
 use crate::body::collect;
+use crate::forward::forward;
 use crate::peers;
 use crate::problem::Problem;
 
 /// Runs a request once its body is here, if there is room for it and for its answer.
-pub(crate) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(app: &App, request: Request, next: Next) -> Response {
     let class = Class::of(&request);
     let ran = async {
-        let (request, body_room) = with_body(&app, request).await?;
+        let (request, body_room) = with_body(app, request).await?;
         let permit = app.admission.enter(class)?;
         let answer_room = app.flight.ahead(class).await?;
         // A request that waits has read its body long before it is answered: the bytes themselves hold the room then.
         let body_room = body_room.filter(|_| !matches!(class, Class::Wait | Class::Poll));
-        let response = next.run(request).await;
+        let response = forward(app, request, next).await;
         drop((permit, body_room));
         app.flight.held(class, answer_room, response).await
     };

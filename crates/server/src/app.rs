@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sprag_core::ids::ExecutionId;
 use sprag_core::source::Limits;
-use sprag_engine::command::Refusal;
-use sprag_engine::view::ExecutionView;
+use sprag_engine::requests::Refusal;
 use sprag_engine::{Closing, Handle};
+use sprag_wire::Execution;
 use tokio::sync::{Semaphore, watch};
 
 use crate::admission::Admission;
@@ -105,7 +105,7 @@ impl App {
     }
 
     /// An execution, once it is closed if there is something to wait for. A server that goes down waits no longer.
-    pub(crate) async fn execution(&self, id: ExecutionId, wait: Option<Duration>) -> Result<ExecutionView, Refusal> {
+    pub(crate) async fn execution(&self, id: ExecutionId, wait: Option<Duration>) -> Result<Execution, Refusal> {
         let Some(wait) = wait else {
             return self.engine.execution(id).await;
         };
@@ -122,7 +122,7 @@ impl App {
         id: ExecutionId,
         closing: Closing,
         wait: Duration,
-    ) -> Result<ExecutionView, Refusal> {
+    ) -> Result<Execution, Refusal> {
         tokio::select! {
             biased;
             view = self.engine.wait_closing(id, closing, wait) => view,
@@ -130,7 +130,7 @@ impl App {
         }
     }
 
-    /// Does work that may take its time where it holds nobody up.
+    /// Does work that may take its time where it blocks no other task.
     pub(crate) async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -153,6 +153,6 @@ impl App {
 
 /// Waits until the server goes down.
 pub(crate) async fn closed(mut closing: watch::Receiver<bool>) {
-    // A sender that is gone means the same: nobody will say so any more.
+    // A sender that is gone means the same: no signal will come any more.
     let _ = closing.wait_for(|&is_closing| is_closing).await;
 }

@@ -3,7 +3,8 @@
 //! A request takes no permit of its class ([`crate::admission`]) before its body is whole, so a client that sends slowly
 //! holds a seat here and nothing else. When all seats are taken, or all bytes, the body that has been arriving longest is
 //! cut off: a body that arrives at an ordinary pace always finds room, however many others trickle in. Small bodies are
-//! not counted in bytes: the number of requests bounds them already.
+//! not counted in bytes: the number of requests bounds them already. One that is here together with its head never waits
+//! and takes no seat.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -143,10 +144,7 @@ impl Arriving {
             .remove(&self.turn)
             .map_or(0, |seat| seat.bytes);
         if bytes == 0 {
-            return Whole {
-                bytes: Bytes::from(body),
-                room: None,
-            };
+            return Whole::small(body);
         }
         let arrivals = self.arrivals.clone();
         let room = Arc::new(Room { arrivals, bytes });
@@ -176,6 +174,16 @@ pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
     /// What it counts for; none if it is small.
     pub(crate) room: Option<Arc<Room>>,
+}
+
+impl Whole {
+    /// A body that is not counted.
+    pub(crate) fn small(body: Vec<u8>) -> Self {
+        Self {
+            bytes: Bytes::from(body),
+            room: None,
+        }
+    }
 }
 
 /// What a body counts for.

@@ -20,6 +20,7 @@ pub(crate) use self::fields::Fields;
 use self::media::Media;
 use crate::app::App;
 use crate::problem::{Code, Problem};
+use crate::shown::shown;
 
 /// The bytes of a body that has arrived already: nothing is copied, and nothing can fail.
 pub(crate) async fn whole(body: axum::body::Body) -> Bytes {
@@ -154,8 +155,15 @@ fn object(bytes: &[u8], limits: &Limits) -> Result<Map<String, Value>, Problem> 
     match parse(bytes, limits)? {
         Value::Object(members) => Ok(members),
         other => {
-            let detail = format!("the body must be an object, not {}", fields::described(&other));
-            Err(Problem::new(Code::BodyInvalid, detail))
+            let what = if other.is_array() {
+                "a list".to_owned()
+            } else {
+                format!("`{}`", shown(&other.to_string()))
+            };
+            Err(Problem::new(
+                Code::BodyInvalid,
+                format!("the body must be an object, not {what}"),
+            ))
         }
     }
 }
@@ -164,13 +172,13 @@ fn object(bytes: &[u8], limits: &Limits) -> Result<Map<String, Value>, Problem> 
 fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
     parse_bounded(bytes, limits).map_err(|problem| {
         let code = match &problem {
-            json::Problem::TooDeep { .. } => Code::BodyTooDeep,
-            json::Problem::TooLarge { .. } => Code::BodyTooLarge,
-            json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => Code::BodyUnreadable,
+            json::JsonError::TooDeep { .. } => Code::BodyTooDeep,
+            json::JsonError::TooLarge { .. } => Code::BodyTooLarge,
+            json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => Code::BodyUnreadable,
         };
         let remedy = match &problem {
-            json::Problem::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
-            json::Problem::TooLarge { .. } | json::Problem::NotUtf8 { .. } | json::Problem::Invalid(_) => "",
+            json::JsonError::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
+            json::JsonError::TooLarge { .. } | json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => "",
         };
         Problem::new(code, format!("{problem}{remedy}"))
     })

@@ -1,4 +1,4 @@
-//! Cursors: where a list goes on, as text that clients only hand back.
+//! Cursors: where a list continues, as text that clients only hand back.
 //!
 //! A cursor bears a checksum over the list, its filters and the position, so one that was made up, cut, or given by
 //! another list is refused instead of leading somewhere. It protects nothing: a position is not a secret.

@@ -1,7 +1,7 @@
 //! A connection that gives up on a peer that does not read, or reads too slowly.
 //!
 //! What is written waits in buffers of bounded size. While they are full, the peer must take [`PACE_BYTES`] every
-//! [`WRITE_MAX`]; otherwise the connection breaks off. So a stream or an answer that nobody reads holds neither memory nor a
+//! [`WRITE_MAX`]; otherwise the connection breaks off. So a stream or an answer that is not read holds neither memory nor a
 //! seat for longer, and a peer that takes a byte now and then gains nothing by it.
 
 use std::future::Future as _;

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use sprag_engine::control::Matches;
+use sprag_engine::requests::Matches;
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -43,10 +43,10 @@ fn revision(tag: &str) -> Option<u64> {
     tag.strip_prefix('"')?.strip_suffix('"')?.parse().ok()
 }
 
-/// What whoever asks has seen already: the tags of `If-None-Match`.
-pub(crate) struct Seen(String);
+/// What the client has seen already: the tags of `If-None-Match`.
+pub(crate) struct IfNoneMatch(String);
 
-impl FromRequestParts<App> for Seen {
+impl FromRequestParts<App> for IfNoneMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Problem> {
@@ -55,7 +55,7 @@ impl FromRequestParts<App> for Seen {
     }
 }
 
-impl Seen {
+impl IfNoneMatch {
     /// Whether it is this one. A weak tag will do: what is asked is only whether to send it again.
     pub(crate) fn has(&self, wanted: u64) -> bool {
         let mut tags = self.0.split(',').map(str::trim);
@@ -63,7 +63,7 @@ impl Seen {
     }
 }
 
-/// The answer to whoever has seen it already.
+/// The answer to a client that has seen it already.
 pub(crate) fn unchanged(revision: u64) -> Response {
     tagged(revision, StatusCode::NOT_MODIFIED)
 }
@@ -120,7 +120,7 @@ mod tests {
             ("3", false),
             ("\"13\"", false),
         ] {
-            assert_eq!(Seen(seen.to_owned()).has(3), is_seen, "{seen}");
+            assert_eq!(IfNoneMatch(seen.to_owned()).has(3), is_seen, "{seen}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -21,14 +21,14 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use sprag_core::ids::{NodeId, Slot};
-use sprag_engine::command::{Code, Refusal};
-use sprag_engine::member::{Place, Whereabouts};
+use sprag_engine::lane::member::{Place, Whereabouts};
+use sprag_engine::requests::{Code, Refusal};
 use sprag_store::ShardId;
 
 use crate::app::App;
 use crate::body::whole;
 use crate::once;
-use crate::owner::{self, Wanted};
+use crate::owner::{self, OwnerFor};
 use crate::peers;
 use crate::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
@@ -41,9 +41,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_secs(75);
 /// How often it is looked whether the node that was asked still decides on what it was asked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long whoever decides on an execution may take to explain it: after that it is explained by what is stored.
+/// How long the owner of an execution may take to explain it: after that it is explained by what is stored.
 const EXPLAIN_MAX: Duration = Duration::from_secs(2);
-/// How long a request is tried before whoever asked must try again: longer than a shard that is handed over belongs to nobody.
+/// How long a request is tried before the client must retry: longer than a shard has no owner while it is handed over.
 const PASS_MAX: Duration = Duration::from_secs(3);
 /// How long to wait before the next try.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
@@ -78,12 +78,12 @@ impl Forwarder {
         }
     }
 
-    /// An idempotency key that nobody else gives.
+    /// A unique idempotency key.
     fn key(&self, whereabouts: &Whereabouts) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("{}-{}", whereabouts.me(), self.turn())).ok()
     }
 
-    /// A number for whoever takes turns.
+    /// A number for taking turns.
     pub(crate) fn turn(&self) -> u64 {
         self.drawn.fetch_add(1, Ordering::Relaxed)
     }
@@ -141,14 +141,19 @@ fn without_connection(headers: &mut HeaderMap) {
 
 /// Passes on what another node decides on. Every request comes this way, and what it may take is moved for each: what most do not
 /// need is boxed.
-pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let Some(whereabouts) = app.engine.whereabouts().cloned() else {
-        return next.run(request).await;
-    };
+pub(crate) async fn forward(app: &App, request: Request, next: Next) -> Response {
+    match app.engine.whereabouts() {
+        None => next.run(request).await,
+        Some(whereabouts) => Box::pin(among_nodes(app, whereabouts, request, next)).await,
+    }
+}
+
+/// The same where there may be other nodes.
+async fn among_nodes(app: &App, whereabouts: &Whereabouts, mut request: Request, next: Next) -> Response {
     let shown = request.headers_mut().remove(TOKEN);
     if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
         if peers::is_internal(request.uri()) {
-            return Box::pin(peers::hear(&app, request)).await;
+            return Box::pin(peers::hear(app, request)).await;
         }
         // It was passed on already: one hop is all there is.
         request.extensions_mut().insert(PassedOn);
@@ -160,20 +165,20 @@ pub(crate) async fn forward(State(app): State<App>, mut request: Request, next: 
     }
     let (mut parts, body) = request.into_parts();
     match owner::wanted(&mut parts).await {
-        Some(Wanted::Watched(slot)) => {
+        Some(OwnerFor::Watched(slot)) => {
             if let Place::There { shard, .. } = whereabouts.place(slot) {
-                return Box::pin(pass_on(&app, &whereabouts, (&parts, Bytes::new(), &next), shard)).await;
+                return Box::pin(pass_on(app, whereabouts, (&parts, Bytes::new(), &next), shard)).await;
             }
         }
-        Some(Wanted::Explained(slot)) => {
-            if let Some(answer) = Box::pin(by_owner(&app, &whereabouts, &parts, slot)).await {
+        Some(OwnerFor::Explained(slot)) => {
+            if let Some(answer) = Box::pin(by_owner(app, whereabouts, &parts, slot)).await {
                 return answer;
             }
         }
         None => {}
     }
     let bytes = whole(body).await;
-    try_here(&app, &whereabouts, (parts, bytes), next).await
+    try_here(app, whereabouts, (parts, bytes), next).await
 }
 
 /// Tries here first. A request that could be anywhere, on a node that has nothing, finds its place by its new key.
@@ -251,7 +256,7 @@ async fn moved(whereabouts: &Whereabouts, shard: ShardId, from: NodeId) {
     }
 }
 
-/// The answer of whoever decides on it, if another node does and can be asked: it knows more than what is stored.
+/// The answer of the owner, if another node is and can be asked: it knows more than what is stored.
 async fn by_owner(app: &App, whereabouts: &Whereabouts, parts: &Parts, slot: Slot) -> Option<Response> {
     let Place::There { advertise, .. } = whereabouts.place(slot) else {
         return None;

@@ -1,16 +1,17 @@
-//! Who may speak to the server: only somebody who addresses it by a name of its own, and no web page of another origin.
+//! Who may speak to the server: only clients that address it by a name of its own, and no web page of another origin.
 //!
 //! A page on the internet can make a browser send requests to a local server, and can let its own name resolve to a
 //! loopback address. The first shows in `Origin`, the second in `Host`, and a page can set neither.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::admit::admit;
 use crate::app::App;
 use crate::options::Error;
 use crate::problem::{Code, Problem};
@@ -60,7 +61,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Refuses what must not come through.
-pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(app: &App, request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let origin = if matched == Some(HOOKS) {
         // Senders of webhooks may be anywhere: a signature says who they are.
@@ -69,7 +70,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         Origin::Own
     };
     match check(&app.settings.hosts, request.uri(), request.headers(), origin) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => admit(app, request, next).await,
         Err(problem) => problem.into_response(),
     }
 }

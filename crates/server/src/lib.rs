@@ -34,7 +34,6 @@ mod seats;
 mod server;
 mod shown;
 mod streams;
-mod views;
 mod workers;
 
 #[cfg(test)]

@@ -3,22 +3,23 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
 use crate::app::App;
+use crate::guard::guard;
 use crate::problem::{Code, Problem};
 
 /// Runs a request and says what became of it. The log has the route, not the path: a path holds what people sent.
-pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn observe(app: &App, request: Request, next: Next) -> Response {
     let began = app.engine.micros();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let ran = AssertUnwindSafe(guard(app, request, next)).catch_unwind().await;
     let mut response = ran.unwrap_or_else(|panic| panicked(panic.as_ref(), route));
     harden(response.headers_mut());
     let micros = app.engine.micros().saturating_sub(began);
@@ -39,7 +40,7 @@ fn panicked(panic: &(dyn Any + Send), route: &str) -> Response {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(route, panic = text.unwrap_or("without a text"), "a handler panicked");
+    tracing::error!(route, panic = text.unwrap_or("without a text"), "handler panicked");
     Problem::new(
         Code::InternalError,
         "the server failed on this request; its log says more",

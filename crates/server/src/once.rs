@@ -4,8 +4,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use sprag_engine::Asked;
-use sprag_engine::idempotency::Key;
+use sprag_engine::Handle;
+use sprag_engine::requests::idempotency::Key;
+use sprag_engine::requests::{Replied, Request};
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
@@ -18,14 +19,26 @@ pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 const PRINCIPAL: &str = "anonymous";
 
 /// The engine for one request, under the request's `Idempotency-Key` if it has one.
-pub(crate) struct Once(pub(crate) sprag_engine::Once);
+pub(crate) struct Once {
+    pub(crate) engine: Handle,
+    pub(crate) key: Option<Key>,
+}
+
+impl Once {
+    /// Asks for something that acts once.
+    pub(crate) async fn ask<R: Request>(&self, request: R) -> Replied<R::Answer> {
+        self.engine.ask_once(request, self.key.as_ref()).await
+    }
+}
 
 impl FromRequestParts<App> for Once {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let key = key(&parts.headers, PRINCIPAL)?;
-        Ok(Self(app.engine.once(key)))
+        Ok(Self {
+            engine: app.engine.clone(),
+            key: key(&parts.headers, PRINCIPAL)?,
+        })
     }
 }
 
@@ -58,8 +71,8 @@ fn invalid(detail: &str) -> Problem {
 }
 
 /// The answer to a request that acts once: a replay is the same answer, and says that it is one.
-pub(crate) fn answered<T>(asked: Asked<T>, show: impl FnOnce(T) -> Response) -> Response {
-    let Asked { answer, replayed } = asked;
+pub(crate) fn answered<T>(asked: Replied<T>, show: impl FnOnce(T) -> Response) -> Response {
+    let Replied { answer, replayed } = asked;
     let mut response = match answer {
         Ok(value) => show(value),
         Err(refusal) => Problem::from(refusal).into_response(),

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::streams::STREAMS_MAX;
 
-/// The bytes of a request body, unless somebody says otherwise.
+/// The default limit on the bytes of a request body.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// The port of a server that was told none.
+/// The default port.
 const PORT: u16 = 7400;
 
 /// How a server listens.

@@ -16,13 +16,13 @@ use crate::routes::table;
 #[derive(Clone, Copy)]
 pub(crate) enum OwnerFirst {
     /// Only the owner hears of what is watched.
-    Watched(fn(&Params<'_>) -> Option<Slot>),
+    Watched(fn(&RouteParams<'_>) -> Option<Slot>),
     /// The owner knows more than what is stored. While it cannot be asked, what is stored is the answer.
-    Explained(fn(&Params<'_>) -> Option<Slot>),
+    Explained(fn(&RouteParams<'_>) -> Option<Slot>),
 }
 
 /// A slot whose owner is asked first.
-pub(crate) enum Wanted {
+pub(crate) enum OwnerFor {
     /// It is watched.
     Watched(Slot),
     /// It is explained.
@@ -30,12 +30,12 @@ pub(crate) enum Wanted {
 }
 
 /// The parameters of a request.
-pub(crate) struct Params<'r> {
+pub(crate) struct RouteParams<'r> {
     path: RawPathParams,
     query: Option<&'r str>,
 }
 
-impl Params<'_> {
+impl RouteParams<'_> {
     fn id<T: FromStr>(&self, name: &str) -> Option<T> {
         let (_, text) = self.path.iter().find(|(found, _)| *found == name)?;
         text.parse().ok()
@@ -47,12 +47,12 @@ impl Params<'_> {
 }
 
 /// The slot of the execution that the path names.
-pub(crate) fn execution(params: &Params<'_>) -> Option<Slot> {
+pub(crate) fn execution(params: &RouteParams<'_>) -> Option<Slot> {
     params.id("id").map(ExecutionId::slot)
 }
 
 /// The same where the request waits for it to close.
-pub(crate) fn awaited_execution(params: &Params<'_>) -> Option<Slot> {
+pub(crate) fn awaited_execution(params: &RouteParams<'_>) -> Option<Slot> {
     params.has_query("wait").then(|| execution(params)).flatten()
 }
 
@@ -65,7 +65,7 @@ static COLUMN: LazyLock<BTreeMap<&str, OwnerFirst>> = LazyLock::new(|| {
 });
 
 /// The slot whose owner is asked first, if the route has this column.
-pub(crate) async fn wanted(parts: &mut Parts) -> Option<Wanted> {
+pub(crate) async fn wanted(parts: &mut Parts) -> Option<OwnerFor> {
     if parts.method != Method::GET {
         return None;
     }
@@ -73,9 +73,9 @@ pub(crate) async fn wanted(parts: &mut Parts) -> Option<Wanted> {
     let first = *COLUMN.get(path.as_str())?;
     let path = RawPathParams::from_request_parts(parts, &()).await.ok()?;
     let query = parts.uri.query();
-    let params = Params { path, query };
+    let params = RouteParams { path, query };
     match first {
-        OwnerFirst::Watched(slot) => slot(&params).map(Wanted::Watched),
-        OwnerFirst::Explained(slot) => slot(&params).map(Wanted::Explained),
+        OwnerFirst::Watched(slot) => slot(&params).map(OwnerFor::Watched),
+        OwnerFirst::Explained(slot) => slot(&params).map(OwnerFor::Explained),
     }
 }

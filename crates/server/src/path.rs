@@ -1,4 +1,4 @@
-//! What a path names. An id that cannot be one names nothing, which is what the client is told.
+//! What a path names. An id that cannot be one names nothing, and the client gets a 404.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, SwitchId};
-use sprag_engine::command::{self, Refusal};
+use sprag_engine::requests::{self, Refusal};
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
@@ -41,27 +41,27 @@ pub(crate) struct Id<T>(pub(crate) T);
 /// Ids that paths name things by.
 pub(crate) trait Named: FromStr<Err: Display> {
     /// What is said of an id that names nothing.
-    const UNKNOWN: command::Code;
+    const UNKNOWN: requests::Code;
 }
 
 impl Named for ExecutionId {
-    const UNKNOWN: command::Code = command::Code::ExecutionUnknown;
+    const UNKNOWN: requests::Code = requests::Code::ExecutionUnknown;
 }
 
 impl Named for ActionId {
-    const UNKNOWN: command::Code = command::Code::ActionUnknown;
+    const UNKNOWN: requests::Code = requests::Code::ActionUnknown;
 }
 
 impl Named for AttemptId {
-    const UNKNOWN: command::Code = command::Code::AttemptUnknown;
+    const UNKNOWN: requests::Code = requests::Code::AttemptUnknown;
 }
 
 impl Named for SwitchId {
-    const UNKNOWN: command::Code = command::Code::SwitchUnknown;
+    const UNKNOWN: requests::Code = requests::Code::SwitchUnknown;
 }
 
 impl Named for JobId {
-    const UNKNOWN: command::Code = command::Code::JobUnknown;
+    const UNKNOWN: requests::Code = requests::Code::JobUnknown;
 }
 
 impl<T: Named> FromRequestParts<App> for Id<T> {

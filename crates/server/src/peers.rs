@@ -1,8 +1,8 @@
 //! What nodes say to each other over HTTP: what one has and wants under a limit whose home is another, and which dead
 //! letters a job of one wants another to try again.
 //!
-//! Nodes only: whoever does not show their token is told that there is nothing here, as about any other unknown path. What
-//! is lost on the way is said again by whoever said it, so nothing is tried twice here.
+//! Nodes only: a caller without their token learns that there is nothing here, as about any other unknown path. What
+//! is lost on the way is sent again by its sender, so nothing is tried twice here.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use hyper_util::rt::TokioExecutor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sprag_core::action::BoxFuture;
-use sprag_engine::homes::{Allowed, Peers, Statement};
-use sprag_engine::letters::{Dealt, Letters};
+use sprag_engine::limits::Peers;
+use sprag_wire::{LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 
 use crate::app::App;
 use crate::body::whole;
@@ -100,8 +100,8 @@ impl Peers for HttpPeers {
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        statement: &'a Statement,
-    ) -> BoxFuture<'a, Result<Allowed, String>> {
+        statement: &'a LimitDemand,
+    ) -> BoxFuture<'a, Result<LimitGrant, String>> {
         let whom = Whom {
             advertise,
             token,
@@ -114,8 +114,8 @@ impl Peers for HttpPeers {
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        letters: &'a Letters,
-    ) -> BoxFuture<'a, Result<Vec<Dealt>, String>> {
+        letters: &'a LettersToRetry,
+    ) -> BoxFuture<'a, Result<Vec<SettledLetter>, String>> {
         let whom = Whom {
             advertise,
             token,
@@ -153,17 +153,17 @@ pub(crate) async fn hear(app: &App, request: Request) -> Response {
 }
 
 async fn hear_statement(app: &App, body: &[u8]) -> Response {
-    let Ok(statement) = serde_json::from_slice::<Statement>(body) else {
+    let Ok(statement) = serde_json::from_slice::<LimitDemand>(body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    match app.engine.state(statement).await {
+    match app.engine.ask(statement).await {
         Ok(allowed) => axum::Json(allowed).into_response(),
         Err(refusal) => Problem::from(refusal).into_response(),
     }
 }
 
 async fn hear_letters(app: &App, body: &[u8]) -> Response {
-    match serde_json::from_slice::<Letters>(body) {
+    match serde_json::from_slice::<LettersToRetry>(body) {
         Ok(letters) => axum::Json(app.engine.deal(&letters).await).into_response(),
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }

@@ -1,6 +1,6 @@
 //! Programs that ask one node for work and get that of all nodes.
 //!
-//! Whoever has work gives it. A poll is put to every node in turn without waiting, beginning with another one each time,
+//! The node that has work gives it. A poll is put to every node in turn without waiting, beginning with another one each time,
 //! so no node's work goes short. After that it waits here, and looks at the others again now and then. One hop: a poll
 //! that another node passes on is about this node's work alone. What was given to a program that has gone meanwhile is
 //! given back: nothing happened.
@@ -15,19 +15,18 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sprag_core::action::error::kind;
-use sprag_engine::command::Refusal;
-use sprag_engine::leasing::{Poll, Wants};
-use sprag_engine::member::Whereabouts;
+use sprag_engine::lane::member::Whereabouts;
+use sprag_engine::leases::{Poll, Wants};
+use sprag_engine::requests::Refusal;
 use tokio::sync::oneshot;
 
 use crate::app::App;
-use crate::views::IntoWire as _;
 
 /// How long a poll waits here before it looks at the other nodes again, at first, in milliseconds.
 const PAUSE_MIN_MILLIS: u64 = 100;
 /// The same for one that has waited for a while.
 const PAUSE_MAX_MILLIS: u64 = 1_000;
-/// How long another node may take before the poll goes on without it.
+/// How long another node may take before the poll continues without it.
 const THEIRS_MAX: Duration = Duration::from_secs(2);
 /// The largest answer of another node, in bytes: a hundred attempts with their configurations.
 const BODY_MAX: usize = 64 << 20;
@@ -76,7 +75,7 @@ pub(crate) async fn lease(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> 
     }
 }
 
-/// Asks every node once, whoever has something first. `turn` says with which it begins.
+/// Asks every node once, those with work first. `turn` says with which it begins.
 async fn in_turn(app: &App, poll: &Poll, turn: u64) -> Result<Vec<Value>, Refusal> {
     let mut nodes: Vec<Option<String>> = others(app).into_iter().map(Some).collect();
     nodes.push(None);
@@ -118,11 +117,11 @@ fn others(app: &App) -> Vec<String> {
 /// Work of this node.
 pub(crate) async fn ours(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> {
     let leased = app.engine.lease(poll).await?;
-    Ok(leased.into_wire().iter().map(|attempt| json!(attempt)).collect())
+    Ok(leased.iter().map(|attempt| json!(attempt)).collect())
 }
 
 /// Work of another node, if it has some now. A program that goes away meanwhile, or a node that takes too long, does not
-/// leave attempts with nobody: what arrives then goes back.
+/// leave attempts without a holder: what arrives then goes back.
 pub(crate) async fn theirs(app: &App, advertise: String, poll: &Poll) -> Vec<Value> {
     let (given, taken) = oneshot::channel();
     let (app, asked) = (app.clone(), asked(poll));
@@ -161,7 +160,7 @@ async fn ask(app: &App, advertise: &str, asked: &Value) -> Vec<Value> {
     let answer = match send(app, advertise, LEASE, asked).await {
         Ok(answer) => answer,
         Err(error) => {
-            tracing::debug!(%error, advertise, "a node could not be asked for work");
+            tracing::debug!(%error, advertise, "poll of another node failed");
             return Vec::new();
         }
     };
@@ -169,14 +168,14 @@ async fn ask(app: &App, advertise: &str, asked: &Value) -> Vec<Value> {
     given.map(|given| given.attempts).unwrap_or_default()
 }
 
-/// Says that attempts did not begin: whoever asked for them has gone.
+/// Says that attempts did not begin: the poller is gone.
 async fn give_back(app: &App, advertise: &str, attempts: &[Value]) {
     let message = "the program that asked for work was gone before it was given the attempt";
     let failed = json!({"error": {"type": kind::TEMPORARY_FAILURE, "message": message}, "outcome": "notDone"});
     for id in attempts.iter().filter_map(|attempt| attempt["id"].as_str()) {
         let path = format!("/v1/attempts/{id}/fail");
         if let Err(error) = send(app, advertise, &path, &failed).await {
-            tracing::warn!(%error, attempt = id, "an attempt that nobody has could not be given back: its lease runs out");
+            tracing::warn!(%error, attempt = id, "leased attempt not returned; its lease runs out");
         }
     }
 }

@@ -11,20 +11,20 @@ use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sprag_core::duration::Millis;
 use sprag_core::filter::{self, Condition, Resource};
 use sprag_core::json;
 use sprag_core::source::nearest;
 use sprag_core::text::is_storable;
-use sprag_engine::command::{self, Refusal};
+use sprag_engine::requests::{self, Refusal};
 use sprag_store::PAGE_BYTES_MAX;
 
 use crate::cursor;
 use crate::flight::Room;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
 use crate::shown::shown;
-use crate::views::IntoWire;
 use sprag_wire as wire;
 
 /// Rows of a page that does not say how many.
@@ -262,7 +262,7 @@ impl Params {
             let detail = format!("the filter cannot be used: {error}");
             return Err(Problem::from(Refusal {
                 errors: vec![("?filter".to_owned(), error.to_string())],
-                ..Refusal::new(command::Code::FilterInvalid, detail)
+                ..Refusal::new(requests::Code::FilterInvalid, detail)
             }));
         }
         if self.is_cursor_forged {
@@ -341,7 +341,7 @@ impl Rows {
     }
 
     /// Writes a view, unless the page has no room for it. There is always room for the first one.
-    pub(crate) fn write(&self, view: &impl Serialize) -> Option<()> {
+    pub(crate) fn write(&self, view: &(impl Serialize + JsonSchema)) -> Option<()> {
         let mut body = self.body();
         let before = body.len();
         if before >= LARGE_BYTES && body.capacity() - before < STEP_BYTES / 8 {
@@ -358,14 +358,8 @@ impl Rows {
         Some(())
     }
 
-    /// The same for one row after another, as the API shows it.
-    pub(crate) fn views<V: IntoWire>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
-        let rows = self.clone();
-        move |view| rows.write(&view.into_wire())
-    }
-
-    /// The same for rows that are stored as the API shows them.
-    pub(crate) fn writer<V: Serialize>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
+    /// The same for one row after another.
+    pub(crate) fn writer<V: Serialize + JsonSchema>(&self) -> impl FnMut(V) -> Option<()> + Send + 'static {
         let rows = self.clone();
         move |view| rows.write(&view)
     }

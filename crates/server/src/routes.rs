@@ -1,12 +1,12 @@
 //! The one route table: paths, methods, handlers, and what each of them is.
 
+use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
-use axum::{Router, middleware};
+use axum::middleware::{self, Next};
+use axum::response::Response;
 
-use crate::admit::admit;
 use crate::app::App;
-use crate::forward::forward;
-use crate::guard::guard;
 use crate::handlers::{
     actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
     runners, simulate, streams, switches, system,
@@ -272,11 +272,14 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
     routes
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown)
-        .layer(middleware::from_fn_with_state(app.clone(), forward))
-        .layer(middleware::from_fn_with_state(app.clone(), admit))
-        .layer(middleware::from_fn_with_state(app.clone(), guard))
-        .layer(middleware::from_fn_with_state(app.clone(), observe))
+        .layer(middleware::from_fn_with_state(app.clone(), surround))
         .with_state(app)
+}
+
+/// Runs a request: it is observed, guarded, admitted, forwarded and handled, each by the one before. These are not layers of
+/// their own: each layer allocates a future and copies the route for every request.
+async fn surround(State(app): State<App>, request: Request, next: Next) -> Response {
+    observe(&app, request, next).await
 }
 
 async fn unknown(uri: Uri) -> Problem {

@@ -141,7 +141,7 @@ impl Seated {
 }
 
 impl Service<Request<Incoming>> for Seated {
-    type Response = Response<Taken>;
+    type Response = Response<BusyBody>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
@@ -153,7 +153,7 @@ impl Service<Request<Incoming>> for Seated {
                 return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
             };
             let answer = answer.await.unwrap_or_else(|never| match never {});
-            Ok(answer.map(|body| Taken {
+            Ok(answer.map(|body| BusyBody {
                 body,
                 _working: working,
             }))
@@ -162,12 +162,12 @@ impl Service<Request<Incoming>> for Seated {
 }
 
 /// The body of an answer: its connection is busy until all of it is taken.
-pub(crate) struct Taken {
+pub(crate) struct BusyBody {
     body: Body,
     _working: Working,
 }
 
-impl hyper::body::Body for Taken {
+impl hyper::body::Body for BusyBody {
     type Data = Bytes;
     type Error = axum::Error;
 

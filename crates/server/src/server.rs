@@ -88,7 +88,7 @@ impl Reserved {
 
 /// What the loop wakes up for.
 enum Wake {
-    /// Somebody wants the server to end.
+    /// The server must stop.
     Shutdown,
     /// A connection ended: that of this task.
     Ended(Id),
@@ -248,7 +248,7 @@ async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted => Ok(()),
         io::ErrorKind::InvalidInput => Err(Error::Accept(error)),
         _ => {
-            tracing::warn!(%error, "a connection was not accepted");
+            tracing::warn!(%error, "connection not accepted");
             close_idle(seats, CLOSED_WHEN_SHORT, metrics);
             sleep(ACCEPT_PAUSE).await;
             Ok(())
@@ -273,7 +273,7 @@ async fn serve(stream: Deadline, router: Router, closing: watch::Receiver<bool>,
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke off");
+        tracing::debug!(%error, "connection broken");
     }
 }
 
@@ -282,6 +282,6 @@ async fn finish(mut connections: JoinSet<()>) {
     let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
     if ended.is_err() {
         // They end with the set that holds them.
-        tracing::warn!(connections = connections.len(), "connections were cut at shutdown");
+        tracing::warn!(connections = connections.len(), "connections cut at shutdown");
     }
 }

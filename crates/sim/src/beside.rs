@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
-use sprag_engine::lane::{Committer, Desk, Work, Writing};
+use sprag_engine::{Committer, Desk, Work, Writing};
 use sprag_store::Error;
 
 /// Keeps batches until somebody waits for them.

@@ -1,15 +1,16 @@
-//! Simulated clients: they start, send, repeat what was not answered, pause, resume, move, cancel and mend.
+//! Simulated clients: they start, send, repeat what was not answered, pause, resume, move, cancel and fix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::ask::Request;
 use serde_json::{Map, Value, json};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::machine::Machine;
-use sprag_engine::command::{AttemptRef, Migrate, Request, RetryDead, SendMessage, Sent, Start, Target};
-use sprag_engine::idempotency::{Idempotency, Key};
-use sprag_engine::leasing::ends_once;
+use sprag_engine::leases::ends_once;
+use sprag_engine::requests::idempotency::{Idempotency, Key};
+use sprag_engine::requests::{AttemptRef, Migrate, RetryDead, SendMessage, Sent, Start, Target};
 use sprag_store::records::ExecutionStatus;
 
 use crate::machines::Fixture;
@@ -26,11 +27,11 @@ const KEYS: [&str; 3] = ["red", "green", "blue"];
 pub(crate) struct Ask {
     /// What is asked.
     pub request: Request,
-    /// What the answer means to whoever asked.
+    /// What the answer means to the client.
     pub purpose: Purpose,
 }
 
-/// What an answer means to whoever asked.
+/// What an answer means to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Purpose {
     /// A machine version is kept.
@@ -113,7 +114,7 @@ impl Clients {
             53..=60 => self.send_again(),
             61..=80 => self.control(model),
             81..=83 => self.apply(),
-            84..=97 => self.mend(model),
+            84..=97 => self.repair(model),
             _ => Some(Ask {
                 request: Request::Queue,
                 purpose: Purpose::Nothing,
@@ -197,7 +198,7 @@ impl Clients {
             return None;
         };
         let key = Key::new("client", &once_tag(*number)).ok()?;
-        Idempotency::of(&key, &ask.request)
+        ask.request.once(&key)
     }
 
     /// The first answer that came under a key.
@@ -341,7 +342,7 @@ impl Clients {
         })
     }
 
-    fn mend(&mut self, model: &mut Model) -> Option<Ask> {
+    fn repair(&mut self, model: &mut Model) -> Option<Ask> {
         let wanted: &[Status] = match self.random.below(6) {
             0 => &[Status::Scheduled, Status::Retrying],
             1 | 2 => &[Status::Scheduled, Status::Retrying, Status::Queued, Status::Running],

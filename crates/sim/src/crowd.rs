@@ -1,28 +1,28 @@
 //! Several nodes on one store: they join, beat, stand still past their lease, are cut off, hand over and die.
 //!
 //! Every node is a production lane with a production member. The rules are those of one process, over all of them
-//! together: nothing acknowledged is lost, transitions happen once, effects are accounted for, and whoever lost a shard
+//! together: nothing acknowledged is lost, transitions happen once, effects are accounted for, and a node that lost a shard
 //! writes nothing. Only what one process alone can be held to (its own caps, the order of its lines) is not checked here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::ask::{Answer, Reception, Reply, Request};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{NodeId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::{Answer, Internal, Reply, Request};
-use sprag_engine::homes::Heard;
-use sprag_engine::lane::{Lane, Parts, Tenure, slot_of};
-use sprag_engine::member::{self, Member, Orders};
+use sprag_engine::Tenure;
+use sprag_engine::lane::member::{self, Member, Orders};
+use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::limits::Heard;
 use sprag_store::traits::shard_of;
 use sprag_store::{Fence, ShardId};
-use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::beside::Beside;
 use crate::clients::{Ask, Clients, Purpose};
-use crate::hands::SimulatedHands;
+use crate::effects::{SimulatedRunner, SimulatedTypes};
 use crate::node::{CutNodes, NodeClock};
 use crate::rest::{REST_MILLIS, TICKS_MAX, TIME_MAX_MILLIS};
 use crate::simulation::{Simulation, said};
@@ -68,7 +68,7 @@ struct Node {
     /// What its member says and its lane has not heard yet.
     orders: VecDeque<Orders>,
     /// Those who wait for an answer, each since when.
-    waiting: Vec<(Timestamp, Ask, Receiver<Reply>)>,
+    waiting: Vec<(Timestamp, Ask, Reception)>,
 }
 
 impl Simulation {
@@ -130,7 +130,7 @@ impl Simulation {
     }
 
     fn open_node(&self, (life, id): (u64, NodeId), clock: Arc<dyn Clock>, is_cut: Arc<AtomicBool>) -> Option<Lane> {
-        let hands = SimulatedHands {
+        let runner = SimulatedRunner {
             world: self.world.clone(),
             disk: self.disk.clone(),
             trace: self.trace.clone(),
@@ -140,7 +140,8 @@ impl Simulation {
         let opened = Lane::open(Parts {
             store: Box::new(self.disk.open_cut(life, is_cut)),
             committer: Some(Box::new(Beside::default())),
-            hands: Box::new(hands),
+            runner: Box::new(runner),
+            types: Arc::new(SimulatedTypes),
             clock,
             entropy: Box::new(move || entropy.bits()),
             publish: Box::new(|_| {}),
@@ -232,7 +233,7 @@ impl Simulation {
         let said = std::mem::take(&mut self.world.lock().statements);
         for (life, statement) in said {
             let ask = Ask {
-                request: Request::State(statement),
+                request: Request::Demand(statement),
                 purpose: Purpose::State(life),
             };
             if self.is_lost() {
@@ -251,7 +252,7 @@ impl Simulation {
 
     /// The home of a limit answers the node that asked.
     fn tell(&mut self, life: u64, ask: &Ask, reply: &Reply) {
-        let Request::State(said) = &ask.request else { return };
+        let Request::Demand(said) = &ask.request else { return };
         let allowed = match reply {
             Ok(Answer::Allowed(allowed)) => Some(*allowed),
             _ => None,
@@ -268,7 +269,7 @@ impl Simulation {
                 allowed,
             };
             self.crowd.nodes[place].inbox.push_back(Ask {
-                request: Request::Internal(Internal::Heard(heard)),
+                request: Request::Granted(heard),
                 purpose: Purpose::Nothing,
             });
         }
@@ -374,7 +375,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// A request goes to whoever decides on it, or to anybody.
+    /// A request goes to its owner, or to any node.
     fn put(&mut self, ask: Ask, is_informed: bool) {
         if is_informed {
             self.crowd.put_by_owner(ask);
@@ -385,7 +386,7 @@ impl Simulation {
         }
     }
 
-    /// Whoever does not stand still beats when it is time, and ticks. A node that wakes up may tick before it beats.
+    /// A node that is not paused beats when it is time, and ticks. A node that wakes up may tick before it beats.
     fn tick_nodes(&mut self) -> Checked {
         let lives: Vec<u64> = self.crowd.nodes.iter().map(|node| node.life).collect();
         for life in lives {
@@ -453,7 +454,7 @@ impl Simulation {
         let is_down = node
             .closes_at
             .is_some_and(|at| at <= now || node.lane.performing() == 0);
-        let rested = if is_down { node.lane.come_to_rest() } else { Ok(()) };
+        let rested = if is_down { node.lane.rest() } else { Ok(()) };
         let gone = rested.and_then(|()| node.lane.let_go());
         if let Ok(gone) = &gone
             && !gone.is_empty()
@@ -475,7 +476,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Faults stop, and everything comes to rest on whoever is left.
+    /// Faults stop, and everything comes to rest on the nodes that are left.
     fn settle_crowd(&mut self) -> Checked {
         self.trace.line(format_args!("{} faults stop", self.now()));
         self.world.lock().is_calm = true;
@@ -501,7 +502,7 @@ impl Simulation {
         for round in 0..TICKS_MAX {
             self.crowd.nodes.iter().for_each(|node| node.clock.repair());
             if self.crowd.owned() == SHARDS {
-                self.mend(round);
+                self.repair(round);
             }
             for ask in std::mem::take(&mut self.inbox) {
                 self.put(ask, true);
@@ -568,10 +569,9 @@ impl Crowd {
         }
     }
 
-    /// A request goes to whoever believes to own what it is about; to the first of several, of whom only one is right.
+    /// A request goes to the node that believes it owns it; to the first of several, of whom only one is right.
     fn put_by_owner(&mut self, ask: Ask) {
-        let once = Clients::idempotency(&ask).map(|once| once.scope.slot());
-        let slot = slot_of(&ask.request, once);
+        let slot = ask.request.asked(Clients::idempotency(&ask)).0.slot();
         let believes = |node: &&mut Node| {
             let is_it = |fence: Fence| slot.is_none_or(|slot| shard_of(slot, SHARDS) == fence.shard);
             node.lane.fences().any(is_it)

@@ -2,9 +2,10 @@
 
 use std::any::Any;
 
+use crate::ask::{Answer, Reply, Request};
 use sprag_core::action::{Outcome, Status};
-use sprag_engine::command::{Answer, Internal, Reply, Request, Target};
 use sprag_engine::lane::{Fatal, Lane};
+use sprag_engine::requests::Target;
 use sprag_store::Mutation;
 use sprag_store::records::Action;
 
@@ -37,10 +38,10 @@ pub(crate) fn request(request: &Request) -> String {
             };
             format!("send {} {} {:?} to {to}", send.kind, send.payload, send.id)
         }
-        Request::Internal(Internal::Outcome { attempt, outcome }) => {
+        Request::Outcome(attempt, outcome) => {
             format!("outcome of {}: {}", attempt.attempt, self::outcome(outcome))
         }
-        Request::Internal(Internal::Checkpoint { attempt, .. }) => format!("checkpoint of {}", attempt.attempt),
+        Request::Checkpoint(attempt, _) => format!("checkpoint of {}", attempt.attempt),
         other => format!("{other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The deterministic simulator: the production lane on simulated time, with a simulated store, hands and clients.
+//! The deterministic simulator: the production lane on simulated time, with a simulated store, runners and clients.
 //!
 //! Everything follows from one seed: which machines run, what clients ask, how long attempts take and how they end, when
 //! the process dies (before or after any commit, with or without its answer), when a commit fails, when the clock jumps.
@@ -25,7 +25,7 @@
 //! - [`Mutant::AnswerNotKept`]: the answer under an idempotency key is not stored, so the request acts again.
 //! - [`Mutant::RetryCounterLost`]: a retrying action is stored with a fresh budget of attempts.
 //! - [`Mutant::AttemptDropped`]: a retrying action is stored without its last attempt.
-//! - [`Mutant::FalseNotDone`]: hands say "not done" although the effect happened.
+//! - [`Mutant::FalseNotDone`]: a runner reports "not done" although the effect happened.
 //! - [`Mutant::KeyChanged`]: every attempt has an idempotency key of its own.
 //! - [`Mutant::AnswerBeforeCommit`]: a commit is answered before it is on disk: a crash takes the last one back.
 //! - [`Mutant::HalfCommit`]: a crash leaves the first half of a commit.
@@ -44,11 +44,12 @@
 //! - [`Mutant::RefusalSpreads`]: what is decided after a refused commit is refused too, though it holds no such row.
 //! - [`Mutant::StandInNotStored`]: the error that replaces a refused outcome is not stored.
 
+mod ask;
 mod beside;
 mod clients;
 mod crowd;
 mod describe;
-mod hands;
+mod effects;
 mod machines;
 mod model;
 mod mutant;

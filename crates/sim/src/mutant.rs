@@ -1,4 +1,4 @@
-//! Bugs planted on purpose, each outside the production code: in the store's wrapper, the hands, or the clock.
+//! Bugs planted on purpose, each outside the production code: in the store's wrapper, the runners, or the clock.
 //!
 //! A simulator that never fails proves nothing. Each mutant breaks one promise the way a careless change to the engine
 //! would, and a test sees the simulator catch it by the rule that names the promise.
@@ -59,7 +59,7 @@ mutants! {
     RetryCounterLost => [RetryPolicy];
     /// A retrying action is stored without its last attempt.
     AttemptDropped => [EffectsAccounted];
-    /// Hands say "not done" although the effect happened.
+    /// A runner reports "not done" although the effect happened.
     FalseNotDone => [EffectsAccounted];
     /// Every attempt has an idempotency key of its own.
     KeyChanged => [EffectsAccounted];

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::ask::Request;
 use sprag_core::action::Status;
 use sprag_core::action::error::kind;
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_engine::command::{Request, SendMessage, Start};
+use sprag_engine::requests::{SendMessage, Start};
 use sprag_store::Mutation;
 use sprag_store::records::Action;
 

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use crate::ask::{Reception, Request};
 use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
-use sprag_engine::command::{AttemptRef, Command, Internal, Reply, Request};
-use sprag_engine::lane::{Fatal, Lane, Parts, Tenure};
+use sprag_engine::Tenure;
+use sprag_engine::lane::{Fatal, Lane, Parts};
+use sprag_engine::requests::{AttemptRef, Command};
 use tokio::sync::oneshot::error::TryRecvError;
-use tokio::sync::oneshot::{self, Receiver};
 
 use crate::beside::Beside;
 use crate::clients::{Ask, Clients, Purpose};
 use crate::describe;
-use crate::hands::SimulatedHands;
+use crate::effects::{SimulatedRunner, SimulatedTypes};
 use crate::model::Circumstances;
 use crate::simulation::Simulation;
 use crate::violation::{Checked, Invariant, Violation};
@@ -23,7 +24,7 @@ const STORE_REST_MILLIS: u64 = 500;
 /// The attempt whose end a request reports.
 fn reported(ask: &Ask) -> Option<AttemptRef> {
     match ask.request {
-        Request::Internal(Internal::Outcome { attempt, .. }) => Some(attempt),
+        Request::Outcome(attempt, _) => Some(attempt),
         _ => None,
     }
 }
@@ -42,7 +43,7 @@ impl Simulation {
     pub(crate) fn open(&mut self) -> Checked {
         self.lives += 1;
         let life = self.lives;
-        let hands = SimulatedHands {
+        let runner = SimulatedRunner {
             world: self.world.clone(),
             disk: self.disk.clone(),
             trace: self.trace.clone(),
@@ -56,7 +57,8 @@ impl Simulation {
         let opened = Lane::open(Parts {
             store: Box::new(self.disk.open(life)),
             committer: Some(Box::new(Beside::default())),
-            hands: Box::new(hands),
+            runner: Box::new(runner),
+            types: Arc::new(SimulatedTypes),
             clock: Arc::clone(&self.lane_clock) as Arc<dyn Clock>,
             entropy: Box::new(move || entropy.bits()),
             publish: Box::new(|_| {}),
@@ -123,7 +125,7 @@ impl Simulation {
         }
     }
 
-    /// The stale process goes on until it meets its fence.
+    /// The stale process continues until it meets its fence.
     pub(crate) fn tick_stale(&mut self) -> Checked {
         let Some(mut stale) = self.stale.take() else {
             return Ok(());
@@ -232,7 +234,7 @@ impl Simulation {
     /// The lane decides in one batch, or in several of which none waits for the one before it to be written.
     pub(crate) fn decide(&mut self, lane: &mut Lane, commands: Vec<Command>) -> Result<(), Fatal> {
         self.decide_on(lane, commands)?;
-        lane.come_to_rest()
+        lane.rest()
     }
 
     /// The same, and the last batch may be on its way still.
@@ -245,22 +247,18 @@ impl Simulation {
         lane.tick(commands)
     }
 
-    pub(crate) fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Receiver<Reply>)>) {
+    pub(crate) fn commands(&mut self, asks: Vec<Ask>) -> (Vec<Command>, Vec<(Ask, Reception)>) {
         let mut commands = Vec::with_capacity(asks.len());
         let mut replies = Vec::new();
         for ask in asks {
             self.trace
                 .line(format_args!("  ask {}", describe::request(&ask.request)));
-            let is_own = ask.purpose == Purpose::Nothing;
-            let (sender, receiver) = oneshot::channel();
-            let reply = (!is_own).then_some(sender);
-            commands.push(Command {
-                idempotency: Clients::idempotency(&ask),
-                reply,
-                ..Command::own(ask.request.clone())
-            });
-            if !is_own {
-                replies.push((ask, receiver));
+            if ask.purpose == Purpose::Nothing {
+                commands.push(ask.request.own());
+            } else {
+                let (command, reception) = ask.request.asked(Clients::idempotency(&ask));
+                commands.push(command);
+                replies.push((ask, reception));
             }
         }
         (commands, replies)
@@ -313,7 +311,7 @@ impl Simulation {
         self.check_effects()
     }
 
-    pub(crate) fn take_replies(&mut self, replies: Vec<(Ask, Receiver<Reply>)>) -> Checked {
+    pub(crate) fn take_replies(&mut self, replies: Vec<(Ask, Reception)>) -> Checked {
         self.asked_at = self.now();
         for (ask, mut receiver) in replies {
             match receiver.try_recv() {

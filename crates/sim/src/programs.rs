@@ -1,11 +1,11 @@
 //! Programs outside the process as clients of the lane: they ask for work, beat, and say how it ended until somebody
 //! answers.
 
+use crate::ask::{Answer, Reception, Reply, Request};
 use sprag_core::action::error::kind;
 use sprag_core::action::{AttemptRecord, Outcome};
-use sprag_engine::command::{Answer, AttemptRef, Code, Refusal, Reply, Request};
-use sprag_engine::leasing::{Finished, Poll, Wants};
-use tokio::sync::oneshot::Receiver;
+use sprag_engine::leases::{Finished, Poll, Wants};
+use sprag_engine::requests::{AttemptRef, Code, Refusal};
 
 use crate::clients::{Ask, Purpose};
 use crate::simulation::Simulation;
@@ -130,7 +130,8 @@ impl Simulation {
                     Request::Finish(_, said) if stored.is_some_and(is_stand_in) => Some(said.not_stored().verdict()),
                     _ => said,
                 };
-                let is_so = Some(*outcome) == said && stored.is_some_and(|stored| stored.outcome == said);
+                let is_so = said.is_some_and(|said| *outcome == said.into())
+                    && stored.is_some_and(|stored| stored.outcome == said);
                 ensure(is_so, Invariant::AcknowledgedKept, || {
                     format!("{outcome:?} was answered to {said:?}, stored is {stored:?}")
                 })
@@ -166,7 +167,7 @@ fn is_stand_in(stored: &AttemptRecord) -> bool {
         .is_some_and(|error| error.kind == kind::OUTCOME_REFUSED)
 }
 
-fn is_waiting(answer: &mut Receiver<Reply>) -> bool {
+fn is_waiting(answer: &mut Reception) -> bool {
     use tokio::sync::oneshot::error::TryRecvError;
     matches!(answer.try_recv(), Err(TryRecvError::Empty))
 }

@@ -1,6 +1,7 @@
 //! Answers: whatever is said is so.
 
-use sprag_engine::command::{Answer, Code, Refusal, Reply, Request, Target};
+use crate::ask::{Answer, Reply, Request};
+use sprag_engine::requests::{Code, Refusal, Target};
 use sprag_store::traits::Reader;
 
 use crate::clients::{Ask, Purpose};
@@ -31,7 +32,7 @@ impl Simulation {
         }
     }
 
-    /// Whatever was decided under a key is what everybody is told who asks under it.
+    /// Whatever was decided under a key is what every client gets that asks under it.
     fn check_once(&mut self, ask: &Ask, reply: &Reply) -> Checked {
         let Purpose::StartOnce(number) = &ask.purpose else {
             return Ok(());
@@ -107,7 +108,7 @@ impl Simulation {
                     .map(|_| ())
                     .ok_or_else(|| lost(format!("{} is not stored", view.id)))
             }
-            (Answer::Checkpointed, Purpose::Checkpoint(attempt, value)) => {
+            (Answer::Done, Purpose::Checkpoint(attempt, value)) => {
                 let known = self.model.actions.get(&attempt.action).map(|known| &known.action.body);
                 let is_kept = known.is_some_and(|body| body.checkpoint.as_ref() == Some(value));
                 ensure(is_kept, Invariant::AcknowledgedKept, || {

@@ -1,10 +1,11 @@
-//! The end of a run: faults stop, somebody mends what a person must mend, and everything comes to rest.
+//! The end of a run: faults stop, an operator fixes what a person must fix, and everything comes to rest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::ask::Request;
 use sprag_core::machine::Machine;
-use sprag_engine::command::{Migrate, Request};
+use sprag_engine::requests::Migrate;
 use sprag_store::records::ExecutionStatus;
 
 use crate::clients::{Ask, Purpose};
@@ -46,7 +47,7 @@ impl Simulation {
         }
         let until = self.now().plus(TIME_MAX_MILLIS);
         for round in 0..TICKS_MAX {
-            self.mend(round);
+            self.repair(round);
             self.programs_take_all();
             self.deliver();
             self.tick_all()?;
@@ -71,8 +72,8 @@ impl Simulation {
         open.any(|known| known.status != ExecutionStatus::Running || is_endless(&known.row.machine))
     }
 
-    /// People resume what is paused, mend what failed, and end what would go on for ever.
-    pub(crate) fn mend(&mut self, round: usize) {
+    /// People resume what is paused, fix what failed, and end what would continue for ever.
+    pub(crate) fn repair(&mut self, round: usize) {
         let ask = |id, request| Ask {
             request,
             purpose: Purpose::Execution(id),
@@ -81,7 +82,7 @@ impl Simulation {
         let mut ending = Vec::new();
         for (&id, known) in self.model.executions.iter().filter(|(_, known)| known.status.is_open()) {
             let machine = &known.row.machine;
-            let mended = machines::named(machine).and_then(|fixture| fixture.versions.last());
+            let repaired = machines::named(machine).and_then(|fixture| fixture.versions.last());
             match known.status {
                 ExecutionStatus::Running if is_endless(machine) => ending.push(id),
                 ExecutionStatus::Failed if round > TICKS_MAX / 2 => asks.push(ask(id, Request::Cancel(id))),
@@ -95,7 +96,7 @@ impl Simulation {
                         request: Request::Apply(Arc::clone(machine).into()),
                         purpose: Purpose::Apply,
                     };
-                    asks.extend(mended.map(apply));
+                    asks.extend(repaired.map(apply));
                     asks.push(ask(id, Request::Migrate(migrate)));
                     asks.push(ask(id, Request::Resume(id)));
                 }

@@ -1,15 +1,15 @@
-//! One run: the production lane between simulated clients, hands, disk and clock, and the checks after every step.
+//! One run: the production lane between simulated clients, runners, disk and clock, and the checks after every step.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use crate::ask::{Reception, Request};
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::time::Timestamp;
 use sprag_engine::Options;
-use sprag_engine::command::{AttemptRef, Internal, Reply, Request};
-use sprag_engine::dispatch::{Caps, CircuitOptions};
-use tokio::sync::oneshot::Receiver;
+use sprag_engine::queue::{Caps, CircuitOptions};
+use sprag_engine::requests::AttemptRef;
 
 use crate::clients::{Ask, Clients, Purpose};
 use crate::crowd::{self, Crowd};
@@ -24,7 +24,7 @@ use crate::random::Random;
 use crate::store::{Fault, SharedDisk};
 use crate::trace::Trace;
 use crate::violation::{Checked, Invariant, Violation, ensure};
-use crate::world::{Delivery, News, SharedWorld};
+use crate::world::{AttemptReport, Delivery, SharedWorld};
 
 /// When every run begins: 2026-01-01T00:00:00Z.
 const START_MILLIS: i64 = 1_767_225_600_000;
@@ -71,7 +71,7 @@ pub struct Counts {
     pub fenced: u64,
     /// Shards that were taken from nodes whose lease had run out.
     pub taken_over: u64,
-    /// Commits that were written although whoever wrote was told that the database is out of reach.
+    /// Commits that were written although the writer was told that the database is unreachable.
     pub told_away: u64,
     /// Of commits that had been sent behind such a one, those that were written too.
     pub told_away_behind: u64,
@@ -128,7 +128,7 @@ pub(crate) struct Simulation {
     pub(crate) lives: u64,
     pub(crate) inbox: VecDeque<Ask>,
     /// Programs that wait for work.
-    pub(crate) polls: Vec<Receiver<Reply>>,
+    pub(crate) polls: Vec<Reception>,
     /// Deliveries for the stale process.
     pub(crate) stale_inbox: VecDeque<Ask>,
     outage_until: Option<Timestamp>,
@@ -370,23 +370,20 @@ impl Simulation {
 }
 
 /// What an attempt says, as a request.
-pub(crate) fn said(attempt: AttemptRef, news: News) -> Ask {
+pub(crate) fn said(attempt: AttemptRef, news: AttemptReport) -> Ask {
     match news {
-        News::Outcome(outcome) => Ask {
-            request: Request::Internal(Internal::Outcome { attempt, outcome }),
+        AttemptReport::Outcome(outcome) => Ask {
+            request: Request::Outcome(attempt, outcome),
             purpose: Purpose::Nothing,
         },
-        News::Checkpoint(value) => Ask {
-            request: Request::Internal(Internal::Checkpoint {
-                attempt,
-                value: value.clone(),
-            }),
+        AttemptReport::Checkpoint(value) => Ask {
+            request: Request::Checkpoint(attempt, value.clone()),
             purpose: Purpose::Checkpoint(attempt, value),
         },
-        News::Beat => Ask {
+        AttemptReport::Beat => Ask {
             request: Request::Heartbeat(attempt.attempt, None),
             purpose: Purpose::Beat(attempt),
         },
-        News::Finish(outcome) => programs::finish(attempt, outcome),
+        AttemptReport::Finish(outcome) => programs::finish(attempt, outcome),
     }
 }

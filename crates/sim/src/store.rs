@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sprag_core::ids::ExecutionId;
 use sprag_core::time::Timestamp;
 use sprag_store::hooked::{Answered, ReadCall};
-use sprag_store::traits::Window;
-use sprag_store::{Commit, CommitStore, Error, Fence, Hooked, LaneReads, Memory, Mutation, ShardId, StoreHook};
+use sprag_store::{Commit, CommitStore, Error, Fence, Hooked, LaneReads, Memory, Mutation, Page, ShardId, StoreHook};
 
 use crate::describe;
 use crate::mutant::Mutant;
@@ -24,7 +23,7 @@ use crate::violation::Checked;
 pub(crate) enum Fault {
     /// The process dies before the commit.
     DieBefore,
-    /// The process dies after the commit: nobody is told.
+    /// The process dies after the commit: no answer is sent.
     DieAfter,
     /// No room.
     Full,
@@ -36,7 +35,7 @@ pub(crate) enum Fault {
     Failed,
     /// The database is out of reach; nothing was written.
     Away,
-    /// The database is out of reach after the commit: it was written, and nobody was told.
+    /// The database is out of reach after the commit: it was written, and no answer was sent.
     ToldAway,
 }
 
@@ -84,7 +83,7 @@ pub(crate) struct Disk {
     pub failures: u64,
     /// How many commits of somebody who had lost a shard were refused.
     pub fenced: u64,
-    /// How many commits were written although whoever wrote was told that the database is out of reach.
+    /// How many commits were written although the writer was told that the database is unreachable.
     pub told_away: u64,
     /// How many were that had been sent behind such a one.
     pub told_away_behind: u64,
@@ -366,13 +365,9 @@ impl StoreHook for Faults {
             (Answered::Loaded(loaded), Some(mutant)) => mutant.read(loaded),
             (Answered::Ready(found), Some(mutant)) => mutant.read_line(found),
             (Answered::DueActions(shard, found), Some(Mutant::RetryEarly)) => {
-                let all = Window {
-                    until: Timestamp::MAX,
-                    after: None,
-                    limit: usize::MAX,
-                };
+                let all = self.memory.due_actions(shard, Timestamp::MAX, &Page::default());
                 // A store in memory cannot fail to be read.
-                *found = self.memory.due_actions(shard, &all).unwrap_or_default();
+                *found = all.unwrap_or_default().rows;
                 for due in found {
                     due.run_at = Timestamp::from_millis(0);
                 }

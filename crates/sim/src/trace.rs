@@ -1,4 +1,4 @@
-//! What happened, line by line: a hash over all of it, and its tail for whoever must find out why.
+//! What happened, line by line: a hash over all of it, and its tail for the person who must find out why.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -6,7 +6,7 @@ use crate::page::ReadKind;
 
 /// The connections of a store's readers that are free.
 #[derive(Debug)]
-pub(crate) struct Pool<C> {
+pub(crate) struct ReaderPool<C> {
     points: Idle<C>,
     scans: Idle<C>,
 }
@@ -23,7 +23,7 @@ impl<C> Idle<C> {
     }
 }
 
-impl<C> Pool<C> {
+impl<C> ReaderPool<C> {
     /// As many connections of each kind as reads of it may run at once.
     pub(crate) fn new<E>(mut connect: impl FnMut(ReadKind) -> Result<C, E>) -> Result<Self, E> {
         let mut idle = |kind: ReadKind| {

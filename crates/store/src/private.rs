@@ -49,7 +49,7 @@ pub fn folder(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// Who else may use the file at `path`. Where that cannot be told, nobody.
+/// Who else may use the file at `path`. None where that is unknown.
 pub fn exposure(path: &Path) -> Exposure {
     let mode = mode(path);
     Exposure {

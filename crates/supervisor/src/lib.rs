@@ -1,9 +1,9 @@
-//! Supervision: observe, compare with what is desired, take one step, observe again.
+//! Supervision: observe, compare with the desired state, take one step, observe again.
 //!
-//! A [`Worker`] reports what it observes, what it wants and what its next step is. The supervisor visits workers when
-//! something changed, performs their actions, and restarts what its rules find broken. Trouble of the infrastructure
-//! (a collector that hangs, a child that must be restarted) never shows as a state of business logic.
-//! Time is an argument everywhere: only the outermost loop waits.
+//! A [`Worker`] reports what it observes, what it wants and its next step. The supervisor visits workers when something
+//! changed, runs their actions, and restarts workers that its rules find broken. A failure of the infrastructure (a
+//! collector that hangs, a child that must be restarted) never appears as a state of business logic. Time is an
+//! argument everywhere: only the outermost loop waits.
 
 pub mod process;
 mod report;

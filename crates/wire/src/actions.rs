@@ -1,4 +1,4 @@
-//! Actions with their attempts, and the queue they wait in.
+//! Actions with their attempts, and the queues in which they wait.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,37 +12,37 @@ use crate::words::words;
 use crate::{Lease, Waiting};
 
 words! {
-    /// How an action stands.
+    /// The status of an action.
     ActionStatus from action::Status {
-        /// Not yet due.
+        /// It is not due yet.
         Scheduled = "scheduled",
-        /// Due; it waits for a permit.
+        /// It is due and waits, for example for a permit.
         Queued = "queued",
-        /// An attempt is under way.
+        /// An attempt is running.
         Running = "running",
-        /// An attempt failed; the next one has a due time.
+        /// An attempt failed, and the next attempt has a due time.
         Retrying = "retrying",
-        /// Done.
+        /// It succeeded.
         Succeeded = "succeeded",
-        /// A dead letter, waiting for a person.
+        /// A dead letter: a person must settle it.
         Dead = "dead",
-        /// Ended before it succeeded.
+        /// It was cancelled before it succeeded.
         Cancelled = "cancelled",
-        /// Its condition was false, or it is disabled.
+        /// Its condition was false, it is disabled, or its occurrence overlapped another.
         Skipped = "skipped",
-        /// A dead letter that a person put away.
+        /// A dead letter that a person archived.
         Archived = "archived",
     }
 }
 
 words! {
-    /// How an attempt ended.
+    /// The outcome of an attempt.
     Outcome from action::Verdict {
         /// The effect happened.
         Done = "done",
-        /// It certainly did not happen.
+        /// The effect certainly did not happen.
         NotDone = "notDone",
-        /// It is unknown whether it happened.
+        /// The effect may have happened.
         Unknown = "unknown",
     }
 }
@@ -50,23 +50,23 @@ words! {
 words! {
     /// Why an action was skipped.
     SkipReason from machine::SkipReason {
-        /// `enabled: false`.
+        /// The definition has `enabled: false`.
         Disabled = "disabled",
         /// Its condition was false.
         Condition = "condition",
-        /// The last occurrence of its schedule had not ended.
+        /// The previous occurrence of its schedule was still open.
         Overlap = "overlap",
     }
 }
 
 words! {
-    /// Something to know about how an action ended.
+    /// A remark about the end of an action.
     Remark from action::Remark {
-        /// It was done before the cancellation reached it.
+        /// The action succeeded before the cancellation had an effect.
         CancelCameTooLate = "cancelCameTooLate",
-        /// A later trigger of the same action id exists: the machine did not receive its end.
+        /// The action was triggered again, so the machine did not receive its end.
         Superseded = "superseded",
-        /// Its execution was closed: the machine did not receive its end.
+        /// The execution was closed, so the machine did not receive its end.
         ExecutionClosed = "executionClosed",
     }
 }
@@ -75,70 +75,70 @@ words! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Action {
-    /// Its id.
+    /// The id of the action.
     pub id: ActionId,
-    /// What the machine calls it.
+    /// The `actionId` in the machine.
     pub action_id: String,
-    /// Its type.
+    /// The action type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How it stands.
+    /// The status.
     pub status: ActionStatus,
-    /// Why it does not move.
+    /// What the action waits for.
     pub waiting: Waiting,
-    /// Its attempts, oldest first.
+    /// The attempts, oldest first.
     pub attempts: Vec<Attempt>,
-    /// Whether it succeeded; null while it is open, and for one that was skipped.
+    /// Whether it succeeded; null for an open or skipped action.
     pub success: Option<bool>,
-    /// Milliseconds from the start of its first recorded attempt to the end of the last; null without one that ended.
+    /// Milliseconds from the start of the first recorded attempt to the end of the last; null if no attempt has ended.
     pub duration: Option<u64>,
-    /// What came back.
+    /// The result.
     #[serde(default)]
     pub result: Option<Value>,
-    /// The events that its runner made of the result.
+    /// The events that the runner derived from the result.
     #[serde(default)]
     pub result_events: Vec<ResultEvent>,
-    /// Why it last failed.
+    /// The error of the last failed attempt.
     pub last_error: Option<ActionError>,
-    /// Its execution.
+    /// The id of the execution.
     pub execution_id: ExecutionId,
-    /// The machine's name.
+    /// The name of the machine.
     pub machine: String,
-    /// The version whose definition holds.
+    /// The machine version that defines the action.
     #[schemars(range(min = 1))]
     pub version: u32,
-    /// Which runner performs it.
+    /// The runner of the action.
     pub runner: String,
     /// Tags for filters.
     pub tags: Vec<String>,
-    /// 0–100, higher first.
+    /// The priority, 0 to 100; higher starts first.
     #[schemars(range(min = 0, max = 100))]
     pub priority: u8,
-    /// When it was triggered.
+    /// The time of the trigger.
     pub created_at: Timestamp,
-    /// When it is due, or was last made ready.
+    /// The time when it is due or last became due.
     pub run_at: Timestamp,
-    /// When it became a dead letter.
+    /// The time when it became a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_at: Option<Timestamp>,
-    /// Equal for dead letters that failed alike.
+    /// The fingerprint: the same for similar dead letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// What its attempts cost, where that is known.
+    /// The cost of all attempts, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_estimate: Option<f64>,
-    /// The same for every attempt until a person edits the configuration.
+    /// The idempotency key: the same for every attempt, until a person edits the configuration.
     pub idempotency_key: String,
-    /// The configuration as it was frozen: templates that name secrets stay templates.
+    /// The configuration, rendered at the trigger. Templates with secrets stay templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Map<String, Value>")]
     pub config: Option<Value>,
-    /// A person asked for it to end.
+    /// Whether a person cancelled the action while an attempt was running.
     pub cancel_requested: bool,
-    /// Why it was skipped.
+    /// The reason why the action was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SkipReason>,
-    /// Something to know about how it ended.
+    /// A remark about the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<Remark>,
 }
@@ -147,112 +147,112 @@ pub struct Action {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// Its id.
+    /// The id of the attempt.
     pub id: AttemptId,
-    /// From 1.
+    /// The number of the attempt, from 1.
     #[schemars(range(min = 1))]
     pub number: u32,
-    /// When it was committed, before its effect began.
+    /// The time when Sprag committed the attempt, before its effect began.
     pub start_time: Timestamp,
-    /// When its outcome was committed.
+    /// The time when Sprag committed the outcome.
     pub end_time: Option<Timestamp>,
-    /// How long it took, in milliseconds; null while it runs.
+    /// The duration in milliseconds; null while it runs.
     pub duration: Option<u64>,
-    /// How it ended; null while it runs.
+    /// The outcome; null while it runs.
     pub outcome: Option<Outcome>,
     /// Whether it succeeded; null while it runs.
     pub success: Option<bool>,
-    /// Why it did not succeed.
+    /// The error, if the attempt failed.
     pub error: Option<ActionError>,
-    /// What it cost.
+    /// The cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// The lease of the external runner that performs it.
+    /// The lease of the external runner that runs the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// What its runner reported beside the result.
+    /// The metadata that the runner reported.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-/// An event that a runner made of its result, as the machine received it.
+/// An event that a runner derived from its result, as the machine received it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultEvent {
-    /// `email_sent`, `webhook_called`, …
+    /// The type of the event, such as `email_sent` or `webhook_called`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What the event carries.
+    /// The payload of the event.
     pub payload: Value,
     /// Always `action_runner`.
     #[schemars(extend("const" = "action_runner"))]
     pub source: String,
-    /// When the attempt that made it ended.
+    /// The time when the attempt ended.
     pub timestamp: Timestamp,
 }
 
-/// The queue: its lines, with the sums of their types.
+/// The queues of waiting actions, and the totals by type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Queue {
-    /// The lines: actions of one type, under the same limits, for the same destination.
+    /// The queues. A queue holds actions of one type, with the same limits and the same destination.
     pub data: Vec<QueueLine>,
-    /// Where the lines continue; null on the last page.
+    /// The cursor of the next page; null on the last page.
     pub next_cursor: Option<String>,
-    /// The action types.
+    /// The totals by action type.
     pub types: Vec<QueuedType>,
-    /// Queued actions that a paused execution or a kill switch holds.
+    /// Queued actions that wait for a paused execution or a kill switch.
     pub held: QueueDepth,
 }
 
-/// How much waits, and since when.
+/// The number of waiting actions, and their age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueDepth {
-    /// How many actions are queued.
+    /// The number of queued actions.
     pub ready: u64,
-    /// When the oldest of them became ready.
+    /// The time when the oldest of them became due.
     pub oldest_ready_at: Option<Timestamp>,
-    /// How long ago that is, in milliseconds.
+    /// The age of the oldest, in milliseconds.
     pub oldest_age: Option<u64>,
 }
 
-/// One line of the queue.
+/// One queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Line")]
 pub struct QueueLine {
     /// The action type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The external runner it is for.
+    /// The external runner of its actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
-    /// The keys that limit it.
+    /// The limit keys of its actions.
     pub limits: Vec<String>,
-    /// Where its actions go.
+    /// The destination of its actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// How much waits.
+    /// The number of waiting actions.
     #[serde(flatten)]
     pub depth: QueueDepth,
-    /// How many attempts of the type are under way on this node.
+    /// The number of running attempts of the type on this node.
     pub running: usize,
-    /// What holds it back.
+    /// What its actions wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
 }
 
-/// One action type of the queue.
+/// The totals of one action type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedType {
     /// The type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How much waits.
+    /// The number of waiting actions.
     #[serde(flatten)]
     pub depth: QueueDepth,
-    /// How many attempts are under way on this node.
+    /// The number of running attempts on this node.
     pub running: usize,
-    /// How many attempts started on this node in the last 60 seconds.
+    /// The number of attempts that started on this node in the last 60 seconds.
     pub started_last_minute: u64,
 }

@@ -1,4 +1,4 @@
-//! Dead letters: their case files, and how they are retried.
+//! Dead letters: their case files, and the body of a retry.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,73 +10,73 @@ use sprag_core::time::Timestamp;
 
 use crate::Action;
 
-/// The body of a retry.
+/// The body of a retry of a dead letter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RetryRequest {
-    /// Another configuration.
+    /// The new configuration. The retry then has a new idempotency key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Map<String, Value>>,
-    /// Take the definition of this version.
+    /// The machine version whose definition the retry uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub version: Option<u32>,
-    /// Changes of the document of `timeout`, `retryPolicy` and `config`.
+    /// A JSON Patch of the document `{timeout, retryPolicy, config}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Vec<Operation>>,
 }
 
-/// A dead letter with what is known about it.
+/// A dead letter with its case file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseFile {
     /// The action.
     #[serde(flatten)]
     pub action: Action,
-    /// Why it died.
+    /// The error that ended the action.
     pub failure_reason: Option<ActionError>,
-    /// Attempts in all, including those no longer kept.
+    /// The number of all attempts, including attempts that Sprag no longer stores.
     pub total_attempts: u32,
-    /// When the last one began.
+    /// The time when the last attempt began.
     pub last_attempt_at: Option<Timestamp>,
-    /// What the last attempt sent; null for an action whose configuration could not be rendered.
+    /// The request of the last attempt; null if Sprag could not render the configuration.
     pub request: Option<SentRequest>,
-    /// Other dead letters that failed alike.
+    /// Other dead letters with the same fingerprint.
     pub others: Others,
-    /// A retry as it is can succeed, once what is wrong outside of the action is fixed.
+    /// Whether a retry of the unchanged action can succeed after a person fixed the outside cause.
     pub recoverable: bool,
-    /// A person must check before it is retried.
+    /// Whether a person must check before a retry.
     pub manual_review_required: bool,
-    /// What would fix it.
+    /// The suggested fix.
     pub suggested_fix: Option<String>,
-    /// The same as a JSON Patch for a retry, where a change of the action alone is enough.
+    /// The suggested fix as a JSON Patch for a retry, if changing the action is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fix_patch: Vec<Operation>,
 }
 
-/// What an attempt sent, secrets masked.
+/// The request of an attempt, with secrets masked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SentRequest {
-    /// The configuration, rendered.
+    /// The rendered configuration.
     #[schemars(with = "Map<String, Value>")]
     pub config: Value,
-    /// The secrets that it names.
+    /// The names of the secrets in the configuration.
     pub secrets: Vec<String>,
-    /// Where it went, as `host:port`.
+    /// The destination, as `host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// Its time limit in milliseconds.
+    /// The timeout of the attempt in milliseconds.
     #[schemars(range(min = 1))]
     pub timeout: u64,
-    /// How often and after which errors it was retried.
+    /// How often, and after which errors, Sprag retried.
     pub retry_policy: RetryLists,
 }
 
 /// Dead letters with the same fingerprint, not counting this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Others {
-    /// How many.
+    /// The number of dead letters.
     pub count: u64,
-    /// Whether there are more than were counted.
+    /// Whether there are more than Sprag counted.
     pub more: bool,
 }

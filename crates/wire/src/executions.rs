@@ -1,4 +1,4 @@
-//! Executions: starting them, sending them messages, and how they stand.
+//! Executions: starts, messages, status, migration, replay.
 
 use std::collections::BTreeMap;
 
@@ -15,37 +15,44 @@ use crate::{ActionStatus, Waiting};
 
 /// The body of a start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StartRequest {
+#[schemars(rename = "StartRequest")]
+pub struct Start {
     /// The machine's name.
     pub machine: String,
-    /// The version to run; the newest unless given.
+    /// The version to run. Default: the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub version: Option<u32>,
-    /// A business key. One open execution of a machine holds a key.
+    /// The key. At most one open execution of a machine has a given key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub key: Option<String>,
-    /// The first values of variables.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub variables: Option<Map<String, Value>>,
+    /// The start values of variables.
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub variables: Map<String, Value>,
     /// Tags for filters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(length(min = 1, max = 512)))]
-    pub tags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<String>>", inner(length(min = 1, max = 512)))]
+    pub tags: Vec<String>,
+}
+
+/// A member that may be null: that means none.
+fn or_none<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// A message to an execution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
-    /// Its type, which transitions name.
+    /// The type of the message. Transitions match it.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 512))]
     pub kind: String,
-    /// What it carries.
+    /// The payload.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub payload: Value,
-    /// A message with an id that the execution has seen is not taken again.
+    /// The id of the message. A repeat with the same id gets the first answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub id: Option<String>,
@@ -54,47 +61,47 @@ pub struct Message {
 /// A message to the open execution of a machine with a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressedMessage {
-    /// The machine's name.
+    /// The name of the machine.
     pub machine: String,
-    /// The execution's key.
+    /// The key of the execution.
     pub key: String,
     /// The message.
     #[serde(flatten)]
     pub message: Message,
 }
 
-/// The body of a move to another version.
+/// The body of a migration to another version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MigrateRequest {
-    /// The version to move to; the newest unless given.
+    /// The version to migrate to. Default: the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub version: Option<u32>,
-    /// Which active state becomes which, where the names differ.
+    /// The new path of each renamed state, by its old path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<BTreeMap<String, String>>,
-    /// Only report what the move would do.
+    /// With `true`, Sprag only reports what the migration would do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<bool>,
 }
 
-/// A body without members.
+/// A body without fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Nothing {}
 
 words! {
-    /// How an execution stands.
+    /// The status of an execution.
     ExecutionStatus {
-        /// It takes events.
+        /// It accepts events.
         Running = "running",
-        /// A person holds it.
+        /// A person paused it.
         Paused = "paused",
-        /// It reached its end.
+        /// It reached a final state.
         Completed = "completed",
-        /// A decision failed; a person must fix the cause.
+        /// A decision failed, and a person must fix the cause.
         Failed = "failed",
-        /// A person ended it.
+        /// A person cancelled it.
         Cancelled = "cancelled",
     }
 }
@@ -103,35 +110,35 @@ words! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
-    /// Its id.
+    /// The id of the execution.
     pub id: ExecutionId,
-    /// Its business key.
+    /// The key.
     pub key: Option<String>,
-    /// The machine's name.
+    /// The name of the machine.
     pub machine: String,
-    /// The version it runs.
+    /// The version of the machine.
     #[schemars(range(min = 1))]
     pub version: u32,
-    /// How it stands.
+    /// The status.
     pub status: ExecutionStatus,
-    /// The active atomic and final states as dotted paths, sorted.
+    /// The paths of the active atomic and final states, sorted.
     pub configuration: Vec<String>,
     /// The variables.
     pub variables: Map<String, Value>,
     /// Tags for filters.
     pub tags: Vec<String>,
-    /// Why it does not move.
+    /// What the execution waits for.
     pub waiting: Waiting,
-    /// The sequence of its newest history entry.
+    /// The sequence of the newest history entry.
     pub sequence: u64,
-    /// When it started.
+    /// The time of the start.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// Its output, once completed.
+    /// The output, if the execution is completed.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// Why its last decision failed, while its status is `failed`.
+    /// Why the last decision failed, if the status is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -151,66 +158,66 @@ pub(crate) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 /// The result of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sent {
-    /// It waits in the inbox.
+    /// The message waits in the inbox of a paused or failed execution.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("const" = true))]
     pub queued: bool,
-    /// Whether a transition answered it.
+    /// Whether a transition handled the message.
     pub handled: bool,
-    /// The active states afterwards.
+    /// The active states after the message.
     pub configuration: Vec<String>,
-    /// The sequence of its history entry.
+    /// The sequence of the message's history entry.
     pub sequence: u64,
-    /// The message types that the active states accept, where no transition answered.
+    /// The message types that the active states accept, if no transition handled the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
 }
 
-/// Why an execution does not move, with its open actions and dead letters.
+/// What an execution waits for, with its open actions and dead letters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// The execution.
+    /// The id of the execution.
     pub id: ExecutionId,
-    /// How it stands.
+    /// The status.
     pub status: ExecutionStatus,
-    /// Why it does not move.
+    /// What the execution waits for.
     pub waiting: Waiting,
-    /// Why its last decision failed.
+    /// Why the last decision failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Its open actions and dead letters.
+    /// The open actions and dead letters.
     pub actions: Vec<ExplainedAction>,
 }
 
-/// An open action or a dead letter, with why it does not move.
+/// An open action or a dead letter, and what it waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedAction {
-    /// The action.
+    /// The id of the action.
     pub id: ActionId,
-    /// What the machine calls it.
+    /// The `actionId` in the machine.
     pub action_id: String,
-    /// Its type.
+    /// The action type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How it stands.
+    /// The status.
     pub status: ActionStatus,
-    /// Why it does not move.
+    /// What the action waits for.
     pub waiting: Waiting,
-    /// Why its last attempt failed.
+    /// The error of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<ActionError>,
-    /// Of a dead letter: a retry as it is can succeed, once what is wrong outside of the action is fixed.
+    /// For a dead letter: whether a retry of the unchanged action can succeed after a person fixed the outside cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recoverable: Option<bool>,
-    /// Of a dead letter: a person must check before it is retried.
+    /// For a dead letter: whether a person must check before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manual_review_required: Option<bool>,
-    /// Of a dead letter: what would fix it, or null.
+    /// For a dead letter: the suggested fix, or null.
     #[serde(default, deserialize_with = "maybe_null", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "text_or_null")]
     pub suggested_fix: Option<Option<String>>,
-    /// The same as a JSON Patch for a retry, where a change of the action alone is enough.
+    /// The suggested fix as a JSON Patch for a retry, if changing the action is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fix_patch: Vec<Operation>,
 }
@@ -229,104 +236,104 @@ fn maybe_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Optio
     Option::deserialize(deserializer).map(Some)
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
-    /// Macrosteps taken again.
+    /// The number of replayed macrosteps.
     pub steps: u64,
-    /// Whether the end is what is stored.
+    /// Whether the replayed state equals the stored state.
     pub agrees: bool,
-    /// Where it first differed.
+    /// The first difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
 }
 
-/// The answer to a migration: the execution, or what a check found.
+/// The answer to a migration: the execution, or the result of a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Migrated {
-    /// The execution as it is now.
+    /// The migrated execution.
     Moved(Box<Execution>),
-    /// The check.
+    /// The result of the check.
     Checked(MigrationCheck),
 }
 
-/// What a move to another version would do.
+/// What a migration to another version would do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MigrationCheck {
-    /// Whether it is possible now.
+    /// Whether the migration is possible now.
     pub possible: bool,
-    /// The present version.
+    /// The current version.
     #[schemars(range(min = 1))]
     pub from: u32,
-    /// The other one.
+    /// The other version.
     #[schemars(range(min = 1))]
     pub to: u32,
-    /// Every active state, with what it would become.
+    /// The active states and their new paths.
     pub states: Vec<StateMove>,
-    /// Every timer that exists or would exist.
+    /// The timers that exist or would exist.
     pub timers: Vec<TimerMove>,
-    /// Why it is not possible.
+    /// Why the migration is not possible.
     pub problems: Vec<MigrationProblem>,
-    /// How many of its macrosteps were taken again with the other version; 0 where the move is not possible.
+    /// The number of macrosteps that Sprag replayed with the other version; 0 if the migration is not possible.
     pub replayed: u64,
-    /// Where the other version would first have led elsewhere; null where it would not.
+    /// The first difference between the replay and the history; null if there is none.
     pub divergence: Option<Divergence>,
 }
 
-/// Where another version would have decided otherwise.
+/// A difference between a replay with another version and the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Divergence {
-    /// The history entry.
+    /// The sequence of the history entry.
     pub sequence: u64,
-    /// What would have been different.
+    /// What differs.
     pub detail: String,
 }
 
-/// What an active state would become.
+/// An active state before and after a migration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateMove {
-    /// Its path in the present version; null for a state that would be entered around others.
+    /// The path in the current version; null for a new parent state.
     pub from: Option<String>,
-    /// Its path in the other one; null where there is no counterpart.
+    /// The path in the other version; null if the other version does not have the state.
     pub to: Option<String>,
 }
 
-/// What a timer would become.
+/// What a migration would do to a timer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TimerMove {
-    /// What would happen to it.
+    /// The change.
     pub change: TimerChange,
-    /// The state it belongs to.
+    /// The state of the timer.
     pub state: String,
     /// For an `after`: its duration in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// For a schedule: the action it triggers.
+    /// For a schedule: the `actionId` that it triggers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// When it is or would be due.
+    /// The time when the timer is or would be due.
     pub due_at: Timestamp,
 }
 
 words! {
-    /// What would happen to a timer.
+    /// What a migration would do to a timer.
     TimerChange {
-        /// It stays.
+        /// The timer stays.
         Kept = "kept",
-        /// It would never fire.
+        /// The timer would be removed.
         Dropped = "dropped",
-        /// It would be new.
+        /// The timer would be new.
         Added = "added",
     }
 }
 
-/// Why a move is not possible.
+/// A reason why a migration is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MigrationProblem {
-    /// The place in the request that would fix it, as a JSON pointer.
+    /// A JSON pointer to the field of the request that can fix it.
     pub pointer: String,
     /// What is wrong.
     pub detail: String,

@@ -1,4 +1,4 @@
-//! How actions have been doing.
+//! The health report of actions.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::words::words;
 words! {
     /// The window of a report.
     Window {
-        /// A quarter of an hour.
+        /// 15 minutes.
         QuarterHour = "15m",
         /// An hour.
         Hour = "1h",
@@ -25,99 +25,99 @@ words! {
     }
 }
 
-/// How actions have been doing.
+/// The health report of actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthReport {
-    /// Only of what machines call so; of all actions, when missing.
+    /// The `actionId` of the report; missing if it covers all actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_id: Option<String>,
     /// The window.
     pub window: Window,
-    /// Its first instant.
+    /// The start of the window.
     pub from: Timestamp,
-    /// Its last instant.
+    /// The end of the window.
     pub to: Timestamp,
-    /// Nothing was triggered in it.
+    /// Whether no action was triggered in the window.
     pub is_empty: bool,
-    /// What the report rests on.
+    /// The actions behind the report.
     pub basis: Basis,
     /// The figures of all actions.
     #[serde(flatten)]
     pub figures: Figures,
-    /// By type.
+    /// The figures by type.
     pub by_type: Vec<OfType>,
-    /// By what machines call them.
+    /// The figures by machine and `actionId`.
     pub by_action: Vec<OfAction>,
-    /// What failed, most frequent first.
+    /// The causes of failures, most frequent first.
     pub failure_reasons: Vec<FailureReason>,
-    /// What to change, with the figures behind it.
+    /// The recommended changes.
     pub recommendations: Vec<Recommendation>,
 }
 
-/// What a report rests on.
+/// The actions behind a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Basis {
-    /// Actions that were counted.
+    /// The number of counted actions.
     pub actions: u64,
-    /// Whether these are a sample, because there are more than a report counts.
+    /// Whether the report uses a sample, because there are too many actions.
     pub sampled: bool,
 }
 
-/// The figures of some actions.
+/// The figures of a group of actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// Actions that were triggered.
+    /// The number of triggered actions.
     pub total_executions: u64,
-    /// Of them: succeeded.
+    /// The number of succeeded actions.
     pub succeeded: u64,
-    /// Dead letters, archived ones included.
+    /// The number of dead letters, including archived ones.
     pub dead: u64,
-    /// Cancelled.
+    /// The number of cancelled actions.
     pub cancelled: u64,
-    /// Skipped.
+    /// The number of skipped actions.
     pub skipped: u64,
-    /// Not over yet.
+    /// The number of open actions.
     pub open: u64,
-    /// Attempts in all.
+    /// The number of attempts.
     pub attempts: u64,
-    /// Succeeded, of those that succeeded or died.
+    /// Succeeded actions divided by succeeded and dead actions.
     #[schemars(range(min = 0))]
     pub success_rate: Option<f64>,
-    /// How long attempts took.
+    /// The duration of attempts.
     pub latency: Option<Latency>,
-    /// How long actions were ready before their attempt began.
+    /// How long actions were due before their last attempt started.
     pub queue_delay: Option<Latency>,
-    /// Actions that needed more than one attempt, of those that had one.
+    /// The share of actions with more than one attempt, among actions with an attempt.
     #[schemars(range(min = 0))]
     pub retry_rate: Option<f64>,
-    /// Attempts after the first, by action that had one.
+    /// Retries per action with an attempt.
     #[schemars(range(min = 0))]
     pub average_retries: Option<f64>,
-    /// What all attempts cost.
+    /// The cost of all attempts.
     #[schemars(range(min = 0))]
     pub total_cost: f64,
-    /// The same by action that had an attempt.
+    /// The cost per action with an attempt.
     #[schemars(range(min = 0))]
     pub cost_per_execution: Option<f64>,
-    /// Failed attempts, by the type of their error.
+    /// Failed attempts by error type.
     pub error_types: BTreeMap<String, u64>,
 }
 
-/// How durations are spread, in milliseconds, each a value that occurred.
+/// The distribution of durations in milliseconds. Each percentile is a value that occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
-    /// All together, divided by their number.
+    /// The average.
     #[schemars(range(min = 0))]
     pub mean: f64,
-    /// Half are not longer.
+    /// The median.
     pub p50: u64,
-    /// 95 of 100 are not longer.
+    /// 95 % of the values are at most this.
     pub p95: u64,
-    /// 99 of 100 are not longer.
+    /// 99 % of the values are at most this.
     pub p99: u64,
-    /// The longest.
+    /// The largest value.
     pub max: u64,
 }
 
@@ -127,7 +127,7 @@ pub struct OfType {
     /// The type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its figures.
+    /// The figures of the type.
     #[serde(flatten)]
     pub figures: Figures,
 }
@@ -136,51 +136,51 @@ pub struct OfType {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OfAction {
-    /// The machine's name.
+    /// The name of the machine.
     pub machine: String,
-    /// What it calls the action.
+    /// The `actionId` in the machine.
     pub action_id: String,
     /// The type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its figures.
+    /// The figures of the action.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// What failed for one reason.
+/// One cause of failures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureReason {
-    /// The type of the error.
+    /// The error type.
     pub error_type: String,
-    /// Attempts that ended so.
+    /// The number of attempts with this error.
     pub attempts: u64,
-    /// Actions that died of it.
+    /// The number of actions that died with this error.
     pub dead_letters: u64,
-    /// Of all that died.
+    /// The share of all dead actions.
     #[schemars(range(min = 0))]
     pub share: Option<f64>,
-    /// The message of one of them.
+    /// The message of one such error.
     pub example: String,
-    /// A dead letter to look at.
+    /// The id of one such dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter: Option<ActionId>,
 }
 
-/// What to change.
+/// A recommended change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recommendation {
-    /// A stable name for the kind of advice.
+    /// The stable code of the recommendation.
     pub code: Cow<'static, str>,
-    /// The machine's name.
+    /// The name of the machine.
     pub machine: String,
-    /// What it calls the action.
+    /// The `actionId` in the machine.
     pub action_id: String,
-    /// What was seen and what to do.
+    /// What Sprag observed, and what to do.
     pub text: String,
-    /// The figures behind it.
+    /// The figures behind the recommendation.
     #[schemars(with = "Map<String, Value>")]
     pub figures: Value,
 }

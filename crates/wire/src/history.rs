@@ -1,11 +1,13 @@
-//! What happened to an execution.
+//! The history of an execution.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sprag_core::action::ActionError;
+use sprag_core::action::{self, ActionError};
+use sprag_core::machine::{self, End, How, TimerKey};
 use sprag_core::time::Timestamp;
 
 use crate::words::words;
@@ -13,74 +15,74 @@ use crate::words::words;
 /// One entry of an execution's history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
-    /// Dense, from 1.
+    /// The sequence number: from 1, without gaps.
     #[schemars(range(min = 1))]
     pub sequence: u64,
-    /// When.
+    /// The time of the entry.
     pub at: Timestamp,
     /// What happened.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What a history entry is about.
+/// The content of a history entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum What {
     /// A macrostep.
     Step {
-        /// What caused it.
+        /// The cause of the macrostep.
         cause: Cause,
-        /// Whether a transition answered.
+        /// Whether a transition handled the event.
         handled: bool,
         /// The transitions, in order.
         microsteps: Vec<Microstep>,
         /// The variables that changed.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         variables: Map<String, Value>,
-        /// What a start gave.
+        /// The variables of the start request.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         given: Map<String, Value>,
     },
-    /// A decision failed and nothing changed.
+    /// A decision failed, and Sprag discarded it.
     Refused {
-        /// What caused it.
+        /// The cause of the decision.
         cause: Cause,
-        /// Why it failed.
+        /// Why the decision failed.
         error: String,
     },
-    /// A decision failed that cannot be refused: the execution has failed.
+    /// A decision on a timer or the end of an action failed, so the execution has the status `failed`.
     Stuck {
-        /// What caused it.
+        /// The cause of the decision.
         cause: Cause,
-        /// Why it failed.
+        /// Why the decision failed.
         error: String,
     },
-    /// A person paused it.
+    /// A person paused the execution.
     Paused,
-    /// A person resumed it.
+    /// A person resumed the execution.
     Resumed,
-    /// A person ended it.
+    /// A person cancelled the execution.
     Cancelled,
-    /// Everything as of here, so that replay can begin here.
+    /// A snapshot of the execution. A replay can start here.
     Snapshot {
         /// The active states and visits.
         place: Map<String, Value>,
-        /// How often each action was triggered.
+        /// The number of triggers of each action.
         triggered: BTreeMap<String, u64>,
         /// The variables.
         variables: Map<String, Value>,
         /// The results of actions.
         results: Map<String, Value>,
-        /// The message that is handled last.
+        /// The last message.
         message: Option<Map<String, Value>>,
     },
-    /// It moved to another version.
+    /// The execution migrated to another version.
     Migrated {
-        /// The version before.
+        /// The old version.
         #[schemars(range(min = 1))]
         from: u32,
-        /// The version since.
+        /// The new version.
         #[schemars(range(min = 1))]
         to: u32,
         /// The active states and visits in the new version.
@@ -95,62 +97,62 @@ pub enum What {
 /// One transition of a macrostep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Microstep {
-    /// The event that it answered; null for one without.
+    /// The event of the transition; null for a transition without an event.
     pub event: Option<String>,
-    /// The states it left.
+    /// The states that the execution left.
     pub exited: Vec<String>,
-    /// The states it entered.
+    /// The states that the execution entered.
     pub entered: Vec<String>,
 }
 
-/// What caused a macrostep.
+/// The cause of a macrostep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "cause", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Cause {
-    /// The start.
+    /// The start of the execution.
     Start,
     /// A message.
     Message {
-        /// Its id.
+        /// The id of the message.
         id: String,
-        /// Its type.
+        /// The type of the message.
         #[serde(rename = "type")]
         kind: String,
-        /// What it carried.
+        /// The payload of the message.
         payload: Value,
     },
     /// A timer.
     Timer {
-        /// The visit it belongs to.
+        /// The visit of the state that set the timer.
         visit: u64,
-        /// Which of the state's timers.
+        /// The index of the timer in its state.
         index: u64,
     },
     /// The end of an action.
     Ended {
-        /// What the machine calls the action.
+        /// The `actionId` in the machine.
         action_id: String,
-        /// Which occurrence of it.
+        /// The number of the occurrence of the action.
         ordinal: u64,
-        /// How it ended.
+        /// How the action ended.
         how: Ended,
-        /// The event that its runner made of the result.
+        /// The event that the runner derived from the result.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         event: Map<String, Value>,
-        /// What came back.
+        /// The result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// Why it failed.
+        /// The error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Box<ActionError>>,
     },
-    /// A schedule.
+    /// An occurrence of a schedule.
     Occurrence {
-        /// The action it triggers.
+        /// The `actionId` that the schedule triggers.
         action: String,
-        /// The visit it belongs to.
+        /// The visit of the state that started the schedule.
         visit: u64,
-        /// Milliseconds since 1970.
+        /// The scheduled time in milliseconds since 1970.
         nominal: i64,
     },
     /// A cause that this version does not know.
@@ -159,14 +161,63 @@ pub enum Cause {
     Other,
 }
 
+impl From<machine::Cause> for Cause {
+    fn from(cause: machine::Cause) -> Self {
+        match cause {
+            machine::Cause::Start => Self::Start,
+            machine::Cause::Message(message) => {
+                let machine::Message { id, kind, payload } = Arc::unwrap_or_clone(message);
+                Self::Message { id, kind, payload }
+            }
+            machine::Cause::Timer(TimerKey { visit, index }) => Self::Timer {
+                visit,
+                index: u64::from(index),
+            },
+            machine::Cause::Ended(end) => end.into(),
+            machine::Cause::Occurrence { action, visit, nominal } => Self::Occurrence {
+                action,
+                visit,
+                nominal: nominal.as_millis(),
+            },
+        }
+    }
+}
+
+impl From<End> for Cause {
+    fn from(end: End) -> Self {
+        let End {
+            action_id,
+            ordinal,
+            how,
+            event,
+            result,
+            error,
+        } = end;
+        let event = event.map(|action::ResultEvent { kind, payload }| {
+            Map::from_iter([
+                ("type".to_owned(), Value::String(kind)),
+                ("payload".to_owned(), payload),
+            ])
+        });
+        Self::Ended {
+            action_id,
+            ordinal,
+            how: how.into(),
+            event: event.unwrap_or_default(),
+            result: Some(result).filter(|result| !result.is_null()),
+            error: error.map(Box::new),
+        }
+    }
+}
+
 words! {
-    /// How an action ended, as the machine was fed it.
-    Ended {
-        /// It succeeded.
+    /// How an action ended, as the machine received it.
+    Ended from How {
+        /// The action succeeded.
         Done = "done",
-        /// It is dead or cancelled.
+        /// The action is dead or cancelled.
         Failed = "failed",
-        /// It was skipped.
+        /// The action was skipped.
         Skipped = "skipped",
     }
 }

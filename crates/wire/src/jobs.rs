@@ -14,30 +14,30 @@ use crate::{Action, WaitingFor};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryAllRequest {
-    /// Which dead letters.
+    /// The filter of the dead letters.
     pub filter: String,
-    /// Another configuration for each.
+    /// The new configuration of each dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Map<String, Value>>,
-    /// Take the definition of this version.
+    /// The machine version whose definition the retries use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub version: Option<u32>,
-    /// Changes of each as one document of `timeout`, `retryPolicy` and `config`.
+    /// A JSON Patch of the document `{timeout, retryPolicy, config}` of each dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Vec<Operation>>,
-    /// Why, for those who look later.
+    /// The reason, shown with the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Dead letters a second; as fast as there is room, unless given.
+    /// The most retries per second. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub rate: Option<u32>,
-    /// How many go ahead: the rest follows if none of them dies again.
+    /// The number of dead letters to retry first. The job continues only if none of them dies again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
     pub canary: Option<u32>,
-    /// Only report what it would do.
+    /// With `true`, Sprag only reports what the job would do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
@@ -46,36 +46,36 @@ pub struct RetryAllRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DryRun {
-    /// Always true: nothing was changed.
+    /// Always true: Sprag changed nothing.
     pub dry_run: bool,
-    /// Which dead letters.
+    /// The filter of the dead letters.
     pub filter: String,
-    /// How many.
+    /// The number of matching dead letters.
     pub expected: Expected,
-    /// The first of them, in the order of work.
+    /// The first of them, in the order in which a job would retry them.
     pub sample: Vec<Action>,
 }
 
-/// How many dead letters a filter met.
+/// How many dead letters match a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ExpectedLetters")]
 pub struct Expected {
-    /// Those that were counted.
+    /// The number that Sprag counted.
     pub count: u64,
-    /// Whether there were more.
+    /// Whether there are more than Sprag counted.
     pub more: bool,
 }
 
 words! {
-    /// How a job stands.
+    /// The status of a job.
     JobStatus {
-        /// It works.
+        /// The job is working.
         Running = "running",
-        /// It is held.
+        /// The job is paused.
         Paused = "paused",
-        /// Everything is done.
+        /// The job has handled every dead letter.
         Completed = "completed",
-        /// A person ended it.
+        /// A person cancelled the job.
         Cancelled = "cancelled",
     }
 }
@@ -84,117 +84,117 @@ words! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Job {
-    /// Its id.
+    /// The id of the job.
     pub id: JobId,
-    /// What it does.
+    /// The type of the job.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How it stands.
+    /// The status.
     pub status: JobStatus,
-    /// Which dead letters it means.
+    /// The filter of the dead letters.
     pub filter: String,
-    /// The configuration that they are given.
+    /// The new configuration of each dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Map<String, Value>")]
     pub config: Option<Value>,
-    /// The version whose definition they are given.
+    /// The machine version whose definition the retries use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub version: Option<u32>,
-    /// How they are changed.
+    /// The JSON Patch of each dead letter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patch: Vec<Operation>,
-    /// Why it was made.
+    /// The reason for the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Dead letters a second.
+    /// The most retries per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rate: Option<u32>,
-    /// Those that go ahead.
+    /// The dead letters that the job retries first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Canary>,
-    /// How many dead letters there were when it was made.
+    /// How many dead letters matched when the job was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// Why it was paused, if not by a person.
+    /// Why Sprag paused the job, if no person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// How far it is.
+    /// The progress.
     pub counts: JobCounts,
-    /// Why it does not move.
+    /// What the job waits for.
     pub waiting: JobWaiting,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When its first step was taken.
+    /// The time of the first step.
     pub started_at: Option<Timestamp>,
-    /// When it last made progress.
+    /// The time of the last progress.
     pub updated_at: Timestamp,
-    /// When it ended.
+    /// The time of the end.
     pub finished_at: Option<Timestamp>,
 }
 
-/// How many dead letters a job met, and what became of them.
+/// How many dead letters a job has handled, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobCounts {
-    /// Met so far.
+    /// The number matched so far.
     pub matched: u64,
-    /// Retried.
+    /// The number retried.
     pub done: u64,
-    /// Skipped, because they were no dead letters any more.
+    /// The number skipped, because they were no longer dead letters.
     pub skipped: u64,
-    /// Not retried because of an error.
+    /// The number not retried because of an error.
     pub failed: u64,
 }
 
-/// The dead letters of a job that go ahead.
+/// The dead letters that a job retries first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Canary {
-    /// How many were asked for.
+    /// The requested number.
     #[schemars(range(min = 1))]
     pub size: u32,
-    /// How many were retried.
+    /// The number retried.
     pub retried: u32,
-    /// How many of them died again, once all have ended.
+    /// The number that died again, known when all have ended.
     pub died: u32,
-    /// How they stand.
+    /// The state of the canaries.
     pub state: CanaryState,
 }
 
 words! {
-    /// How the canaries of a job stand.
+    /// The state of the canaries of a job.
     CanaryState {
-        /// They are being retried.
+        /// The job is retrying them.
         Retrying = "retrying",
         /// The job waits until they have ended.
         Waiting = "waiting",
         /// None died again.
         Passed = "passed",
-        /// Some died again: the job was paused.
+        /// Some died again, so the job paused.
         Failed = "failed",
     }
 }
 
-/// Why a job does not move.
+/// What a job waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum JobWaiting {
-    /// It works a step at a time, beside other work.
+    /// The job is working, one step at a time.
     Running {
-        /// Since when.
+        /// The time since when.
         since: Timestamp,
     },
-    /// Something must happen first.
+    /// The job waits.
     Waiting {
-        /// What kind of thing.
+        /// What it waits for.
         #[serde(rename = "for")]
         reason: WaitingFor,
-        /// Which one.
+        /// The id or name of what it waits for.
         object: String,
-        /// Since when.
+        /// The time since when.
         since: Timestamp,
     },
-    /// Nothing is left to happen.
+    /// The job has ended.
     Done,
     /// A state that this version does not know.
     #[serde(other)]
@@ -205,26 +205,26 @@ pub enum JobWaiting {
 /// One dead letter of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobItem {
-    /// From 1, in the order of work.
+    /// The number of the item, from 1, in the order of work.
     #[schemars(range(min = 1))]
     pub number: u64,
-    /// The dead letter.
+    /// The id of the dead letter.
     pub action: ActionId,
-    /// What became of it.
+    /// The result.
     pub result: JobResult,
-    /// Why, unless it was retried.
+    /// The reason, if the job did not retry it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
 words! {
-    /// What became of a dead letter.
+    /// The result for one dead letter.
     JobResult {
-        /// It is tried again.
+        /// The job retried it.
         Retried = "retried",
-        /// It was no dead letter any more.
+        /// It was no longer a dead letter.
         Skipped = "skipped",
-        /// It could not be retried.
+        /// The job could not retry it.
         Failed = "failed",
     }
 }

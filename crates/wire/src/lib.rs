@@ -1,8 +1,10 @@
-//! The shapes of the HTTP API: what requests carry and what the server answers.
+//! The types of the HTTP API: requests and answers, and the messages between nodes. Their doc comments are the API
+//! description.
 //!
-//! The server builds these types, the command line reads them, and the OpenAPI document is derived from them, so the three
-//! cannot drift apart. Two rules keep old clients working: a reader skips members that it does not know, and it keeps a word
-//! that it does not know as text (`Other`). The server itself always writes words that the document lists.
+//! The engine builds these types, the server writes them, the command line reads them, and the OpenAPI document is derived
+//! from them. So the four always agree. The engine also stores some of them, as answers under idempotency keys, so their
+//! members keep their names and order. Two rules keep old clients working: a reader skips unknown fields, and it keeps an
+//! unknown word of an enumeration as text (`Other`). The server writes only words that the document lists.
 
 mod actions;
 mod dead_letters;
@@ -12,6 +14,7 @@ mod history;
 mod jobs;
 mod limits;
 mod machines;
+mod nodes;
 mod page;
 mod problem;
 mod runners;
@@ -28,8 +31,7 @@ pub use actions::{
 pub use dead_letters::{CaseFile, Others, RetryRequest, SentRequest};
 pub use executions::{
     AddressedMessage, Divergence, Execution, ExecutionStatus, ExplainedAction, Explanation, Message, MigrateRequest,
-    Migrated, MigrationCheck, MigrationProblem, Nothing, Replayed, Sent, StartRequest, StateMove, TimerChange,
-    TimerMove,
+    Migrated, MigrationCheck, MigrationProblem, Nothing, Replayed, Sent, Start, StateMove, TimerChange, TimerMove,
 };
 pub use health::{Basis, FailureReason, Figures, HealthReport, Latency, OfAction, OfType, Recommendation, Window};
 pub use history::{Cause, Ended, HistoryEntry, Microstep, What};
@@ -41,6 +43,7 @@ pub use machines::{
     Applied, Definition, DiffRequest, Linted, Machine, MachineDefinition, MachineSource, MachineSummary,
     SimulateRequest, SimulatedInput,
 };
+pub use nodes::{LetterFate, LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 pub use page::Page;
 pub use problem::{FieldError, Finding, Problem, Severity};
 pub use runners::{

@@ -1,34 +1,34 @@
-//! Limits under a key.
+//! Limits by key.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::action::Rate;
+use sprag_core::action::{LimitUse, Rate};
 use sprag_core::time::Timestamp;
 
 use crate::Duration;
 
-/// The body of an override. What is not given stays as the definitions say.
+/// The body of an override. For a value that you do not set, the definitions apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitRequest {
-    /// Attempts at once.
+    /// The most attempts that run at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Attempts per time.
+    /// The most attempts that start per period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRequest>,
 }
 
-/// So many attempts in so much time.
+/// A rate: a number of attempts per period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateRequest {
-    /// How many.
+    /// The number of attempts.
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// In which time: milliseconds, or text such as `1m`.
+    /// The period: milliseconds, or text such as `1m`.
     pub per: Period,
 }
 
-/// The time of a rate.
+/// The period of a rate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -39,46 +39,62 @@ pub enum Period {
     Text(Duration),
 }
 
-/// A key that limits actions.
+/// A limit key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The key.
     pub key: String,
-    /// What definitions in use say, each combination once.
+    /// The limits in the definitions in use, each combination once.
     pub definitions: Vec<LimitNumbers>,
     /// The operator's override.
     #[serde(rename = "override")]
     pub overridden: Option<LimitOverride>,
-    /// Attempts under way.
+    /// The number of running attempts.
     pub running: usize,
-    /// Waiting actions that are in memory.
+    /// The number of waiting actions in memory.
     pub waiting: usize,
-    /// Whether the store holds more of them.
+    /// Whether more actions wait than `waiting` counts.
     pub more: bool,
 }
 
-/// The numbers of a limit.
+impl Limit {
+    /// For `If-Match`: 0 without an override.
+    pub fn revision(&self) -> u64 {
+        self.overridden.as_ref().map_or(0, |overridden| overridden.revision)
+    }
+}
+
+/// The values of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitNumbers {
-    /// Attempts at once.
+    /// The most attempts that run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Attempts per time.
+    /// The most attempts that start per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+}
+
+impl From<&LimitUse> for LimitNumbers {
+    fn from(limit: &LimitUse) -> Self {
+        Self {
+            concurrency: limit.concurrency,
+            rate: limit.rate,
+        }
+    }
 }
 
 /// An operator's override.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitOverride {
-    /// The numbers that count instead.
+    /// The values of the override.
     #[serde(flatten)]
     pub numbers: LimitNumbers,
-    /// Who set it.
+    /// The operator who set it.
     pub by: String,
-    /// Since when.
+    /// The time when it was set.
     pub since: Timestamp,
-    /// Another one with every change.
+    /// The revision, for `If-Match`. It grows with every change.
     #[schemars(range(min = 1))]
     pub revision: u64,
 }

@@ -20,7 +20,7 @@ impl JsonSchema for MachineDefinition {
         "MachineDefinition".into()
     }
 
-    /// Only what every machine has: the whole schema is served beside the document.
+    /// Only the fields that every machine has. `GET /v1/schemas/machine` serves the whole schema.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
@@ -48,7 +48,7 @@ pub enum Definition {
     Text(String),
 }
 
-/// Which machine: either `definition`, or `machine` with or without `version`.
+/// A machine: either `definition`, or `machine` with an optional `version`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineSource {
     /// The machine file.
@@ -57,7 +57,7 @@ pub struct MachineSource {
     /// The name of a stored machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    /// Its version; the newest unless given.
+    /// The version. Default: the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub version: Option<u32>,
@@ -66,19 +66,19 @@ pub struct MachineSource {
 /// The body of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiffRequest {
-    /// One machine.
+    /// The first machine.
     pub before: MachineSource,
-    /// The other.
+    /// The second machine.
     pub after: MachineSource,
 }
 
 /// The body of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulateRequest {
-    /// Which machine.
+    /// The machine.
     #[serde(flatten)]
     pub source: MachineSource,
-    /// The first values of variables.
+    /// The start values of variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Map<String, Value>>,
     /// The key of the execution.
@@ -95,39 +95,39 @@ pub struct SimulateRequest {
 pub enum SimulatedInput {
     /// A message.
     Message {
-        /// Its type.
+        /// The type of the message.
         #[serde(rename = "type")]
         kind: String,
-        /// What it carries.
+        /// The payload of the message.
         #[serde(default)]
         payload: Value,
     },
-    /// Time that passes.
+    /// The clock advances.
     Advance {
-        /// How much.
+        /// By how much.
         advance: Time,
     },
     /// The end of an action.
     Outcome {
-        /// The action.
+        /// The `actionId`.
         outcome: String,
         /// Whether it succeeded.
         #[serde(default)]
         success: bool,
-        /// What came back.
+        /// The result.
         #[serde(default)]
         result: Value,
-        /// Why it failed.
+        /// The error.
         #[serde(default)]
         error: Value,
     },
 }
 
-/// A machine version as lists show it.
+/// A machine version in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSummary {
-    /// The machine's name.
+    /// The name of the machine.
     pub id: String,
     /// The version.
     #[schemars(range(min = 1))]
@@ -135,10 +135,10 @@ pub struct MachineSummary {
     /// The SHA-256 of the definition in canonical form.
     #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub digest: String,
-    /// What the file says about it.
+    /// The description in the machine file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// When it was applied.
+    /// The time when the version was applied.
     pub created_at: Timestamp,
 }
 
@@ -148,37 +148,37 @@ pub struct Machine {
     /// The version.
     #[serde(flatten)]
     pub summary: MachineSummary,
-    /// What its actions may reach.
+    /// The permissions that its actions need.
     pub permissions: Vec<RequiredPermissions>,
     /// The machine file.
     #[schemars(with = "Map<String, Value>")]
     pub definition: Value,
 }
 
-/// The version that new executions use from now on.
+/// The version that new executions use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Applied {
-    /// The machine's name.
+    /// The name of the machine.
     pub id: String,
-    /// Its newest version.
+    /// The newest version.
     #[schemars(range(min = 1))]
     pub version: u32,
-    /// The latest earlier version with the same content as this new one.
+    /// The newest earlier version with the same content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub same_as_version: Option<u32>,
 }
 
-/// What lint found.
+/// The result of lint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Linted {
-    /// Whether the machine can be applied.
+    /// Whether `apply` would accept the machine.
     pub valid: bool,
-    /// What its actions may reach, of a machine that is valid.
+    /// The permissions that the actions of a valid machine need.
     pub permissions: Vec<RequiredPermissions>,
     /// Errors and warnings.
     pub findings: Vec<Finding>,
-    /// Whether there were more findings than are listed.
+    /// Whether there are more findings than listed.
     pub truncated: bool,
 }

@@ -1,4 +1,4 @@
-//! Lists.
+//! Pages of lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// Where the next page begins; null on the last one.
+    /// The cursor of the next page; null on the last page.
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// A list that is always shown whole.
+    /// A list that always fits one page.
     pub fn whole(data: Vec<T>) -> Self {
         Self {
             data,

@@ -4,42 +4,42 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::machine;
+use sprag_core::document;
 
 use crate::words::words;
 
 words! {
     /// Whether a machine can be applied in spite of a finding.
-    Severity from machine::Severity {
+    Severity from document::Severity {
         /// The machine is refused.
         Error = "error",
-        /// The machine works, but perhaps not as meant.
+        /// Sprag accepts the machine, but it may not work as you expect.
         Warning = "warning",
     }
 }
 
-/// One thing that is wrong or doubtful in a machine file.
+/// A fault, or a possible fault, in a machine file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Error or warning.
     pub severity: Severity,
-    /// A stable name for the kind of finding.
+    /// The stable code of the finding.
     pub code: Cow<'static, str>,
     /// The line, from 1.
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
-    /// The place as a JSON pointer.
+    /// A JSON pointer to the place.
     pub pointer: String,
-    /// What is wrong, with the value.
+    /// The fault, with the value.
     pub detail: String,
-    /// What would fix it.
+    /// The remedy.
     pub remedy: String,
 }
 
-impl From<machine::Finding> for Finding {
-    fn from(finding: machine::Finding) -> Self {
-        let machine::Finding {
+impl From<document::Finding> for Finding {
+    fn from(finding: document::Finding) -> Self {
+        let document::Finding {
             severity,
             code,
             line,
@@ -60,23 +60,23 @@ impl From<machine::Finding> for Finding {
     }
 }
 
-/// What is wrong at one place of a request.
+/// A fault at one place of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldError {
     /// A JSON pointer into the body, or `?name` for a query parameter.
     pub pointer: String,
-    /// What is wrong there, with the value.
+    /// The fault, with the value.
     pub detail: String,
 }
 
-/// Why a request was refused: problem details with a stable code.
+/// The reason why Sprag refused a request: problem details (RFC 9457) with a stable code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// `/errors/<code>`: the page of the code, relative to the server.
+    /// The page of the code on this server: `/errors/<code>`.
     #[serde(rename = "type", default)]
     #[schemars(extend("format" = "uri-reference"), regex(pattern = r"^/errors/[a-z-]+$"))]
     pub kind: String,
-    /// The code as the beginning of a sentence.
+    /// The code in words.
     #[serde(default)]
     pub title: String,
     /// The HTTP status.
@@ -85,16 +85,16 @@ pub struct Problem {
     pub status: u16,
     /// What happened, why, and what to do.
     pub detail: String,
-    /// The stable name of the problem.
+    /// The stable code of the problem.
     #[schemars(regex(pattern = r"^[a-z-]+$"))]
     pub code: String,
-    /// Whether the same request may succeed later as it is.
+    /// Whether the same request may succeed later.
     #[serde(default)]
     pub retryable: bool,
-    /// What is wrong, by place.
+    /// The faults, by place.
     #[serde(default)]
     pub errors: Vec<FieldError>,
-    /// What lint found in a definition.
+    /// The findings in a definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }

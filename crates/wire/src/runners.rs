@@ -1,4 +1,4 @@
-//! External runners: programs that lease attempts, report that they are alive, and report how attempts ended.
+//! External runners: programs that lease attempts, send heartbeats and report outcomes.
 
 use std::fmt;
 
@@ -12,64 +12,64 @@ use crate::executions::given;
 use crate::words::words;
 use crate::{ActionStatus, Outcome, Time};
 
-/// The body of a lease.
+/// The body of a lease request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaseRequest {
-    /// The runner's own name, for actions that name it.
+    /// The name of the runner, which gets actions with this `runner`. Default: actions of its types for any runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub runner: Option<String>,
-    /// The action types that it serves.
+    /// The action types that the runner serves.
     #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 512)))]
     pub types: Vec<String>,
     /// Only actions with all of these tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 0, max = 100), inner(length(min = 1, max = 512)))]
     pub tags: Option<Vec<String>>,
-    /// How many attempts at most.
+    /// The most attempts in the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("default" = 1))]
     pub max: Option<u64>,
-    /// How long to wait for the first one: milliseconds, or text such as `30s`.
+    /// How long to wait for a first attempt: milliseconds, or text such as `30s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Time>,
-    /// How long an attempt is leased without a heartbeat, in seconds.
+    /// The length of a lease without a heartbeat, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3_600), extend("default" = 60))]
     pub lease_seconds: Option<u64>,
 }
 
-/// The attempts that a runner was given.
+/// The leased attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Leased {
-    /// The attempts, perhaps none.
+    /// The attempts; empty if there is no work.
     pub attempts: Vec<LeasedAttempt>,
 }
 
-/// An attempt as an external runner is given it.
+/// An attempt that an external runner leased.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeasedAttempt {
-    /// The attempt: heartbeats and the outcome name it.
+    /// The id of the attempt, for heartbeats and the outcome.
     pub id: AttemptId,
-    /// From 1.
+    /// The number of the attempt, from 1.
     #[schemars(range(min = 1))]
     pub number: u32,
-    /// What the machine calls the action.
+    /// The `actionId` in the machine.
     pub action_id: String,
-    /// Its type.
+    /// The action type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The configuration, rendered, secrets included.
+    /// The rendered configuration, with secrets.
     pub config: Value,
-    /// The same for every attempt, until a person edits the configuration.
+    /// The idempotency key: the same for every attempt, until a person edits the configuration.
     pub idempotency_key: String,
-    /// The attempt is over then, despite heartbeats.
+    /// The end of the attempt. Heartbeats do not extend it.
     pub deadline: Timestamp,
-    /// When the lease ends unless a heartbeat renews it.
+    /// The end of the lease, unless a heartbeat extends it.
     pub lease_until: Timestamp,
-    /// The last checkpoint of an attempt of the action.
+    /// The last checkpoint of an earlier attempt.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Value>,
 }
@@ -86,7 +86,7 @@ impl fmt::Debug for LeasedAttempt {
 /// The body of a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatRequest {
-    /// A value to keep for the next attempt.
+    /// A checkpoint for the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Value>,
 }
@@ -95,9 +95,9 @@ pub struct HeartbeatRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Heartbeat {
-    /// When the lease ends now.
+    /// The new end of the lease.
     pub lease_until: Timestamp,
-    /// A person asked for the attempt to stop: end it within ten seconds.
+    /// Whether a person cancelled the action. If so, end the attempt within ten seconds.
     pub cancel_requested: bool,
 }
 
@@ -105,14 +105,14 @@ pub struct Heartbeat {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteRequest {
-    /// What came back.
+    /// The result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// What it cost.
+    /// The cost of the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub cost_estimate: Option<f64>,
-    /// Anything else worth keeping.
+    /// Metadata for people and reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
 }
@@ -121,55 +121,78 @@ pub struct CompleteRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailRequest {
-    /// Why.
+    /// The error.
     pub error: ReportedError,
-    /// `notDone` only where certainly nothing happened.
+    /// The outcome. Use `notDone` only if the effect certainly did not happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "unknown"))]
     pub outcome: Option<FailedOutcome>,
-    /// Not to be retried before: milliseconds, or text such as `30s`.
+    /// The shortest wait before a retry: milliseconds, or text such as `30s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Time>,
 }
 
-/// Why an attempt of an external runner did not succeed.
+/// The error that an external runner reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedError {
-    /// Such as `rate_limit`; retry policies match on it.
+    /// The error type, such as `rate_limit`. Retry policies match it.
     #[serde(rename = "type")]
     #[schemars(length(max = 64), regex(pattern = r"^[A-Za-z0-9_.-]+$"))]
     pub kind: String,
-    /// What happened.
+    /// The message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The other side's own code.
+    /// The error code of the called service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Anything that helps a person.
+    /// Details for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// `false`: no other attempt can ever help. Otherwise the retry policy decides.
+    /// With `false`, no other attempt can succeed. Otherwise the retry policy decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }
 
 words! {
-    /// How an attempt failed.
+    /// The outcome of a failed attempt.
     FailedOutcome {
-        /// It certainly did not happen.
+        /// The effect certainly did not happen.
         NotDone = "notDone",
-        /// It is unknown whether it happened.
+        /// The effect may have happened.
         Unknown = "unknown",
     }
 }
 
-/// What became of an attempt that an external runner ended.
+/// The answer to the outcome of an external runner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finished {
-    /// The attempt.
+    /// The id of the attempt.
     pub id: AttemptId,
-    /// How it ended.
+    /// The outcome of the attempt.
     pub outcome: Outcome,
-    /// How its action stands now.
+    /// The status of the action.
     pub status: ActionStatus,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_is_shown_for_debugging_shows_no_secret() {
+        let leased = LeasedAttempt {
+            id: AttemptId::from_bytes([0; 16]),
+            number: 1,
+            action_id: "x".to_owned(),
+            kind: "render".to_owned(),
+            config: json!({"token": "hunter22"}),
+            idempotency_key: String::new(),
+            deadline: Timestamp::default(),
+            lease_until: Timestamp::default(),
+            checkpoint: None,
+        };
+        assert!(!format!("{leased:?}").contains("hunter22"));
+    }
 }

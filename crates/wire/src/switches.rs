@@ -8,47 +8,47 @@ use sprag_core::time::Timestamp;
 use crate::Duration;
 use crate::words::words;
 
-/// The body of a new switch.
+/// The body of a new kill switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchRequest {
-    /// What it holds: `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`.
+    /// The scope: `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`.
     #[schemars(regex(pattern = r"^(all|machine:.+|type:.+|actionId:[^/]+/.+)$"))]
     pub scope: String,
-    /// What it does; `hold` unless given.
+    /// The mode. Default: `hold`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SwitchMode>,
-    /// Why.
+    /// The reason.
     #[schemars(length(min = 1, max = 1_000))]
     pub reason: String,
-    /// After which time it releases itself.
+    /// The time after which Sprag releases the switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<Duration>,
-    /// Accept a scope that names nothing that exists.
+    /// With `true`, Sprag accepts a scope that matches nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unknown: Option<bool>,
 }
 
 words! {
-    /// What a switch does to what it holds.
+    /// The mode of a kill switch.
     SwitchMode {
-        /// Nothing new begins; attempts under way continue.
+        /// No attempt in scope starts; running attempts continue.
         Hold = "hold",
-        /// Nothing new begins, what waits is cancelled, and attempts under way are asked to stop.
+        /// No attempt in scope starts. Sprag cancels open actions and asks running attempts to stop.
         Cancel = "cancel",
     }
 }
 
 words! {
-    /// How a switch stands.
+    /// The status of a kill switch.
     SwitchStatus {
-        /// Another node may not know of it yet.
+        /// Another node may not know the switch yet.
         Arming = "arming",
-        /// Nothing in its scope begins anywhere.
+        /// No attempt in scope starts on any node.
         Effective = "effective",
-        /// Its scope names nothing that exists.
+        /// The scope matches nothing.
         Unmatched = "unmatched",
-        /// It holds nothing any more.
+        /// The switch is off.
         Released = "released",
     }
 }
@@ -57,28 +57,28 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Switch {
-    /// Its id.
+    /// The id of the switch.
     pub id: SwitchId,
-    /// What it holds.
+    /// The scope.
     #[schemars(regex(pattern = r"^(all|machine:.+|type:.+|actionId:[^/]+/.+)$"))]
     pub scope: String,
-    /// What it does to it.
+    /// The mode.
     pub mode: SwitchMode,
-    /// How it stands.
+    /// The status.
     pub status: SwitchStatus,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Who put it on.
+    /// The operator who set it.
     pub by: String,
-    /// Since when.
+    /// The time when it was set.
     pub since: Timestamp,
-    /// When it releases itself.
+    /// The time when Sprag releases it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Whether everything that it cancels has been cancelled; only where it cancels.
+    /// For the mode `cancel`: whether Sprag has cancelled all open actions in scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<bool>,
-    /// For `If-Match`.
+    /// The revision, for `If-Match`.
     #[schemars(range(min = 1))]
     pub revision: u64,
 }

@@ -10,83 +10,83 @@ use sprag_core::time::Timestamp;
 use crate::ActionStatus;
 use crate::words::words;
 
-/// Whether a server is well.
+/// The health of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// How it stands.
+    /// The status.
     pub status: HealthStatus,
-    /// What an operator should know.
+    /// Notes for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
 words! {
-    /// Whether a server is well.
+    /// The health of a server.
     HealthStatus {
-        /// The process answers.
+        /// The server answers.
         Ok = "ok",
-        /// The engine answers and the store can be read.
+        /// The engine accepts requests, and the server can read the store.
         Ready = "ready",
     }
 }
 
-/// One thing that an operator should know.
+/// A note for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// A stable name for it.
+    /// The stable code of the note.
     pub code: Cow<'static, str>,
-    /// What it is, and what to do.
+    /// What happened, and what to do.
     pub text: String,
 }
 
 /// The server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct System {
-    /// Its version.
+    /// The version of the server.
     pub version: Cow<'static, str>,
-    /// Its store.
+    /// The store.
     pub store: String,
-    /// Its bounds.
+    /// The limits of the server.
     pub limits: Bounds,
-    /// What an operator should know.
+    /// Notes for the operator.
     pub notes: Vec<Note>,
     /// The nodes that share the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cluster>,
 }
 
-/// The bounds of a server.
+/// The limits of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bounds {
-    /// Bytes of a request body.
+    /// The largest request body, in bytes.
     pub body_bytes: usize,
-    /// Bytes of a machine file.
+    /// The largest machine file, in bytes.
     pub definition_bytes: usize,
-    /// Bytes of a message.
+    /// The largest message, in bytes.
     pub message_bytes: usize,
-    /// Bytes of variables and results together.
+    /// The largest variables and the largest result, in bytes.
     pub variables_bytes: usize,
-    /// Nesting of JSON.
+    /// The deepest nesting of JSON.
     pub json_depth: usize,
-    /// Microsteps of a macrostep.
+    /// The most microsteps in a macrostep.
     pub microsteps: u32,
-    /// Inputs that wait for a paused or failed execution.
+    /// The most inputs in the inbox of a paused or failed execution.
     pub inbox: usize,
-    /// Entries of a page of history.
+    /// The most entries in a page of history.
     pub history_page: usize,
-    /// Rows of a page.
+    /// The most rows in a page of a list.
     pub list_page: usize,
     /// The longest `?wait`, in milliseconds.
     pub wait: u64,
 }
 
-/// The nodes that share the database, as this one sees them.
+/// The nodes that share the database, as the answering node sees them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cluster {
-    /// This node.
+    /// The id of the answering node.
     pub node: NodeId,
-    /// Milliseconds since its last heartbeat.
+    /// Milliseconds since the answering node's last heartbeat.
     pub lag: u64,
     /// All nodes.
     pub nodes: Vec<Node>,
@@ -98,86 +98,86 @@ pub struct Cluster {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
-    /// Its id.
+    /// The id of the node.
     pub id: NodeId,
-    /// Where other nodes reach it.
+    /// The address for other nodes.
     pub advertise: String,
-    /// Its version.
+    /// The version of the node.
     pub version: String,
-    /// Whether its lease holds.
+    /// Whether its lease is valid.
     pub alive: bool,
-    /// Whether it is leaving: it hands its shards over.
+    /// Whether it is stopping and hands its shards over.
     pub leaving: bool,
-    /// When it joined.
+    /// The time when it joined.
     pub joined_at: Timestamp,
-    /// When its lease ends unless it is renewed.
+    /// The end of its lease, unless the node renews it.
     pub lease_until: Timestamp,
-    /// How many shards it owns.
+    /// The number of shards that it owns.
     pub shards: usize,
 }
 
 /// A shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
-    /// Its number.
+    /// The number of the shard.
     pub id: u32,
-    /// The node that owns it.
+    /// The id of the node that owns it.
     pub owner: Option<NodeId>,
-    /// One more with every owner.
+    /// The epoch. It grows with every change of owner.
     pub epoch: u64,
 }
 
-/// What may repeat after a restore.
+/// The effects that may repeat after a restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreReport {
-    /// When the database was restored.
+    /// The time of the restore.
     pub restored_at: Timestamp,
-    /// The instant of the backup, where that is known.
+    /// The time of the backup, if known.
     pub taken_at: Option<Timestamp>,
-    /// The switch that holds everything.
+    /// The id of the kill switch over everything.
     pub switch: String,
-    /// How many effects may repeat; only the first are listed.
+    /// The number of effects that may repeat. `effects` lists only the first.
     pub total: u64,
-    /// The effects. Those that may have begun before the backup come first.
+    /// The effects. Effects that may have begun before the backup come first.
     pub effects: Vec<RestoredEffect>,
 }
 
-/// An effect that may have happened without the restored database knowing.
+/// An effect that may have happened, although the restored database has no record of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoredEffect {
-    /// The action.
+    /// The id of the action.
     pub id: ActionId,
-    /// Its execution.
+    /// The id of the execution.
     pub execution_id: ExecutionId,
-    /// The machine's name.
+    /// The name of the machine.
     pub machine: String,
-    /// What the machine calls the action.
+    /// The `actionId` in the machine.
     pub action_id: String,
-    /// Its type.
+    /// The action type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How it stood.
+    /// The status at the time of the backup.
     pub status: ActionStatus,
-    /// How many attempts had begun.
+    /// The number of attempts that had begun.
     pub attempts: u32,
     /// Why it may repeat.
     pub because: Because,
-    /// The key that a repeat is sent with: the receiver can tell.
+    /// The idempotency key of a repeat. The receiver can recognise it.
     pub idempotency_key: String,
-    /// When it was or is due.
+    /// The time when it was or is due.
     pub run_at: Timestamp,
 }
 
 words! {
     /// Why an effect may repeat.
     Because {
-        /// An attempt was under way.
+        /// An attempt was running.
         Running = "running",
-        /// An attempt ended, and it is unknown how.
+        /// An attempt ended with an unknown outcome.
         InDoubt = "inDoubt",
-        /// It was still to come, and may have come since.
+        /// The action had not started at the time of the backup, and may have started since.
         Open = "open",
     }
 }

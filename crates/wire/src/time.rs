@@ -1,11 +1,11 @@
-//! Spans of time as requests name them.
+//! Durations in requests.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// A span of time as text: `30s`.
+/// A duration as text: `30s`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Duration(pub String);
@@ -23,7 +23,7 @@ impl JsonSchema for Duration {
     }
 }
 
-/// A span of time: milliseconds, or text such as `30s`.
+/// A duration: milliseconds, or text such as `30s`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]

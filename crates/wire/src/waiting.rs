@@ -1,4 +1,4 @@
-//! Why something does not move.
+//! What an execution or an action waits for.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,49 +8,49 @@ use sprag_core::time::Timestamp;
 
 use crate::words::words;
 
-/// Why something does not move.
+/// What an execution or an action waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Waiting {
-    /// An attempt is under way.
+    /// An attempt is running.
     Running {
-        /// The attempt.
+        /// The id of the attempt.
         attempt: AttemptId,
-        /// When it began.
+        /// The time when the attempt began.
         since: Timestamp,
-        /// The node that runs it, where several nodes share a database.
+        /// The node that runs it, if several nodes share a database.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<NodeId>,
-        /// When the lease of that node ends unless it is renewed. Other nodes take over its work then.
+        /// The end of that node's lease, unless the node renews it. After that, other nodes take over its work.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node_until: Option<Timestamp>,
-        /// The lease of the external runner that performs it.
+        /// The lease of the external runner that runs the attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<Lease>,
     },
-    /// An attempt failed and the next one has its time.
+    /// An attempt failed, and the next attempt has a due time.
     Retrying {
-        /// The number of attempts made.
+        /// The number of attempts so far.
         attempt: u32,
-        /// When the next one is due.
+        /// The time when the next attempt is due.
         next_at: Timestamp,
-        /// The error type of the last one.
+        /// The error type of the last attempt.
         error: String,
     },
-    /// Something must happen first.
+    /// It waits.
     Waiting {
-        /// What kind of thing.
+        /// What it waits for.
         #[serde(rename = "for")]
         reason: WaitingFor,
-        /// Which one.
+        /// The id or name of what it waits for.
         object: String,
-        /// Since when. For a runner: since when no runner has asked this process for such work.
+        /// The time since when. For a runner: the time since when no runner has asked this server for such work.
         since: Timestamp,
-        /// Until when, where that is known.
+        /// The time until when, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// Nothing is left to happen.
+    /// It has ended.
     Done,
     /// A state that this version does not know.
     #[serde(untagged)]
@@ -58,37 +58,50 @@ pub enum Waiting {
     Other(Value),
 }
 
+impl Waiting {
+    /// Whether it says only that an action is queued. Only the action's owner knows what it lacks.
+    pub fn is_for_permit(&self) -> bool {
+        matches!(
+            self,
+            Self::Waiting {
+                reason: WaitingFor::Permit,
+                ..
+            }
+        )
+    }
+}
+
 words! {
-    /// What something waits for.
+    /// The reason for a wait.
     WaitingFor {
         /// A due time.
         Timer = "timer",
         /// A message to be sent.
         Message = "message",
-        /// A free place under a concurrency limit.
+        /// A free permit of a concurrency limit.
         Permit = "permit",
         /// Its turn under a rate limit.
         Rate = "rate",
         /// An external runner that serves its type.
         Runner = "runner",
-        /// Something else to end first.
+        /// Another action or occurrence to end.
         Dependency = "dependency",
         /// A kill switch to be released.
         KillSwitch = "killSwitch",
         /// A person to resume it.
         Pause = "pause",
-        /// A destination to recover.
+        /// A destination to recover: its circuit breaker is open.
         Circuit = "circuit",
-        /// A person to fix what failed.
+        /// A person to fix a failed decision.
         Decision = "decision",
     }
 }
 
-/// Which external runner has an attempt.
+/// The lease of an external runner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
-    /// The runner's own name.
+    /// The name of the runner.
     pub runner: Option<String>,
-    /// When the lease ends unless a heartbeat renews it.
+    /// The end of the lease, unless a heartbeat extends it.
     pub until: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! Words of the API as enumerations: the server picks one of them, a reader keeps one that it does not know.
+//! Enumerations of the API: the server writes one of the listed words, and a reader keeps an unknown word as text.
 
 /// Declares an enumeration of words, each with its text on the wire.
 ///

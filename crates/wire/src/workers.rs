@@ -12,24 +12,24 @@ use crate::words::words;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Worker {
-    /// Its path in the tree.
+    /// The path of the worker in the tree.
     pub path: String,
-    /// Its own word for how it is.
+    /// The state of the worker.
     pub state: String,
-    /// Why.
+    /// The reason of the state.
     pub reason: String,
-    /// Its process.
+    /// The id of its process.
     #[schemars(range(min = 1))]
     pub pid: Option<i64>,
-    /// How often it was restarted.
+    /// The number of restarts.
     pub restarts: u64,
-    /// How its circuit breaker stands.
+    /// The state of its circuit breaker.
     pub circuit: String,
     /// `fresh`, `stale`, or `failing: why`.
     pub observation: String,
     /// What it waits for.
     pub waiting: Option<String>,
-    /// Since when it is in this state.
+    /// The time since when it is in this state.
     pub since: Timestamp,
     /// The rules that restart it.
     pub restarted_by: Vec<WorkerRule>,
@@ -39,116 +39,116 @@ pub struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerRule {
-    /// Its name.
+    /// The name of the rule.
     pub name: String,
-    /// The worker whose children it is about; `/` for the supervisor itself.
+    /// The parent whose children the rule observes; `/` for the supervisor itself.
     pub supervisor: String,
-    /// The child it restarts.
+    /// The child that the rule restarts.
     pub restart: String,
     /// The children that a restart affects.
     pub affects: Vec<String>,
-    /// How its circuit breaker stands.
+    /// The state of its circuit breaker.
     pub circuit: String,
-    /// Detections that count.
+    /// The number of detections within the window.
     pub detections: usize,
-    /// This many within the window escalate.
+    /// The rule escalates after this many detections within the window.
     pub detections_max: usize,
     /// The window, in milliseconds.
     pub window_millis: u64,
-    /// The last result.
+    /// The result of the last check.
     pub last_check: Option<String>,
-    /// When it was checked.
+    /// The time of the last check.
     pub checked_at: Option<Timestamp>,
-    /// Why: what was found, or why nothing can be found.
+    /// What the check found, or why it could not decide.
     pub reason: Option<String>,
-    /// What is wrong, while the last check was bad or the rule gave up.
+    /// The cause, if the last check was bad or the rule gave up.
     pub cause: Option<String>,
     /// Why the rule gave up, if it did.
     pub gave_up: Option<String>,
-    /// When it gave up.
+    /// The time when the rule gave up.
     pub gave_up_at: Option<Timestamp>,
-    /// What happens next.
+    /// The next step.
     pub next: String,
-    /// When, where that is known.
+    /// The time of the next step, if known.
     pub next_at: Option<Timestamp>,
 }
 
 words! {
-    /// Where a worker is to go.
+    /// The goal of a worker.
     Goal {
         /// It should run.
         Running = "running",
         /// It should exist and not run.
         Stopped = "stopped",
-        /// It should stop and go.
+        /// It should stop and be removed.
         Removed = "removed",
     }
 }
 
-/// Why a worker is as it is, and what happens next.
+/// The state of a worker, its reason, and the next step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerExplanation {
     /// The worker.
     #[serde(flatten)]
     pub worker: Worker,
-    /// Where it is to go.
+    /// The goal.
     pub goal: Goal,
-    /// What holds it back.
+    /// What the worker waits for.
     pub holds: Vec<WorkerHold>,
-    /// The rules across its children.
+    /// The rules over its children.
     pub rules: Vec<WorkerRule>,
-    /// Children on which it gave up.
+    /// Children that the supervisor gave up on.
     pub escalations: Vec<WorkerEscalation>,
-    /// Declarations of children that are not possible.
+    /// Errors in the declarations of its children.
     pub child_errors: Vec<String>,
-    /// How its children are.
+    /// The number of its children by health.
     pub children: WorkerCounts,
-    /// Its last action.
+    /// The last action of the worker.
     pub action: LastAction,
-    /// What was observed of it.
+    /// The last observation.
     pub observed: Value,
-    /// What to read about its circuit breaker.
+    /// The runbook for its circuit breaker.
     pub runbook: Option<String>,
 }
 
-/// One thing that holds a worker back.
+/// A reason why a worker waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerHold {
-    /// What it is.
+    /// What the worker waits for.
     pub what: String,
-    /// Since when.
+    /// The time since when.
     pub since: Timestamp,
-    /// What happens next.
+    /// The next step.
     pub next: String,
-    /// When, where that is known.
+    /// The time of the next step, if known.
     pub at: Option<Timestamp>,
-    /// When the supervisor gives up, if it does.
+    /// The time when the supervisor gives up, if it does.
     pub gives_up: Option<Timestamp>,
-    /// What a person can do.
+    /// What you can do.
     pub remedy: String,
 }
 
-/// A child on which a supervisor gave up.
+/// A child that a supervisor gave up on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerEscalation {
-    /// The child.
+    /// The name of the child.
     pub child: String,
-    /// Why.
+    /// The cause.
     pub cause: String,
-    /// Since when.
+    /// The time since when.
     pub since: Timestamp,
 }
 
-/// How many workers are how.
+/// The number of workers by health.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerCounts {
-    /// They run.
+    /// The number of workers that run.
     pub healthy: usize,
-    /// They should run and do not, or not well.
+    /// The number of workers that should run, but do not run or are degraded.
     pub unhealthy: usize,
-    /// They are stopped.
+    /// The number of stopped workers.
     pub stopped: usize,
 }
 
@@ -156,19 +156,19 @@ pub struct WorkerCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WorkerAction")]
 pub struct LastAction {
-    /// One more with every action.
+    /// The id of the action; it grows with every action.
     pub id: u64,
-    /// What it is called.
+    /// The name of the action.
     pub name: String,
-    /// The generation of the worker that it belongs to.
+    /// The generation of the worker.
     pub generation: u64,
-    /// When it started.
+    /// The time when the action started.
     pub started: Option<Timestamp>,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// How it ended.
+    /// The outcome.
     pub outcome: LastOutcome,
-    /// Why it failed.
+    /// The error.
     pub error: Option<String>,
 }
 
@@ -177,109 +177,109 @@ pub struct LastAction {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub enum LastOutcome {
-    /// There was none.
+    /// The worker has had no action.
     None,
-    /// It has not ended.
+    /// The action is running.
     InProgress,
-    /// It succeeded.
+    /// The action succeeded.
     Succeeded,
-    /// It is unknown how it ended.
+    /// The outcome is unknown.
     Unknown,
-    /// It failed.
+    /// The action failed.
     Failed {
-        /// The class of the error.
+        /// The error type.
         class: String,
     },
 }
 
-/// What changed since a cursor, or everything.
+/// The changes since a cursor, or all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerDeltas {
-    /// What changed.
+    /// The changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deltas: Option<Vec<WorkerDelta>>,
-    /// All workers: the reader begins, or its cursor is too old.
+    /// All workers, if you sent no cursor or an expired one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub everything: Option<Vec<WorkerRemembered>>,
-    /// Where to continue.
+    /// The cursor to continue with.
     pub cursor: String,
-    /// Whether more changes wait.
+    /// Whether there are more changes.
     pub has_more: bool,
 }
 
-/// One change of a worker.
+/// A change of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerDelta {
-    /// One more than that of the change before.
+    /// The id of the change: one more than that of the previous change.
     #[schemars(range(min = 1))]
     pub id: u64,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
-    /// The worker's path.
+    /// The path of the worker.
     pub worker: String,
-    /// What happened.
+    /// The kind of change.
     #[serde(rename = "type")]
     pub kind: DeltaKind,
-    /// Which part changed.
+    /// The changed part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// What changed in it.
+    /// The changed fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<PartChange>>,
 }
 
 words! {
-    /// What happened to a worker.
+    /// The kind of a change.
     DeltaKind {
-        /// A part of it changed.
+        /// A part of the worker changed.
         Changed = "changed",
-        /// It is gone.
+        /// The worker was removed.
         Gone = "gone",
     }
 }
 
 words! {
-    /// A part of what is remembered of a worker.
+    /// A part of the stored state of a worker.
     Part {
-        /// Who it is.
+        /// The identity.
         Identity = "identity",
-        /// What is wanted.
+        /// The desired state.
         Desired = "desired",
-        /// What was seen.
+        /// The observed state.
         Observed = "observed",
-        /// Its last action.
+        /// The last action.
         Action = "action",
-        /// What it keeps for itself.
+        /// The worker's own memory.
         Memory = "memory",
     }
 }
 
-/// One changed field.
+/// A changed field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartChange {
-    /// Where, as a JSON pointer; empty: the whole document.
+    /// A JSON pointer to the field; empty for the whole document.
     pub path: String,
-    /// The new value; missing where there is none any more.
+    /// The new value; missing if the field was removed.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
-/// Everything that is remembered of a worker.
+/// The stored state of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerRemembered {
-    /// The worker's path.
+    /// The path of the worker.
     pub worker: String,
-    /// Who it is.
+    /// The identity.
     #[schemars(with = "Map<String, Value>")]
     pub identity: Value,
-    /// What is wanted.
+    /// The desired state.
     pub desired: Value,
-    /// What was seen.
+    /// The observed state.
     pub observed: Value,
-    /// Its own word for how it is.
+    /// The state.
     pub state: Option<String>,
-    /// Its last action.
+    /// The last action.
     pub action: Option<LastAction>,
 }
 
@@ -288,33 +288,33 @@ pub struct WorkerRemembered {
 pub struct WorkerLog {
     /// The text.
     pub text: String,
-    /// Where to continue.
+    /// The offset to continue from.
     pub offset: u64,
 }
 
-/// What a reload changed, by path.
+/// The changes of a reload, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WorkersReloaded")]
 pub struct Reloaded {
-    /// New workers, which start.
+    /// New workers; they start.
     pub added: Vec<String>,
-    /// Workers that are declared otherwise: they restart where their process is concerned.
+    /// Changed workers. Sprag replaces their process if the change affects it.
     pub changed: Vec<String>,
-    /// Workers that are not declared any more: they stop and go.
+    /// Removed workers; they stop.
     pub removed: Vec<String>,
-    /// How many stay as they are.
+    /// The number of unchanged workers.
     pub unchanged: usize,
-    /// How many rules are new, changed or gone.
+    /// The number of new, changed and removed rules.
     pub rules: usize,
-    /// New or changed workers that cannot be started. A running process continues with its earlier configuration.
+    /// New or changed workers that cannot start. A running process continues with its old definition.
     pub not_startable: Vec<NotStartable>,
 }
 
-/// A worker that cannot be started on this machine as it is declared.
+/// A worker that cannot start on this machine with its new definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotStartable {
-    /// The worker.
+    /// The path of the worker.
     pub path: String,
     /// What is missing.
     pub reason: String,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 use sprag_core::source::Format;
-use sprag_engine::command::{SendMessage, Start, Target};
+use sprag_engine::requests::{SendMessage, Start, Target};
 use sprag_engine::{Engine, Handle, Requirements};
 use sprag_store::sqlite::{self, Store};
 

@@ -72,7 +72,7 @@ struct Load {
 }
 
 impl Load {
-    /// Waits until so many more were started: the load goes on beside the restarts.
+    /// Waits until so many more were started: the load continues beside the restarts.
     fn until_more(&self, more: usize) {
         let before = self.acknowledged.lock().unwrap().len();
         wait::until("starts to be acknowledged", GUARD, || {

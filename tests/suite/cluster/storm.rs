@@ -1,4 +1,4 @@
-//! The storm: nodes die, stand still and come back, the database drops connections, and the load goes on.
+//! The storm: nodes die, stand still and come back, the database drops connections, and the load continues.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,11 +142,11 @@ impl Storm<'_> {
         self.crowd.with(still, Product::pause);
         self.crowd.kill(dead);
         self.cut_sessions(2);
-        // Each of those attempts goes on elsewhere: it is made again, because nobody knows what became of it.
+        // Each of those attempts continues elsewhere: it is made again, because nobody knows what became of it.
         self.held.until_visits(4 * HELD);
         let took = clock.elapsed();
         println!(
-            "{} attempts of a dead node and one that stood still went on after {took:?}",
+            "{} attempts of a dead node and one that stood still continued after {took:?}",
             2 * HELD
         );
         if proves() {
@@ -254,7 +254,7 @@ impl Storm<'_> {
         self.cluster.sql(&self.name, &sql);
     }
 
-    /// Waits until so many more starts are acknowledged: the nodes that are left go on.
+    /// Waits until so many more starts are acknowledged: the nodes that are left continue.
     fn until_more(&self, more: usize) {
         let before = self.acknowledged.lock().unwrap().len();
         wait::until("starts to be acknowledged", GUARD, || {

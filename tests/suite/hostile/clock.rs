@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
-use sprag_core::signature::{Message, Secret};
+use sprag_core::signature::{Secret, SignedMessage};
 use sprag_core::time::Timestamp;
 use sprag_tests::{Answer, Client, Product, Reply, Site, binary, neighbour, store, wait};
 
@@ -156,14 +156,14 @@ fn a_clock_ten_years_ahead_deletes_nothing_until_a_person_accepts_it() {
     assert_eq!(
         notes(&mut client),
         ["clock-behind"],
-        "retention goes on by the real clock"
+        "retention continues by the real clock"
     );
     assert!(right.terminate(GUARD).success());
 
     let fast = Product::start(&path, &skewed("+3650d"));
     let mut client = fast.client();
     system(&fast, &["--accept-clock"]);
-    wait::until("retention to go on", GUARD, || {
+    wait::until("retention to continue", GUARD, || {
         ids(&mut client).is_empty().then_some(())
     });
 }
@@ -235,7 +235,7 @@ fn call_hook(client: &mut Client, key: &str, at: Timestamp) -> Answer {
     start(client, &json!({ "machine": "hooked", "key": key }));
     let body = json!({ "key": key }).to_string();
     let id = format!("msg_{key}");
-    let message = Message {
+    let message = SignedMessage {
         id: &id,
         seconds: at.as_millis() / 1_000,
         body: body.as_bytes(),

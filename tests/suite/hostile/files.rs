@@ -180,8 +180,8 @@ fn files_are_their_owners_alone_and_ones_that_are_not_are_reported() {
     let product = Product::start_with(&path, &config, &[]).unwrap_or_else(|line| panic!("{line}"));
     let log = product.log();
     for part in [
-        "others may write this database",
-        "others may write this configuration",
+        "other users may write this database",
+        "other users may write this configuration",
         "credential in clear",
     ] {
         assert!(log.contains(part), "{part} in {log}");

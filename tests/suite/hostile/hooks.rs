@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
-use sprag_core::signature::{Message, Secret};
+use sprag_core::signature::{Secret, SignedMessage};
 use sprag_core::time::Timestamp;
 use sprag_tests::neighbour::beside;
 use sprag_tests::{Answer, Client, Crowd, Postgres, Product};
@@ -50,7 +50,7 @@ struct Recorded {
 fn recorded(id: &str) -> Recorded {
     let body = json!({ "by": "Ann" }).to_string();
     let seconds = System::start(Timestamp::default()).now().as_millis() / 1_000;
-    let message = Message {
+    let message = SignedMessage {
         id,
         seconds,
         body: body.as_bytes(),

@@ -37,14 +37,14 @@ class FailRequest(TypedDict):
 
 
 class FieldError(TypedDict):
-    """What is wrong at one place of a request."""
+    """A fault at one place of a request."""
 
     pointer: str
     detail: str
 
 
 class Finding(TypedDict):
-    """One thing that is wrong or doubtful in a machine file."""
+    """A fault, or a possible fault, in a machine file."""
 
     severity: Severity
     code: str
@@ -56,7 +56,7 @@ class Finding(TypedDict):
 
 
 class Finished(TypedDict):
-    """What became of an attempt that an external runner ended."""
+    """The answer to the outcome of an external runner."""
 
     id: AttemptId
     outcome: Outcome
@@ -77,7 +77,7 @@ class HeartbeatRequest(TypedDict):
 
 
 class LeaseRequest(TypedDict):
-    """The body of a lease."""
+    """The body of a lease request."""
 
     runner: NotRequired[str | None]
     types: list[str]
@@ -88,13 +88,13 @@ class LeaseRequest(TypedDict):
 
 
 class Leased(TypedDict):
-    """The attempts that a runner was given."""
+    """The leased attempts."""
 
     attempts: list[LeasedAttempt]
 
 
 class LeasedAttempt(TypedDict):
-    """An attempt as an external runner is given it."""
+    """An attempt that an external runner leased."""
 
     id: AttemptId
     number: int
@@ -108,7 +108,7 @@ class LeasedAttempt(TypedDict):
 
 
 class Problem(TypedDict):
-    """Why a request was refused: problem details with a stable code."""
+    """The reason why Sprag refused a request: problem details (RFC 9457) with a stable code."""
 
     type: str
     title: str
@@ -121,7 +121,7 @@ class Problem(TypedDict):
 
 
 class ReportedError(TypedDict):
-    """Why an attempt of an external runner did not succeed."""
+    """The error that an external runner reports."""
 
     type: str
     message: NotRequired[str | None]

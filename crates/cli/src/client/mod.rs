@@ -24,8 +24,9 @@ use self::retry::{Retry, Tried};
 use crate::failure::Failure;
 use crate::output;
 
-/// Where a server is when nobody says otherwise.
+/// The default address of a server.
 const ADDRESS: &str = "http://127.0.0.1:7400";
+const SERVER_HELP: &str = "Server [default: SPRAG_SERVER or 127.0.0.1:7400]";
 /// What starts one.
 const START: &str = "`sprag up`";
 const CONNECT: Duration = Duration::from_secs(5);
@@ -38,13 +39,13 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Remote {
     // Not read from the environment by clap, which would show what the environment says as if it were required.
-    #[arg(long, value_name = "URL", help = format!("[default: SPRAG_SERVER or {ADDRESS}]"))]
+    #[arg(long, value_name = "URL", display_order = 800, help = SERVER_HELP)]
     server: Option<String>,
     /// The token to show it
     #[arg(long, hide = true)]
     token: Option<String>,
-    /// Do not retry when the server is busy
-    #[arg(long)]
+    /// Do not retry if the server is busy
+    #[arg(long, display_order = 801)]
     no_retry: bool,
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct Request<'c> {
     revision: Option<u64>,
     wait: Duration,
     key: Option<String>,
-    /// Whether nobody but us knows the key.
+    /// Whether only this process knows the key.
     is_own_key: bool,
 }
 

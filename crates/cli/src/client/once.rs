@@ -1,6 +1,6 @@
 //! `--idempotency-key`: what makes a command act once, however often it is run.
 
-use sprag_engine::idempotency::Key;
+use sprag_engine::requests::idempotency::Key;
 
 /// The header that carries the key.
 pub(super) const HEADER: &str = "idempotency-key";
@@ -10,8 +10,8 @@ pub(super) const REPLAYED: &str = "idempotent-replayed";
 /// What makes a command act once.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Once {
-    /// Act once: a repeat gets the first answer, for a day
-    #[arg(long, value_name = "KEY", value_parser = key)]
+    /// Act once: a repeat gets the first answer
+    #[arg(long, value_name = "KEY", value_parser = key, display_order = 700)]
     pub(super) idempotency_key: Option<String>,
 }
 

@@ -68,7 +68,7 @@ pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
     .note("name the server with --server or SPRAG_SERVER")
 }
 
-/// Nobody answered.
+/// Nothing answered.
 pub(super) fn unreachable(client: &Client, error: &reqwest::Error) -> Failure {
     let Client { base, start, .. } = client;
     let mut reason = error.source();

@@ -96,7 +96,7 @@ impl Request<'_> {
     }
 }
 
-/// A key that nobody else has.
+/// A unique key.
 fn own_key() -> Option<String> {
     let (one, two) = (getrandom::u64().ok()?, getrandom::u64().ok()?);
     Some(format!("cli-{one:016x}{two:016x}"))

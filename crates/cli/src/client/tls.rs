@@ -7,7 +7,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::failure::Failure;
 
-/// The configuration for connections to `base`. Plain HTTP trusts nobody and reads no certificates.
+/// The configuration for connections to `base`. Plain HTTP reads no certificates.
 pub(crate) fn config(base: &Url) -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     if base.scheme() == "https" {

@@ -95,7 +95,7 @@ impl Writing {
         self.head.extend(chunk.iter().take(room));
         self.written += u64::try_from(chunk.len()).unwrap_or(0);
         let percent = total.and_then(|total| self.written.saturating_mul(100).checked_div(total));
-        // A line for every piece would be more than anybody can see.
+        // A line for every piece would be too much output.
         if percent != self.shown {
             self.shown = percent;
             let share = total.map(|total| (self.written, total));

@@ -13,14 +13,14 @@ Examples:
   source <(sprag completions zsh)        in ~/.zshrc, after compinit
   sprag completions fish | source        in ~/.config/fish/config.fish
 
-In these three shells Tab completes the names that a running server knows: of
+In these three shells, Tab also completes names that a running server knows:
 machines, executions, actions, dead letters, jobs, switches, limits, services.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// The shell that will read the script
-    #[arg(value_enum)]
+    /// The shell: bash, elvish, fish, powershell or zsh
+    #[arg(value_enum, hide_possible_values = true)]
     shell: Shell,
 }
 

@@ -15,7 +15,7 @@ use crate::output::{self, Output, Reason, Subject, now, plain, reason};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The id of an execution (exe_…) or an action (act_…), or MACHINE/KEY of an execution
+    /// The execution (its id or MACHINE/KEY), or the id of an action
     #[arg(add = Names::Explained.completer())]
     id: String,
     #[command(flatten)]

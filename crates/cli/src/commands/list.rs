@@ -15,11 +15,11 @@ const WHOLE_PAGES_MAX: usize = 64;
 /// Which page of a list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Page {
-    /// Show at most this many
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Show at most this many rows
+    #[arg(long, value_name = "COUNT", display_order = 600, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Continue after the last page
-    #[arg(long)]
+    /// Continue after this cursor of an earlier page
+    #[arg(long, display_order = 601)]
     cursor: Option<String>,
 }
 

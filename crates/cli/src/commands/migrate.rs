@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use sprag_store::postgres;
-use sprag_store::transfer::{Moved, Phase, Step, Transfer, TransferError, transfer};
+use sprag_store::transfer::{MoveProgress, MoveSummary, Phase, Transfer, TransferError, transfer};
 
 use crate::config::StoreAddress;
 use crate::failure::{Exit, Failure};
@@ -14,13 +14,17 @@ use crate::output::{self, Output, Progress, Table};
 const DIGITS: usize = 16;
 
 const MORE: &str = "\
-Stop the server first, and name an empty database. If the move is interrupted,
-run the same command again: it continues where it was. Until it ends, no server
-starts on the database. At the end it compares both sides row by row.
+Stop the server first, and name an empty database. At the end the command
+compares both sides row by row. If the move is interrupted, run the same
+command again: it continues where it stopped. Until the move ends, no server
+starts on the database.
 
-The file keeps everything and is marked as moved. Start the server on the
-database. No server starts on the file, because both would do the same work
-(`sqlite:PATH?moved=allow` overrides this).";
+The file keeps its data and is marked as moved. Start the server on the
+database. No server starts on the file, because two servers would do the same
+work (`sqlite:PATH?moved=allow` overrides this).
+
+Examples:
+  sprag migrate sqlite:./sprag.db postgres://sprag@localhost/sprag";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
@@ -99,8 +103,8 @@ impl Watch {
         }
     }
 
-    fn step(&mut self, step: Step<'_>) {
-        let Step {
+    fn step(&mut self, step: MoveProgress<'_>) {
+        let MoveProgress {
             phase,
             table,
             rows,
@@ -116,7 +120,7 @@ impl Watch {
         failpoint(self.pages);
     }
 
-    fn end(&mut self, moved: &Moved) {
+    fn end(&mut self, moved: &MoveSummary) {
         let rows: u64 = moved.tables.iter().map(|table| table.rows).sum();
         self.progress.end(&format!("{rows} rows"));
     }
@@ -133,8 +137,8 @@ fn failpoint(pages: u64) {
 #[cfg(not(feature = "failpoints"))]
 fn failpoint(_: u64) {}
 
-fn document(from: &StoreAddress, to: &StoreAddress, moved: &Moved) -> Value {
-    let Moved { tables, resumed } = moved;
+fn document(from: &StoreAddress, to: &StoreAddress, moved: &MoveSummary) -> Value {
+    let MoveSummary { tables, resumed } = moved;
     let tables: Vec<Value> = tables
         .iter()
         .map(|table| json!({"name": table.name, "rows": table.rows, "digest": table.digest}))

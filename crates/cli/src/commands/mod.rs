@@ -19,6 +19,7 @@ mod service;
 mod supervise;
 mod switch;
 mod system;
+mod testing;
 mod up;
 
 use std::future::Future;
@@ -41,8 +42,12 @@ Exit codes:
 Commands with more codes list them in their help. With --output json, errors
 are JSON on stderr.
 
-Start a server with `sprag up`. Every command that talks to a server takes
---server URL or SPRAG_SERVER.";
+Examples:
+  sprag up --demo                start a server with examples
+  sprag exec list                list the executions of the server
+  sprag explain order/118        explain why an execution waits
+
+Set the server of a command with --server URL or SPRAG_SERVER.";
 
 /// Run state machines that act on the world, and never lose a step.
 #[derive(Debug, clap::Parser)]
@@ -52,14 +57,15 @@ pub(crate) struct Sprag {
     #[arg(
         long,
         global = true,
+        display_order = 900,
         value_enum,
         default_value_t,
         hide_possible_values = true,
         value_name = "FORMAT"
     )]
     output: Output,
-    /// Show full tables, also on a narrow terminal
-    #[arg(long, global = true)]
+    /// Show full tables, even on a narrow terminal
+    #[arg(long, global = true, display_order = 901)]
     wide: bool,
     #[command(subcommand)]
     command: Command,
@@ -68,8 +74,12 @@ pub(crate) struct Sprag {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Create a starter project: machine, configuration, services
+    #[command(after_help = "Examples:\n  sprag init orders")]
     Init(init::Arguments),
     /// Start a server
+    #[command(
+        after_help = "Examples:\n  sprag up --demo\n  sprag up --store sqlite:./orders.db --services services.yaml\n  sprag up --check --config staging.toml\n  SPRAG_STORE=postgres://sprag@localhost/sprag sprag up"
+    )]
     Up(up::Arguments),
     /// Keep services running
     Supervise(supervise::Arguments),
@@ -95,17 +105,21 @@ enum Command {
     #[command(subcommand)]
     Limit(limit::Command),
     /// Back up a running server
+    #[command(after_help = "Examples:\n  sprag backup --to sprag-2026-11-15.db")]
     Backup(backup::Arguments),
     /// Restore a backup to a stopped server's store
+    #[command(after_help = "Examples:\n  sprag restore sprag-2026-11-15.db --store sqlite:./restored.db")]
     Restore(restore::Arguments),
     /// Move a stopped server's file to PostgreSQL
     Migrate(migrate::Arguments),
     /// List and control bulk jobs
     #[command(subcommand)]
     Job(job::Command),
-    /// Explain why an execution or action waits, and what helps
+    /// Explain why an execution or action waits, and what to do
+    #[command(after_help = "Examples:\n  sprag explain order/118\n  sprag explain act_01m7kydswteqea2dygh6x7t50q")]
     Explain(explain::Arguments),
     /// Show version, store, nodes and limits of a server
+    #[command(after_help = "Examples:\n  sprag system\n  sprag system --accept-clock")]
     System(system::Arguments),
     /// Show the configuration of a server
     #[command(subcommand)]
@@ -143,7 +157,7 @@ impl Sprag {
             Command::Up(arguments) => up::run(&arguments, output),
             Command::Supervise(arguments) => supervise::run(&arguments, output),
             Command::Service(command) => complete(command.run(output)),
-            Command::Machine(command) => complete(command.run(output)),
+            Command::Machine(command) => command.run(output),
             Command::Exec(command) => complete(command.run(output)),
             Command::Action(command) => command.run(output),
             Command::Dlq(command) => complete(command.run(output)),

@@ -19,14 +19,29 @@ pub(super) const DEAD_LETTERS: &str = "dead-letters";
 /// Which one, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct One {
-    /// Its id, as lists show it; an execution also as MACHINE/KEY, an action as MACHINE/KEY/ACTION
+    /// The id
     #[arg(add = Names::OfNoun.completer())]
     pub(super) id: String,
     #[command(flatten)]
     pub(super) remote: Remote,
 }
 
-/// One to which something is done.
+/// The help of an `id` that names an execution.
+pub(super) fn of_execution(id: clap::Arg) -> clap::Arg {
+    id.help("The execution: its id, or MACHINE/KEY")
+}
+
+/// The help of an `id` that names an action or a dead letter.
+pub(super) fn of_action(id: clap::Arg) -> clap::Arg {
+    id.help("The action: its id, or MACHINE/KEY/ACTION")
+}
+
+/// The help of an `id` that names a job.
+pub(super) fn of_job(id: clap::Arg) -> clap::Arg {
+    id.help("The id of the job")
+}
+
+/// A record that a command changes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Changed {
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `sprag restore`: puts a backup in the place of a server's store, while the server is stopped.
 //!
-//! The restored database is held before anybody can open it: a switch over everything is in it when it takes its place.
+//! The restored database is held before any process can open it: a switch over everything is in it when it takes its place.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sprag_core::clock::{Clock as _, System};
 use sprag_core::time::Timestamp;
-use sprag_engine::control;
+use sprag_engine::read::restored;
 use sprag_store::sqlite::{Existing, Restore, RestoreError, restore};
 use sprag_wire::{RestoreReport, RestoredEffect};
 
@@ -23,13 +23,19 @@ const PRINTED_MAX: usize = 50;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The backup
+    /// The backup file
     file: PathBuf,
     /// Target: sqlite:PATH [default: the store of `sprag up`]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Configuration file [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
     /// Replace an existing database
     #[arg(long)]
@@ -62,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let report = match restoring.lane() {
         Some(lane) => {
             let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
-            control::hold(lane, System::start(Timestamp::default()).now(), entropy, WHO)?
+            restored::hold(lane, System::start(Timestamp::default()).now(), entropy, WHO)?
         }
         None => return Err(Failure::new("the copy of the backup is gone").into()),
     };

@@ -9,7 +9,7 @@ use crate::output::{Output, Table, dash, instant, span};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Accept the server's clock, so that retention continues
+    /// Accept the clock of the server; retention continues
     #[arg(long)]
     accept_clock: bool,
     #[command(flatten)]
@@ -41,7 +41,7 @@ fn text(system: &System) -> String {
         return format!("{}\n{bounds}", head.text());
     };
     head.pair("node", cluster.node.to_string());
-    head.pair("heard from the database", ago(cluster.lag));
+    head.pair("last contact with the database", ago(cluster.lag));
     format!("{}\n{}\n{bounds}", nodes(cluster), head.text())
 }
 
@@ -112,7 +112,7 @@ fn nodes(cluster: &Cluster) -> String {
         let dash = || "-".to_owned();
         let count = unowned.len().to_string();
         table.row([
-            "(nobody)".to_owned(),
+            "(none)".to_owned(),
             dash(),
             dash(),
             dash(),
@@ -200,7 +200,7 @@ mod tests {
         });
         let text = text(&from_value(system).unwrap());
         assert!(text.starts_with("NODE"), "{text}");
-        for part in ["0-2, 4", "(nobody)", "2026-11-16 04:04:27Z", "18 s ago"] {
+        for part in ["0-2, 4", "(none)", "2026-11-16 04:04:27Z", "18 s ago"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(text.find("18 s ago") < text.find("inbox"), "{text}");

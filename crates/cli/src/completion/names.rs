@@ -226,7 +226,7 @@ fn joined(row: &Value, fields: &[&str], between: &str) -> String {
     texts.collect::<Vec<_>>().join(between)
 }
 
-/// The newest executions, of the machine that is typed already; machines to go on with where none fits.
+/// The newest executions, of the machine that is typed already; machines to continue with where none fits.
 async fn executions(client: &Client, current: &str) -> Result<Vec<Name>, Failure> {
     let machine = current.split_once('/').map(|(machine, _)| machine);
     let found = rows(client, "executions", machine).await?;

@@ -7,18 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
+use sprag_core::document::{Shape, quoted};
 use sprag_core::machine::ConfigCheck;
+use sprag_core::source::{Spot, shown};
 use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, CRITICAL};
 use sprag_supervisor::TroubleKind;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
-use super::file::{File, json_of};
+use super::file::File;
 use super::layers::{Invalid, Place, Problem};
 
 /// The section.
 pub(super) const SECTION: &str = "alerts";
-const KEYS: [&str; 4] = ["name", "when", "supervision", "action"];
+const SHAPES: [(&str, Shape); 4] = [
+    ("name", Shape::Text),
+    ("when", Shape::Text),
+    ("supervision", Shape::List(&Shape::Text)),
+    ("action", Shape::Open),
+];
 
 /// One alert as it was written.
 #[derive(Clone, Debug)]
@@ -108,86 +113,68 @@ impl Entry {
 
 impl File<'_> {
     /// Reads all entries.
-    pub(super) fn alerts(&self, value: &Spanned<DeValue<'_>>, entries: &mut Vec<Entry>, problems: &mut Vec<Problem>) {
-        let at = value.span().start;
-        let DeValue::Array(items) = value.get_ref() else {
+    pub(super) fn alerts(&mut self, spot: &Spot<'_>) -> Vec<Entry> {
+        if !spot.value.is_array() {
             let detail = format!("`{SECTION}` is a list of tables");
-            problems.push(self.problem(at, "wrong-type", detail, format!("write each as `[[{SECTION}]]`")));
-            return;
-        };
+            let remedy = format!("write each as `[[{SECTION}]]`");
+            self.reader.error(&spot.place(), "wrong-type", detail, remedy);
+        }
+        let items: Vec<Spot<'_>> = spot.items().collect();
         if items.len() > ALERTS_MAX {
             let detail = format!("{} alerts are too many", items.len());
-            problems.push(self.problem(at, "wrong-value", detail, format!("write at most {ALERTS_MAX}")));
+            self.wrong(&spot.place(), detail, format!("write at most {ALERTS_MAX}"));
         }
-        for (position, item) in items.iter().enumerate() {
-            let at = item.span().start;
-            if let DeValue::Table(table) = item.get_ref() {
-                entries.extend(self.alert((position + 1, at), table, problems));
-            } else {
-                let remedy = format!("write it as `[[{SECTION}]]`");
-                problems.push(self.problem(at, "wrong-type", "an alert is a table".to_owned(), remedy));
-            }
-        }
+        let items = items.iter().enumerate();
+        items
+            .filter_map(|(position, item)| self.alert(position + 1, item))
+            .collect()
     }
 
-    fn alert(&self, (number, at): (usize, usize), table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Entry> {
+    fn alert(&mut self, number: usize, spot: &Spot<'_>) -> Option<Entry> {
+        if !self.reader.check(spot, &Shape::Open) {
+            return None;
+        }
         let mut entry = Entry {
-            place: self.place(at),
+            place: self.place(spot.place().at),
             places: BTreeMap::new(),
             name: number.to_string(),
             when: None,
             supervision: BTreeSet::new(),
             action: Map::new(),
         };
-        for (name, value) in table {
-            let Some(key) = KEYS.into_iter().find(|key| key == name.get_ref()) else {
-                problems.push(self.unknown("key", name, &KEYS));
+        for (name, member) in spot.members() {
+            let Some((key, shape)) = SHAPES.into_iter().find(|(key, _)| *key == name) else {
+                self.unknown("key", name, &member, &SHAPES.map(|(key, _)| key));
                 continue;
             };
-            entry.places.insert(key, self.place(value.span().start));
-            match (key, value.get_ref()) {
-                ("name", DeValue::String(text)) => entry.name = text.clone().into_owned(),
-                ("when", DeValue::String(text)) => entry.when = Some(text.clone().into_owned()),
-                ("supervision", DeValue::Array(items)) => {
-                    let kinds = items.iter().filter_map(|item| self.trouble(item, problems));
-                    entry.supervision = kinds.collect();
-                }
-                ("action", DeValue::Table(action)) if json_of(action).is_some() => {
-                    entry.action = json_of(action).unwrap_or_default();
-                }
-                _ => {
-                    let expected = match key {
-                        "action" => "a table of texts, whole numbers and lists",
-                        "supervision" => "a list of texts",
-                        _ => "a text",
-                    };
-                    let detail = format!("`{key}` must be {expected}");
-                    let remedy = format!("write it as in `{}`", example(key));
-                    problems.push(self.problem(value.span().start, "wrong-type", detail, remedy));
-                }
+            entry.places.insert(key, self.place(member.place().at));
+            if !self.value(key, &member, &shape, &|| example(key).to_owned()) {
+                continue;
+            }
+            match key {
+                "name" => member.text().unwrap_or_default().clone_into(&mut entry.name),
+                "when" => entry.when = member.text().map(str::to_owned),
+                "supervision" => entry.supervision = member.items().filter_map(|item| self.trouble(&item)).collect(),
+                _ => entry.action = member.value.as_object().cloned().unwrap_or_default(),
             }
         }
         if !entry.places.contains_key("action") {
-            let detail = "an alert has no `action`".to_owned();
-            problems.push(self.problem(at, "missing-key", detail, format!("add `{}`", example("action"))));
+            let remedy = format!("add `action = {}`", example("action"));
+            self.reader
+                .error(&spot.place(), "missing-key", "an alert has no `action`", remedy);
             return None;
         }
         Some(entry)
     }
-}
 
-impl File<'_> {
     /// A trouble of services, by its name.
-    fn trouble(&self, item: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<TroubleKind> {
-        let name = match item.get_ref() {
-            DeValue::String(text) => text.as_ref(),
-            _ => "",
-        };
+    fn trouble(&mut self, item: &Spot<'_>) -> Option<TroubleKind> {
+        let name = item.text().unwrap_or_default();
         let found = TroubleKind::ALL.into_iter().find(|kind| kind.name() == name);
         if found.is_none() {
-            let known = TroubleKind::ALL.map(|kind| format!("`{}`", kind.name())).join(", ");
-            let detail = format!("`{name}` is no trouble of services");
-            problems.push(self.problem(item.span().start, "wrong-value", detail, format!("known are {known}")));
+            let known = TroubleKind::ALL.map(TroubleKind::name);
+            let detail = format!("`{}` is no trouble of services", shown(name));
+            self.wrong(&item.place(), detail, format!("known are {}", quoted(known)));
         }
         found
     }
@@ -195,22 +182,25 @@ impl File<'_> {
 
 fn example(key: &str) -> &'static str {
     match key {
-        "name" => "name = \"pager\"",
-        "when" => "when = 'tag = \"critical\"'",
-        "supervision" => "supervision = [\"escalated\", \"failed\"]",
-        _ => "action = { type = \"webhook\", config = { url = \"https://pager.example.com\" } }",
+        "name" => "\"pager\"",
+        "when" => "'tag = \"critical\"'",
+        "supervision" => "[\"escalated\", \"failed\"]",
+        _ => "{ type = \"webhook\", config = { url = \"https://pager.example.com\" } }",
     }
 }
 
 /// What each key holds.
 const ABOUT: [(&str, &str); 4] = [
-    ("name", "Its machine is `alert_<name>`; its number, unless it has one."),
-    ("when", "Which dead letters, as in a list's filter."),
+    (
+        "name",
+        "The machine of the alert is `alert_<name>`. Default: its number.",
+    ),
+    ("when", "A filter of dead letters."),
     (
         "supervision",
-        "Which troubles of services: escalated, circuit-open, panics, failed.",
+        "Failures of services: escalated, circuit-open, panics, failed.",
     ),
-    ("action", "What to do: an action definition."),
+    ("action", "The action definition to run."),
 ];
 
 /// An entry as a comment, ready to be made true.
@@ -218,23 +208,24 @@ pub(super) fn print(text: &mut String) {
     // Writing to a text cannot fail.
     let _ = writeln!(
         text,
-        "\n# What happens when an action that matters becomes a dead letter, or a service is in trouble. Its templates see"
+        "\n# An alert runs an action when another action becomes a dead letter, or when a service fails. Its templates can use"
     );
     let _ = writeln!(
         text,
-        "# `variables.alert`; a webhook sends all of it unless it says what to send."
+        "# `variables.alert`. A webhook without a payload sends all of it."
     );
     let _ = writeln!(text, "# [[{SECTION}]]");
     for (key, about) in ABOUT {
-        let _ = writeln!(text, "# {} # {about}", example(key));
+        let _ = writeln!(text, "# {key} = {} # {about}", example(key));
     }
-    let _ = writeln!(text, "# Without `when` and `supervision`: {CRITICAL}");
+    let _ = writeln!(text, "# Default of `when`, without `supervision`: {CRITICAL}");
 }
 
 /// The same for programs.
 pub(super) fn describe(sections: &mut Map<String, Json>) {
     let key = |(key, about): (&str, &str)| {
-        let described = json!({"required": key == "action", "example": example(key), "about": about});
+        let described =
+            json!({"required": key == "action", "example": format!("{key} = {}", example(key)), "about": about});
         (key.to_owned(), described)
     };
     sections.insert(format!("[{SECTION}]"), ABOUT.into_iter().map(key).collect());

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 
+use serde_json::{Value, json};
+use sprag_core::document::Shape;
 use sprag_core::source::nearest;
 
-use super::keys::{KEYS, Key, Kind};
-use super::layers::{Layers, Place, Problem, Value, check};
+use super::keys::{KEYS, Key};
+use super::layers::{Layers, Place, Problem, check};
 
 /// Variables that are no keys and still ours.
 const OTHERS: [&str; 6] = [
@@ -55,7 +57,7 @@ impl Environment {
             let unreadable = || ("its value is not UTF-8".to_owned(), "write it in UTF-8".to_owned());
             let text = text.as_deref().ok_or_else(unreadable);
             let parsed = text.and_then(|text| parse(key, text));
-            let checked = parsed.and_then(|value| check(key.kind, &value).map(|()| value));
+            let checked = parsed.and_then(|value| check(&key.shape, &value).map(|()| value));
             match checked {
                 Ok(value) => layers.set(key, value, place),
                 Err((detail, remedy)) => problems.push(Problem {
@@ -82,21 +84,21 @@ impl Environment {
 }
 
 fn parse(key: &Key, text: &str) -> Result<Value, (String, String)> {
-    match key.kind {
-        Kind::Text => Ok(Value::Text(text.to_owned())),
-        Kind::Texts | Kind::Words(_) => {
+    match key.shape {
+        Shape::List(_) => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            Ok(Value::Texts(items.map(str::to_owned).collect()))
+            Ok(items.map(Value::from).collect())
         }
-        Kind::Table => Err((
+        Shape::Open => Err((
             format!("`{}.{}` is a table", key.section, key.name),
             "write it into the configuration file".to_owned(),
         )),
-        Kind::Whole { least, most } => text.trim().parse().map(Value::Whole).map_err(|_| {
+        Shape::Whole { least, most } => text.trim().parse::<u64>().map(|number| json!(number)).map_err(|_| {
             (
                 format!("`{text}` is not a whole number"),
                 format!("write a number from {least} to {most}"),
             )
         }),
+        _ => Ok(Value::from(text)),
     }
 }

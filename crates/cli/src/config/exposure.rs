@@ -17,15 +17,15 @@ pub(crate) fn warn_about_config(given: Option<&Path>) {
         tracing::warn!(
             code = "config-exposed",
             file = %path.display(),
-            "others may write this configuration file, and with it decide what the server does; run `chmod go-w` on it"
+            "other users may write this configuration file; run `chmod go-w` on it"
         );
     }
     if readable && std::fs::read_to_string(path).is_ok_and(|text| holds_credential(&text)) {
         tracing::warn!(
             code = "config-exposed",
             file = %path.display(),
-            "this configuration file holds a credential in clear text, and others may read it; run `chmod go-r` on it, or name a \
-             secret as `{{{{secrets.NAME}}}}` instead"
+            "other users may read a credential in clear text in this configuration file; run `chmod go-r` on it, or write \
+             `{{{{secrets.NAME}}}}` instead"
         );
     }
 }
@@ -38,7 +38,7 @@ pub(crate) fn warn_about_store(path: &Path) {
         tracing::warn!(
             code = "store-exposed",
             file = %path.display(),
-            "others may {may} this database; run `chmod 600` on it"
+            "other users may {may} this database; run `chmod 600` on it"
         );
     }
 }

@@ -3,20 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use sprag_core::source::nearest;
+use serde_json::Value;
+use sprag_core::document::{Reader, Shape, Stage};
+use sprag_core::source::{Spot, shown};
 
 use super::alerts;
-use super::keys::{Key, Kind};
+use super::file;
+use super::keys::Key;
 use super::named::Entries;
-
-/// A value as any layer gives it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
-    Text(String),
-    Texts(Vec<String>),
-    Whole(u64),
-    Table(serde_json::Map<String, serde_json::Value>),
-}
 
 /// Where a value was written. In the order in which they are read: a file from its top, then variables, then flags.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,9 +20,9 @@ pub(crate) enum Place {
         /// Its name, as it was given.
         name: String,
         /// From 1.
-        line: usize,
+        line: u32,
         /// From 1, in characters.
-        column: usize,
+        column: u32,
     },
     /// In an environment variable.
     Variable(String),
@@ -100,65 +94,46 @@ impl Layers {
 
     /// A text, if it was set.
     pub(super) fn text(&self, section: &'static str, name: &'static str) -> Option<&str> {
-        match self.get(section, name) {
-            Some((Value::Text(text), _)) => Some(text),
-            _ => None,
-        }
+        self.get(section, name)?.0.as_str()
     }
 
     /// A list of texts, if it was set.
-    pub(super) fn texts(&self, section: &'static str, name: &'static str) -> Option<&[String]> {
-        match self.get(section, name) {
-            Some((Value::Texts(texts), _)) => Some(texts),
-            _ => None,
-        }
+    pub(super) fn texts(&self, section: &'static str, name: &'static str) -> Option<Vec<String>> {
+        let (value, _) = self.get(section, name)?;
+        Some(file::texts(value))
     }
 
     /// A number, if it was set. Its bounds were checked when it was.
     pub(super) fn whole<N: TryFrom<u64>>(&self, section: &'static str, name: &'static str) -> Option<N> {
-        match self.get(section, name) {
-            Some((Value::Whole(number), _)) => N::try_from(*number).ok(),
-            _ => None,
-        }
+        N::try_from(self.get(section, name)?.0.as_u64()?).ok()
     }
 }
 
 /// Whether the value is what the key holds; if not, what is wrong and what would mend it.
-pub(super) fn check(kind: Kind, value: &Value) -> Result<(), (String, String)> {
-    match (kind, value) {
-        (_, Value::Text(text)) => check_text(text),
-        (Kind::Text | Kind::Texts, Value::Texts(texts)) => texts.iter().try_for_each(|text| check_text(text)),
-        (Kind::Words(words), Value::Texts(texts)) => texts.iter().try_for_each(|text| check_word(words, text)),
-        (Kind::Whole { least, most }, Value::Whole(number)) if !(least..=most).contains(number) => Err((
-            format!("`{number}` is out of bounds"),
-            format!("write a number from {least} to {most}"),
-        )),
-        _ => Ok(()),
-    }
+pub(super) fn check(shape: &Shape, value: &Value) -> Result<(), (String, String)> {
+    let mut reader = Reader::new(Stage::Configuration);
+    reader.check(&Spot::bare(value), shape);
+    note_nuls(&mut reader, &Spot::bare(value));
+    let first = reader.findings.in_order().into_iter().next();
+    first.map_or(Ok(()), |finding| Err((finding.detail, finding.remedy)))
 }
 
-/// No path, address or name holds a NUL: the system would cut it off there, or refuse it much later.
-pub(super) fn check_text(text: &str) -> Result<(), (String, String)> {
-    if text.contains('\0') {
-        let shown = text.escape_debug();
-        return Err((format!("`{shown}` holds a NUL character"), "leave it out".to_owned()));
-    }
-    Ok(())
-}
-
-fn check_word(words: &[&str], text: &str) -> Result<(), (String, String)> {
-    if words.contains(&text) {
-        return Ok(());
-    }
-    let remedy = match nearest(text, words.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("write some of {}", quoted(words)),
+/// Notes every text that holds a NUL character, wherever it stands. No path, address or name holds one: the system
+/// would cut it off there, or refuse it much later.
+pub(super) fn note_nuls(reader: &mut Reader, spot: &Spot<'_>) {
+    let mut check = |text: &str, place| {
+        if text.contains('\0') {
+            let detail = format!("`{}` holds a NUL character", shown(text));
+            reader.refuse(&place, detail, "leave it out");
+        }
     };
-    Err((format!("`{text}` is not known"), remedy))
-}
-
-/// `a`, `b`, `c`.
-pub(super) fn quoted(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    quoted.join(", ")
+    if let Some(text) = spot.text() {
+        check(text, spot.place());
+    }
+    for (name, member) in spot.members() {
+        check(name, member.key_place());
+    }
+    for inner in spot.items().chain(spot.members().map(|(_, member)| member)) {
+        note_nuls(reader, &inner);
+    }
 }

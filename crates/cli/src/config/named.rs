@@ -1,16 +1,16 @@
-//! Sections whose entries have names of the operator's own: `[services.crm]`, `[chains.base]`, `[signers.issuer]`.
+//! Sections whose entries the operator names: `[services.crm]`, `[chains.base]`, `[signers.issuer]`.
 //!
-//! They stand in the file alone: a name cannot be part of an environment variable without guessing.
+//! Only the file can hold them: an environment variable cannot contain the name of an entry without ambiguity.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
+use sprag_core::document::Shape;
 use sprag_runners::api_call;
 use sprag_runners::mint::{ChainOptions, ContractOptions, Options, SignerOptions};
 
-use super::keys::Kind;
-use super::layers::{Place, Value};
+use super::layers::Place;
 
 /// A section of named entries.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Key {
     /// Its name.
     pub(super) name: &'static str,
     /// What it holds.
-    pub(super) kind: Kind,
+    pub(super) shape: Shape,
     /// Whether an entry can do without it.
     pub(super) need: Need,
     /// How it could look, as TOML.
@@ -53,110 +53,102 @@ pub(super) static SECTIONS: &[Section] = &[
     Section {
         name: "services",
         example: "crm",
-        about: &["A service, by the name that `service` of an `api_call` action uses."],
+        about: &["A service for `api_call` actions, which name it in `service`."],
         keys: &[
             required(
                 "baseUrl",
                 "\"https://crm.example.com/api\"",
-                "Where it is. An action adds path and query only. May hold `{{secrets.NAME}}`.",
+                "The address. An action adds only path and query. May contain `{{secrets.NAME}}`.",
             ),
             table(
                 "headers",
                 "{ X-Tenant = \"acme\" }",
-                "Headers of every call, unless an action gives them.",
+                "Headers of every call. An action can override them.",
             ),
             Key {
                 name: "timeout",
-                kind: Kind::Whole {
+                shape: Shape::Whole {
                     least: 1,
                     most: 86_400_000,
                 },
                 need: Need::Optional,
                 example: "10000",
-                about: "Milliseconds that a call may take, where its action allows more.",
+                about: "Milliseconds for a call. The shorter of this and the action's timeout applies.",
             },
             table(
                 "authentication",
                 "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }",
-                "How calls say who they are: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
+                "The credentials of calls: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
             ),
         ],
     },
     Section {
         name: "chains",
         example: "base",
-        about: &["An EVM chain, by the name that `network` of a `blockchain_mint` action uses."],
+        about: &["An EVM chain for `blockchain_mint` actions, which name it in `network`."],
         keys: &[
             required(
                 "rpc",
                 "\"https://mainnet.base.org\"",
-                "Its node. May hold `{{secrets.NAME}}`.",
+                "The URL of its node. May contain `{{secrets.NAME}}`.",
             ),
             Key {
                 name: "chainId",
-                kind: Kind::Whole {
+                shape: Shape::Whole {
                     least: 1,
                     most: u64::MAX,
                 },
                 need: Need::Optional,
                 example: "8453",
-                about: "What the node must say it is; nothing is signed for another.",
+                about: "The id of the chain. Sprag signs for no other.",
             },
             Key {
                 name: "confirmations",
-                kind: Kind::Whole { least: 1, most: 1_000 },
+                shape: Shape::Whole { least: 1, most: 1_000 },
                 need: Need::Optional,
                 example: "1",
-                about: "Blocks before a transaction counts.",
+                about: "The number of blocks that confirm a transaction.",
             },
             Key {
                 name: "bumpAfterSeconds",
-                kind: Kind::Whole { least: 1, most: 86_400 },
+                shape: Shape::Whole { least: 1, most: 86_400 },
                 need: Need::Optional,
                 example: "30",
-                about: "A transaction that is not mined by then is offered a higher fee.",
+                about: "If a transaction is not mined after this time, Sprag raises its fee.",
             },
-            optional(
-                "maxFeePerGas",
-                "\"50 gwei\"",
-                "The most that is ever offered for a unit of gas.",
-            ),
+            optional("maxFeePerGas", "\"50 gwei\"", "The highest fee per unit of gas."),
         ],
     },
     Section {
         name: "signers",
         example: "issuer",
-        about: &["Who signs transactions."],
+        about: &["A signer of transactions."],
         keys: &[
-            required(
-                "key",
-                "\"{{secrets.issuer_key}}\"",
-                "The secret that holds the private key.",
-            ),
+            required("key", "\"{{secrets.issuer_key}}\"", "The secret with the private key."),
             optional(
                 "unclaimed",
                 "\"replace\"",
-                "A transaction that no running action claims and that blocks one: `replace` it, or `wait`.",
+                "If a pending transaction that no action owns blocks an action: `replace` it, or `wait`.",
             ),
         ],
     },
     Section {
         name: "contracts",
         example: "certificates",
-        about: &["A contract, found by its name or by network and address."],
+        about: &["A contract. Actions name it, or its network and address."],
         keys: &[
-            required("chain", "\"base\"", "The chain it is on."),
+            required("chain", "\"base\"", "The chain of the contract."),
             required(
                 "address",
                 "\"0x0000000000000000000000000000000000000000\"",
-                "Where it is.",
+                "The address on the chain.",
             ),
             required(
                 "abi",
                 "\"certificates.json\"",
-                "A file with its ABI, or the ABI itself as JSON.",
+                "A file with its ABI, or the ABI as JSON.",
             ),
-            optional("signer", "\"issuer\"", "Who signs calls of it, unless an action says."),
+            optional("signer", "\"issuer\"", "The signer, if the action sets none."),
         ],
     },
 ];
@@ -164,7 +156,7 @@ pub(super) static SECTIONS: &[Section] = &[
 const fn required(name: &'static str, example: &'static str, about: &'static str) -> Key {
     Key {
         name,
-        kind: Kind::Text,
+        shape: Shape::Text,
         need: Need::Required,
         example,
         about,
@@ -174,7 +166,7 @@ const fn required(name: &'static str, example: &'static str, about: &'static str
 const fn optional(name: &'static str, example: &'static str, about: &'static str) -> Key {
     Key {
         name,
-        kind: Kind::Text,
+        shape: Shape::Text,
         need: Need::Optional,
         example,
         about,
@@ -184,7 +176,7 @@ const fn optional(name: &'static str, example: &'static str, about: &'static str
 const fn table(name: &'static str, example: &'static str, about: &'static str) -> Key {
     Key {
         name,
-        kind: Kind::Table,
+        shape: Shape::Open,
         need: Need::Optional,
         example,
         about,
@@ -233,29 +225,24 @@ pub(super) fn describe(sections: &mut Map<String, Json>) {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) place: Place,
-    pub(super) values: BTreeMap<&'static str, (Value, Place)>,
+    pub(super) values: BTreeMap<&'static str, (Json, Place)>,
 }
 
 impl Entry {
+    fn value(&self, key: &str) -> Option<&Json> {
+        self.values.get(key).map(|(value, _)| value)
+    }
+
     fn text(&self, key: &str) -> Option<String> {
-        match self.values.get(key) {
-            Some((Value::Text(text), _)) => Some(text.clone()),
-            _ => None,
-        }
+        self.value(key)?.as_str().map(str::to_owned)
     }
 
     fn whole(&self, key: &str) -> Option<u64> {
-        match self.values.get(key) {
-            Some((Value::Whole(number), _)) => Some(*number),
-            _ => None,
-        }
+        self.value(key)?.as_u64()
     }
 
     fn table(&self, key: &str) -> Option<Map<String, Json>> {
-        match self.values.get(key) {
-            Some((Value::Table(table), _)) => Some(table.clone()),
-            _ => None,
-        }
+        self.value(key)?.as_object().cloned()
     }
 }
 

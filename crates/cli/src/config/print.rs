@@ -1,4 +1,4 @@
-//! The default configuration with a comment for everything that can be set.
+//! The default configuration, with a comment for every key.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use super::{alerts, keys, named};
 
 const HEAD: &str = "\
-# sprag.toml: how `sprag up` runs. Every key is optional; these are the defaults.
-# The environment variable named beside a key overrides it, a flag overrides both.
-# Relative paths start where `sprag up` was started.
+# sprag.toml: the configuration of `sprag up`. Every key is optional; these are the defaults.
+# The environment variable beside a key overrides the key. A flag overrides both.
+# Relative paths start in the directory where you start `sprag up`.
 ";
 
 /// The file, ready to be saved as `sprag.toml`.
@@ -33,7 +33,7 @@ pub(crate) fn annotated() -> String {
     text
 }
 
-/// The same for programs: by section and key, the default, the variable that overrides it and what it is for.
+/// The same for programs: by section and key, the default, the variable that overrides it, and the meaning.
 pub(crate) fn described() -> Value {
     let mut sections = Map::new();
     for section in keys::sections() {

@@ -49,10 +49,7 @@ pub(super) fn of(layers: &Layers) -> Options {
             key: required(SENDGRID, "key"),
             from: text(SENDGRID, "from"),
             url: text(SENDGRID, "url"),
-            templates: layers
-                .texts(SENDGRID, "templates")
-                .map(<[String]>::to_vec)
-                .unwrap_or_default(),
+            templates: layers.texts(SENDGRID, "templates").unwrap_or_default(),
         }),
         docusign: is_set(DOCUSIGN).then(|| DocusignOptions {
             account: required(DOCUSIGN, "account"),

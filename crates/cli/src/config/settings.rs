@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sprag_core::clock::Manual;
-use sprag_engine::dispatch::Caps;
+use sprag_engine::queue::Caps;
 use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
@@ -21,7 +21,7 @@ use super::alerts;
 use super::environment::Environment;
 use super::file;
 use super::keys::KEYS;
-use super::layers::{self, Invalid, Layers, Place, Problem, Value};
+use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
 use crate::commands::Known;
 use crate::input;
@@ -142,8 +142,8 @@ impl Settings {
         ] {
             let key = KEYS.iter().find(|key| key.section == section && key.name == name);
             let Some((key, text)) = key.zip(text) else { continue };
-            let value = Value::Text(text.to_owned());
-            match layers::check(key.kind, &value) {
+            let value = serde_json::Value::from(text);
+            match layers::check(&key.shape, &value) {
                 Ok(()) => layers.set(key, value, Place::Flag(flag)),
                 Err((detail, remedy)) => problems.push(Problem {
                     place: Place::Flag(flag),
@@ -249,10 +249,7 @@ impl Check<'_> {
     }
 
     fn texts(&self, section: &'static str, name: &'static str) -> Vec<String> {
-        self.layers
-            .texts(section, name)
-            .map(<[String]>::to_vec)
-            .unwrap_or_default()
+        self.layers.texts(section, name).unwrap_or_default()
     }
 
     /// Notes what the owner of a value says against it.
@@ -436,7 +433,7 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
     secrets::Options {
         providers: providers.unwrap_or(default.providers),
         dir: layers.text("secrets", "dir").map(PathBuf::from),
-        allow: layers.texts("secrets", "allow").map(<[String]>::to_vec),
+        allow: layers.texts("secrets", "allow"),
         vault: VaultOptions {
             address: vault("address"),
             mount: vault("mount"),

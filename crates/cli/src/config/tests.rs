@@ -62,7 +62,7 @@ fn everything_wrong_is_said_at_once() {
         .collect();
     assert_eq!(
         places,
-        ["sprag.toml:1:8", "sprag.toml:5:9", "sprag.toml:6:1", "sprag.toml:3:11"]
+        ["sprag.toml:1:8", "sprag.toml:3:11", "sprag.toml:5:9", "sprag.toml:6:1"]
     );
 }
 
@@ -179,7 +179,7 @@ fn services_are_read_with_their_tables_and_checked_where_they_stand() {
     let problems = refused(
         "[services.a]\nbaseURL = \"https://x\"\n[services.b]\nbaseUrl = \"x\"\nheaders = \"y\"\n\
          [services.c]\nbaseUrl = \"https://x\"\nauthentication = { type = \"bearer\", tokn = \"x\" }\n\
-         [services.d]\nbaseUrl = \"https://x\"\ntimeout = 0\nheaders = { when = 1979-05-27 }\n",
+         [services.d]\nbaseUrl = \"https://x\"\ntimeout = 0\nheaders = [\"y\"]\n",
         &[],
         Given::default(),
     );
@@ -195,7 +195,7 @@ fn services_are_read_with_their_tables_and_checked_where_they_stand() {
         ":5:11: `headers` must be a table",
         ":8:18: `[services.c] authentication`: `tokn`: unknown key `tokn` (did you mean `token`?)",
         ":8:18: `[services.c] authentication`: `token`: `token` is missing",
-        ":11:11: `0` is out of bounds",
+        ":11:11: `0` is not a whole number from 1 to 86400000",
         ":12:11: `headers` must be a table",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
@@ -269,7 +269,7 @@ fn providers_are_sections_inside_a_section_each_known_by_name() {
     for part in [
         ":1:12: unknown section `twillio` (did you mean `twilio`?)",
         ":4:1: unknown key `hots` (did you mean `host`?)",
-        ":5:8: `0` is out of bounds",
+        ":5:8: `0` is not a whole number from 1 to 65535",
         "`[providers.sendgrid] key`",
         ":10:11: `[providers.twilio] token`: it is missing",
     ] {

@@ -5,7 +5,7 @@ use super::terminal;
 
 /// Characters of the bar.
 const WIDTH: usize = 20;
-/// Characters of the part that moves while nobody knows how much there is.
+/// Characters of the part that moves while the total is unknown.
 const SLIDER: usize = 5;
 
 /// How much of how much is done.
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-/// As full as the work is done. Where nobody knows how much there is, it says no more than that something moves.
+/// As full as the work is done. Where the total is unknown, it shows only that something moves.
 fn bar(round: usize, share: Option<Share>) -> String {
     if let Some((done, all)) = share {
         let width = u64::try_from(WIDTH).unwrap_or_default();

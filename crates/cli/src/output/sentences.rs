@@ -113,10 +113,10 @@ fn leased(lease: &Lease, now: Timestamp) -> String {
     }
 }
 
-/// Nobody asks for such work.
+/// No runner polls for such work.
 fn runner(name: &str, since: &str) -> Reason {
     Reason::new(
-        format!("it waits for runner `{name}`; nobody asked for it since {since}"),
+        format!("it waits for runner `{name}`; no runner polled for it since {since}"),
         format!("a program that asks for its type as runner `{name}`: `POST /v1/runners/lease`"),
     )
 }
@@ -159,7 +159,7 @@ fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<S
             "its last decision failed and its input waits",
             format!(
                 "`sprag exec resume {object}` tries the input again, `sprag exec migrate {object}` first moves it to a \
-                 mended version, `sprag exec cancel {object}` closes it"
+                 fixed version, `sprag exec cancel {object}` closes it"
             ),
         ),
         WaitingFor::Runner | WaitingFor::Other(_) => Reason::new(
@@ -249,7 +249,7 @@ mod tests {
         let reason = at_noon(waiting, Subject::Action("act_1"));
         assert_eq!(
             reason.what,
-            "it waits for runner `gpu`; nobody asked for it since 2026-01-31 11:00:00Z (1h ago)"
+            "it waits for runner `gpu`; no runner polled for it since 2026-01-31 11:00:00Z (1h ago)"
         );
         assert!(reason.freed_by.contains("/v1/runners/lease"));
     }

@@ -66,12 +66,12 @@ enum Colour {
     Off,
 }
 
-/// Whether somebody still reads what is written.
+/// Whether a reader still takes the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Somebody does.
+    /// It does.
     There,
-    /// Nobody does.
+    /// It does not.
     Gone,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn redraw(text: &str) -> io::Result<Reader> {
     stdout.flush().map(|()| Reader::There)
 }
 
-/// Writes to stderr. If nobody reads there, there is nobody to tell.
+/// Writes to stderr. If no reader is there, nothing is written.
 pub(super) fn note(text: &str) {
     let _ = writeln!(stderr().lock(), "{}", shown(text, Colour::Off));
 }

@@ -61,7 +61,7 @@ pub(crate) fn span(millis: u64) -> String {
     Millis::new(millis).map_or_else(|_| format!("{millis}ms"), |span| span.to_string())
 }
 
-/// A duration in its two largest units: nobody reads the milliseconds of three days.
+/// A duration in its two largest units: milliseconds of three days do not matter.
 fn about(millis: u64) -> String {
     let unit = match millis {
         DAY.. => HOUR,

@@ -9,7 +9,7 @@ use sprag_engine::traces::{Counts, QUEUE_MAX, Traced, Traces};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinHandle;
 
-use super::proto::{self, Span, Value};
+use super::proto::{self, AttributeValue, Span};
 use super::spans::span;
 use crate::client::tls;
 use crate::failure::Failure;
@@ -61,8 +61,11 @@ pub(crate) fn start(endpoint: Endpoint, service: &str) -> Result<(Traces, JoinHa
         client: client(&endpoint)?,
         endpoint,
         resource: vec![
-            ("service.name", Value::Text(service.to_owned())),
-            ("service.version", Value::Text(env!("CARGO_PKG_VERSION").to_owned())),
+            ("service.name", AttributeValue::Text(service.to_owned())),
+            (
+                "service.version",
+                AttributeValue::Text(env!("CARGO_PKG_VERSION").to_owned()),
+            ),
         ],
         counts: Arc::clone(traces.counts()),
     };
@@ -83,7 +86,7 @@ fn client(endpoint: &Endpoint) -> Result<reqwest::Client, Failure> {
 struct Exporter {
     client: reqwest::Client,
     endpoint: Endpoint,
-    resource: Vec<(&'static str, Value)>,
+    resource: Vec<(&'static str, AttributeValue)>,
     counts: Arc<Counts>,
 }
 
@@ -102,15 +105,15 @@ impl Exporter {
         let count = u64::try_from(spans.len()).unwrap_or(u64::MAX);
         for wait in AGAIN.iter().map(Some).chain([None]) {
             let reason = match self.send(body.clone()).await {
-                Sent::Taken => {
+                SendResult::Taken => {
                     self.counts.exported.inc_by(count);
                     return;
                 }
-                Sent::Refused(reason) => {
+                SendResult::Refused(reason) => {
                     self.give_up(count, &reason);
                     return;
                 }
-                Sent::NotNow(reason) => reason,
+                SendResult::NotNow(reason) => reason,
             };
             match wait {
                 Some(wait) => tokio::time::sleep(*wait).await,
@@ -121,17 +124,21 @@ impl Exporter {
 
     fn give_up(&self, count: u64, reason: &str) {
         self.counts.failed.inc_by(count);
-        tracing::warn!(spans = count, reason, "a collector does not take traces");
+        tracing::warn!(
+            spans = count,
+            reason,
+            "traces dropped: collector refused them or is unreachable"
+        );
     }
 
-    async fn send(&self, body: Vec<u8>) -> Sent {
+    async fn send(&self, body: Vec<u8>) -> SendResult {
         let request = self
             .client
             .post(self.endpoint.0.clone())
             .header(CONTENT_TYPE, PROTOBUF)
             .body(body);
         match request.send().await {
-            Ok(response) if response.status().is_success() => Sent::Taken,
+            Ok(response) if response.status().is_success() => SendResult::Taken,
             Ok(response) => {
                 let status = response.status();
                 let reason = format!("status {}", status.as_u16());
@@ -140,17 +147,17 @@ impl Exporter {
                     StatusCode::TOO_MANY_REQUESTS
                     | StatusCode::BAD_GATEWAY
                     | StatusCode::SERVICE_UNAVAILABLE
-                    | StatusCode::GATEWAY_TIMEOUT => Sent::NotNow(reason),
-                    _ => Sent::Refused(reason),
+                    | StatusCode::GATEWAY_TIMEOUT => SendResult::NotNow(reason),
+                    _ => SendResult::Refused(reason),
                 }
             }
-            Err(error) => Sent::NotNow(error.without_url().to_string()),
+            Err(error) => SendResult::NotNow(error.without_url().to_string()),
         }
     }
 }
 
 /// What a collector did with a request.
-enum Sent {
+enum SendResult {
     /// It has the spans.
     Taken,
     /// It will never take them.

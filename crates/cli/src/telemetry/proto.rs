@@ -56,14 +56,14 @@ impl Message {
 
 /// Which way a span looks: `SpanKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     /// Inside this process.
     Internal,
-    /// A call of somebody else.
+    /// A call to another system.
     Client,
 }
 
-impl Kind {
+impl SpanKind {
     fn number(self) -> u64 {
         match self {
             Self::Internal => 1,
@@ -74,14 +74,14 @@ impl Kind {
 
 /// The value of an attribute: `AnyValue`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum AttributeValue {
     Text(String),
     Flag(bool),
     Whole(u64),
     Texts(Vec<String>),
 }
 
-impl Value {
+impl AttributeValue {
     fn message(&self) -> Message {
         let mut message = Message::default();
         match self {
@@ -113,11 +113,11 @@ pub(super) struct Span {
     pub(super) id: [u8; 8],
     pub(super) parent: Option<[u8; 8]>,
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SpanKind,
     /// Milliseconds since 1970.
     pub(super) start: i64,
     pub(super) end: i64,
-    pub(super) attributes: Vec<(&'static str, Value)>,
+    pub(super) attributes: Vec<(&'static str, AttributeValue)>,
     /// Why it failed, if it did.
     pub(super) error: Option<String>,
 }
@@ -154,7 +154,7 @@ fn nanos(millis: i64) -> u64 {
     u64::try_from(millis).unwrap_or(0).saturating_mul(1_000_000)
 }
 
-fn attribute(name: &str, value: &Value) -> Message {
+fn attribute(name: &str, value: &AttributeValue) -> Message {
     let mut message = Message::default();
     message.text(1, name);
     message.message(2, &value.message());
@@ -162,7 +162,7 @@ fn attribute(name: &str, value: &Value) -> Message {
 }
 
 /// The request that exports these spans, of a service with these attributes.
-pub(super) fn request(resource: &[(&str, Value)], spans: &[Span]) -> Vec<u8> {
+pub(super) fn request(resource: &[(&str, AttributeValue)], spans: &[Span]) -> Vec<u8> {
     let mut about = Message::default();
     for (name, value) in resource {
         about.message(1, &attribute(name, value));

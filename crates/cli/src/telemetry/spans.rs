@@ -4,7 +4,7 @@ use sprag_core::action::Verdict;
 use sprag_core::trace::{attempt_span, execution_span, step_span, trace_of};
 use sprag_engine::traces::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
 
-use super::proto::{Kind, Span, Value};
+use super::proto::{AttributeValue, Span, SpanKind};
 
 /// The span of something that happened.
 pub(super) fn span(traced: Traced) -> Span {
@@ -31,16 +31,16 @@ fn stepped(step: StepTaken) -> Span {
         id: step_span(execution, sequence),
         parent: Some(execution_span(execution)),
         name: format!("{machine} {event}"),
-        kind: Kind::Internal,
+        kind: SpanKind::Internal,
         start: at.as_millis(),
         end: at.as_millis(),
         attributes: vec![
-            ("sprag.execution.id", Value::Text(execution.to_string())),
-            ("sprag.machine", Value::Text(machine.to_string())),
-            ("sprag.event", Value::Text(event)),
-            ("sprag.handled", Value::Flag(handled)),
-            ("sprag.sequence", Value::Whole(sequence)),
-            ("sprag.configuration", Value::Texts(configuration)),
+            ("sprag.execution.id", AttributeValue::Text(execution.to_string())),
+            ("sprag.machine", AttributeValue::Text(machine.to_string())),
+            ("sprag.event", AttributeValue::Text(event)),
+            ("sprag.handled", AttributeValue::Flag(handled)),
+            ("sprag.sequence", AttributeValue::Whole(sequence)),
+            ("sprag.configuration", AttributeValue::Texts(configuration)),
         ],
         error: None,
     }
@@ -61,24 +61,24 @@ fn attempted(ended: AttemptEnded) -> Span {
     } = ended;
     let name = format!("{action_id} attempt {number}");
     let mut attributes = vec![
-        ("sprag.execution.id", Value::Text(execution.to_string())),
-        ("sprag.action.id", Value::Text(action.to_string())),
-        ("sprag.attempt.id", Value::Text(attempt.to_string())),
-        ("sprag.actionId", Value::Text(action_id)),
-        ("sprag.type", Value::Text(kind)),
-        ("sprag.attempt", Value::Whole(u64::from(number))),
-        ("sprag.outcome", Value::Text(outcome_word(outcome).to_owned())),
+        ("sprag.execution.id", AttributeValue::Text(execution.to_string())),
+        ("sprag.action.id", AttributeValue::Text(action.to_string())),
+        ("sprag.attempt.id", AttributeValue::Text(attempt.to_string())),
+        ("sprag.actionId", AttributeValue::Text(action_id)),
+        ("sprag.type", AttributeValue::Text(kind)),
+        ("sprag.attempt", AttributeValue::Whole(u64::from(number))),
+        ("sprag.outcome", AttributeValue::Text(outcome_word(outcome).to_owned())),
     ];
     let error = error.filter(|_| outcome != Verdict::Done);
     if let Some((kind, _)) = &error {
-        attributes.push(("error.type", Value::Text(kind.clone())));
+        attributes.push(("error.type", AttributeValue::Text(kind.clone())));
     }
     Span {
         trace: trace_of(execution),
         id: attempt_span(attempt),
         parent: Some(execution_span(execution)),
         name,
-        kind: Kind::Client,
+        kind: SpanKind::Client,
         start: start.as_millis(),
         end: end.as_millis(),
         attributes,
@@ -98,18 +98,18 @@ fn whole(closed: ExecutionClosed) -> Span {
         end,
     } = closed;
     let mut attributes = vec![
-        ("sprag.execution.id", Value::Text(execution.to_string())),
-        ("sprag.machine", Value::Text(machine.to_string())),
-        ("sprag.version", Value::Whole(u64::from(version))),
-        ("sprag.status", Value::Text(status.word().to_owned())),
+        ("sprag.execution.id", AttributeValue::Text(execution.to_string())),
+        ("sprag.machine", AttributeValue::Text(machine.to_string())),
+        ("sprag.version", AttributeValue::Whole(u64::from(version))),
+        ("sprag.status", AttributeValue::Text(status.word().to_owned())),
     ];
-    attributes.extend(key.map(|key| ("sprag.execution.key", Value::Text(key))));
+    attributes.extend(key.map(|key| ("sprag.execution.key", AttributeValue::Text(key))));
     Span {
         trace: trace_of(execution),
         id: execution_span(execution),
         parent: None,
         name: machine.to_string(),
-        kind: Kind::Internal,
+        kind: SpanKind::Internal,
         start: start.as_millis(),
         end: end.as_millis(),
         attributes,

@@ -7,7 +7,7 @@ use sprag_core::trace::{execution_span, trace_of};
 use sprag_engine::traces::{AttemptEnded, Traced};
 
 use super::export::Endpoint;
-use super::proto::{Kind, Value};
+use super::proto::{AttributeValue, SpanKind};
 use super::spans::span;
 
 #[test]
@@ -51,12 +51,15 @@ fn an_attempt_stands_under_its_execution_and_says_why_it_failed() {
         (failed.trace, failed.parent),
         (trace_of(execution), Some(execution_span(execution)))
     );
-    assert_eq!((failed.name.as_str(), failed.kind), ("charge attempt 2", Kind::Client));
+    assert_eq!(
+        (failed.name.as_str(), failed.kind),
+        ("charge attempt 2", SpanKind::Client)
+    );
     assert_eq!(failed.error.as_deref(), Some("timeout: no answer"));
     assert!(
         failed
             .attributes
-            .contains(&("error.type", Value::Text("timeout".to_owned())))
+            .contains(&("error.type", AttributeValue::Text("timeout".to_owned())))
     );
     assert_eq!(ended(Verdict::Done).error, None);
 }

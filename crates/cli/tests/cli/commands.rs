@@ -212,6 +212,38 @@ fn usage_is_2_and_help_documents_the_exit_codes() {
     assert!(!help.stdout.contains('\u{1b}'), "no colour off a terminal");
 }
 
+/// The commands that a page of help lists, except `help` itself.
+fn listed(help: &str) -> Vec<String> {
+    let Some((_, rest)) = help.split_once("\nCommands:\n") else {
+        return Vec::new();
+    };
+    let lines = rest.lines().take_while(|line| line.starts_with("  "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_help_fits_80_columns_and_every_command_has_an_example() {
+    let place = Place::new();
+    let (mut open, mut seen) = (vec![Vec::new()], 0);
+    while let Some(command) = open.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = place.run(&words).ok().stdout;
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "`sprag {}`: {line}", words.join(" "));
+        }
+        let commands = listed(&help);
+        if commands.is_empty() {
+            let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
+            let example = format!("sprag {}", command.join(" "));
+            assert!(examples.contains(&example), "no example of `{example}` in\n{help}");
+        }
+        seen += 1;
+        open.extend(commands.into_iter().map(|name| [command.clone(), vec![name]].concat()));
+    }
+    assert!(seen > 60, "the walk found {seen} commands only");
+}
+
 #[test]
 fn an_id_of_another_kind_and_a_name_that_is_nearly_right_lead_to_what_was_meant() {
     let place = Place::new();

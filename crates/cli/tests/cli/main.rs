@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod action_tests;
 mod commands;
 mod completions;
 mod configuration;
@@ -14,7 +15,6 @@ mod lint;
 mod lists;
 mod once;
 mod operate;
-mod rehearse;
 mod retry;
 mod shows;
 mod shutdown;

@@ -39,7 +39,7 @@ fn a_switch_is_on_until_it_is_released_and_explain_names_it() {
         .run(&["switch", "off", &switch, "--revision", "1"])
         .fails(1, "precondition-failed");
     server.run(&["switch", "off", &switch]).ok();
-    eventually("it goes on", || {
+    eventually("it continues", || {
         (server.json(&["exec", "show", &id])["status"] == "completed").then_some(())
     });
     let none = server.run(&["switch", "list"]).ok();
@@ -100,7 +100,9 @@ fn a_retention_is_a_number_of_days() {
     place.write("sprag.toml", "[retention]\nclosedDays = 30\n");
     place.run(&["up", "--check"]).ok();
     place.write("sprag.toml", "[retention]\nclosedDays = 0\n");
-    place.run(&["up", "--check"]).fails(2, "write a number from 1 to 36500");
+    place
+        .run(&["up", "--check"])
+        .fails(2, "write a whole number from 1 to 36500");
     let printed = place.run(&["config", "print"]).ok();
     assert!(printed.stdout.contains("# closedDays = 1"), "{printed:?}");
 }

@@ -81,10 +81,10 @@ fn a_second_signal_ends_it_at_once() {
     let mut server = place.up(&[("SPRAG_EXEC_ALLOW", "/bin/sh")]);
     let (_, pid) = start_stubborn(&place, &server);
     server.signal(Signal::TERM);
-    eventually("it was heard", || server.log().contains("asked to stop").then_some(()));
+    eventually("it was heard", || server.log().contains("stop requested").then_some(()));
     server.signal(Signal::INT);
     assert_eq!(server.end().code(), Some(1));
-    assert!(server.log().contains("asked again"), "{}", server.log());
+    assert!(server.log().contains("second stop requested"), "{}", server.log());
     drop(server);
     // The program survived, and the next server ends it before it settles the attempt.
     let _server = place.up(&[("SPRAG_EXEC_ALLOW", "/bin/sh")]);

@@ -46,7 +46,7 @@ pub struct Definition {
     pub priority: u8,
     /// A named external runner.
     pub runner: Option<String>,
-    /// What follows an outcome nobody knows.
+    /// What follows an unknown outcome.
     pub on_unknown: OnUnknown,
     /// How many at once and how often.
     pub limits: Vec<Limit>,
@@ -71,7 +71,7 @@ pub struct Schedule {
     pub catch_up: CatchUp,
 }
 
-/// What follows an outcome nobody knows.
+/// What follows an unknown outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnknown {

@@ -1,4 +1,4 @@
-//! What somebody changed about one action: over its definition, for the rest of its life.
+//! What a person changed about one action: over its definition, for the rest of its life.
 //!
 //! A dead letter is edited as one document, `{timeout, retryPolicy, config}`, by a JSON Patch. The first two become
 //! [`Overrides`]; the configuration is frozen anew.

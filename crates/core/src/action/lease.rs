@@ -45,7 +45,7 @@ impl Route {
 }
 
 /// How long an attempt belongs to the program that asked for it. Stored with the attempt, before the program hears of
-/// it; what heartbeats add lives in memory, and whoever takes over grants one full lease anew.
+/// it; what heartbeats add lives in memory, and the next owner grants one full lease anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {

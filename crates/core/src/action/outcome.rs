@@ -16,7 +16,7 @@ pub enum Outcome {
     Done(Done),
     /// It certainly did not.
     NotDone(Failure),
-    /// Something may have left; nobody knows whether it arrived.
+    /// Something may have left; it is unknown whether it arrived.
     Unknown(Failure),
 }
 
@@ -187,7 +187,7 @@ pub enum Verdict {
     Done,
     /// It certainly did not.
     NotDone,
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
 }
 
@@ -199,7 +199,7 @@ pub enum Probe {
     Happened(Done),
     /// It certainly did not.
     DidNotHappen,
-    /// Still nobody knows.
+    /// It is still unknown.
     Unclear,
 }
 

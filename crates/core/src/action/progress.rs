@@ -91,7 +91,7 @@ pub struct Body {
     /// Where its attempts go, as `host:port`, when that was known at the trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// Raised when somebody edits the configuration; part of the idempotency key.
+    /// Raised when a person edits the configuration; part of the idempotency key.
     #[serde(skip_serializing_if = "is_zero")]
     pub generation: u32,
     /// The attempts, oldest first.
@@ -100,7 +100,7 @@ pub struct Body {
     /// Attempts made before the budget was last refilled.
     #[serde(skip_serializing_if = "is_zero")]
     pub spent: u32,
-    /// Somebody asked for it to end.
+    /// A caller asked for it to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
     /// What an attempt checkpointed last.
@@ -130,7 +130,7 @@ pub struct Body {
     /// When it became a dead letter, while it is one.
     #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
     pub died_at: Option<Timestamp>,
-    /// What somebody changed about it when it was a dead letter.
+    /// What a person changed about it when it was a dead letter.
     #[serde(skip_serializing_if = "Overrides::is_none")]
     pub overrides: Overrides,
 }
@@ -189,7 +189,7 @@ pub struct AttemptRecord {
     pub metadata: Map<String, Value>,
 }
 
-/// Somebody asked for an action to end.
+/// A caller asked for an action to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelRequest {
     /// When.
@@ -257,7 +257,7 @@ pub enum Next {
     Again,
     /// It is over, and the machine hears of it.
     Ended(End),
-    /// It is over, and nobody hears of it.
+    /// It is over, and no event reports it.
     Quiet,
 }
 
@@ -274,7 +274,7 @@ pub enum Stale {
 pub struct Rules<'a> {
     /// Whether and when to try again.
     pub policy: &'a Policy,
-    /// What follows an outcome nobody knows.
+    /// What follows an unknown outcome.
     pub on_unknown: OnUnknown,
     /// What an attempt costs whose effect happened, or may have, unless its runner knows.
     pub cost: Option<f64>,
@@ -291,7 +291,7 @@ impl Action {
         self.body.attempts.last().map_or(0, |attempt| attempt.number)
     }
 
-    /// The same over all attempts, until somebody edits the configuration.
+    /// The same over all attempts, until a person edits the configuration.
     pub fn idempotency_key(&self) -> String {
         format!("{}.{}", self.id, self.body.generation)
     }
@@ -464,7 +464,7 @@ impl Action {
         Next::Ended(self.end(How::Failed))
     }
 
-    /// It can go on no more: its deadline passed, or its process died too often.
+    /// It cannot continue: its deadline passed, or its process died too often.
     pub fn give_up(&mut self, error: ActionError, now: Timestamp) -> Result<Next, IllegalMove> {
         self.become_(Status::Dead)?;
         self.body.died_at = Some(now);

@@ -101,10 +101,10 @@ pub trait Control: Send + Sync {
     /// Returns once `value` is committed with the attempt.
     fn checkpoint(&self, value: Value) -> BoxFuture<'_, Result<(), Superseded>>;
 
-    /// Returns once somebody asked for the attempt to be cancelled.
+    /// Returns once a caller asked to cancel the attempt.
     fn cancelled(&self) -> BoxFuture<'_, ()>;
 
-    /// The header `traceparent` of what the attempt sends; none when nobody draws traces.
+    /// The header `traceparent` of what the attempt sends; none when no traces are recorded.
     fn traceparent(&self) -> Option<String> {
         None
     }
@@ -122,7 +122,7 @@ pub struct ConfigProblem {
     pub pointer: String,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
     /// Where the fault lies.
     pub fault: Fault,

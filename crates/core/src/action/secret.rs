@@ -1,6 +1,6 @@
 //! Which secrets an action's configuration may name, and where.
 //!
-//! The same rules are applied when a machine is applied or linted, when somebody edits a dead letter, and before each
+//! The same rules are applied when a machine is applied or linted, when a person edits a dead letter, and before each
 //! attempt: a definition that was stored before a rule existed, or before an operator changed `[secrets] allow`, is
 //! refused at its next attempt.
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Millis, Reason};
+use super::{DurationErrorKind, Millis};
 
 #[test]
 fn every_accepted_form_gives_its_milliseconds() {
@@ -38,41 +38,41 @@ fn every_accepted_form_gives_its_milliseconds() {
 #[test]
 fn every_refused_form_says_why() {
     let forms = [
-        ("", Reason::Unreadable),
-        ("soon", Reason::Unreadable),
-        ("5 m", Reason::Unreadable),
-        (" 5m", Reason::Unreadable),
-        ("5M", Reason::Unreadable),
-        ("m", Reason::Unreadable),
-        ("5m5", Reason::Unreadable),
-        ("30m1h", Reason::Unreadable),
-        ("5m5m", Reason::Unreadable),
-        ("1.5h", Reason::Unreadable),
-        ("1.5", Reason::Unreadable),
-        ("1.s", Reason::Unreadable),
-        (".5s", Reason::Unreadable),
-        ("+5m", Reason::Unreadable),
-        ("٣d", Reason::Unreadable),
-        ("P", Reason::Unreadable),
-        ("PT", Reason::Unreadable),
-        ("P1DT", Reason::Unreadable),
-        ("P1H", Reason::Unreadable),
-        ("PT1D", Reason::Unreadable),
-        ("pt5m", Reason::Unreadable),
-        ("PT5M5M", Reason::Unreadable),
-        ("PT-5M", Reason::Unreadable),
-        ("-5m", Reason::Negative),
-        ("-PT5M", Reason::Negative),
-        ("-1", Reason::Negative),
-        ("PT0.0001S", Reason::TooFine),
-        ("1.0005s", Reason::TooFine),
-        ("P1Y", Reason::Calendar),
-        ("P1M", Reason::Calendar),
-        ("P1Y2M3DT4H", Reason::Calendar),
-        ("36525d1ms", Reason::TooLong),
-        ("99999999999999999999", Reason::TooLong),
-        ("99999999999999999999d", Reason::TooLong),
-        ("18446744073709551615d", Reason::TooLong),
+        ("", DurationErrorKind::Unreadable),
+        ("soon", DurationErrorKind::Unreadable),
+        ("5 m", DurationErrorKind::Unreadable),
+        (" 5m", DurationErrorKind::Unreadable),
+        ("5M", DurationErrorKind::Unreadable),
+        ("m", DurationErrorKind::Unreadable),
+        ("5m5", DurationErrorKind::Unreadable),
+        ("30m1h", DurationErrorKind::Unreadable),
+        ("5m5m", DurationErrorKind::Unreadable),
+        ("1.5h", DurationErrorKind::Unreadable),
+        ("1.5", DurationErrorKind::Unreadable),
+        ("1.s", DurationErrorKind::Unreadable),
+        (".5s", DurationErrorKind::Unreadable),
+        ("+5m", DurationErrorKind::Unreadable),
+        ("٣d", DurationErrorKind::Unreadable),
+        ("P", DurationErrorKind::Unreadable),
+        ("PT", DurationErrorKind::Unreadable),
+        ("P1DT", DurationErrorKind::Unreadable),
+        ("P1H", DurationErrorKind::Unreadable),
+        ("PT1D", DurationErrorKind::Unreadable),
+        ("pt5m", DurationErrorKind::Unreadable),
+        ("PT5M5M", DurationErrorKind::Unreadable),
+        ("PT-5M", DurationErrorKind::Unreadable),
+        ("-5m", DurationErrorKind::Negative),
+        ("-PT5M", DurationErrorKind::Negative),
+        ("-1", DurationErrorKind::Negative),
+        ("PT0.0001S", DurationErrorKind::TooFine),
+        ("1.0005s", DurationErrorKind::TooFine),
+        ("P1Y", DurationErrorKind::Calendar),
+        ("P1M", DurationErrorKind::Calendar),
+        ("P1Y2M3DT4H", DurationErrorKind::Calendar),
+        ("36525d1ms", DurationErrorKind::TooLong),
+        ("99999999999999999999", DurationErrorKind::TooLong),
+        ("99999999999999999999d", DurationErrorKind::TooLong),
+        ("18446744073709551615d", DurationErrorKind::TooLong),
     ];
     for (text, reason) in forms {
         assert_eq!(
@@ -113,14 +113,14 @@ fn numbers_are_whole_milliseconds() {
         assert_eq!(Millis::from_value(value).map(Millis::get), Ok(milliseconds), "{value}");
     }
     let refused = [
-        (json!(-1), Reason::Negative),
-        (json!(-0.5), Reason::Negative),
-        (json!(1.5), Reason::TooFine),
-        (json!(1e300), Reason::TooLong),
-        (json!(u64::MAX), Reason::TooLong),
-        (json!(null), Reason::Unreadable),
-        (json!(true), Reason::Unreadable),
-        (json!(["5m"]), Reason::Unreadable),
+        (json!(-1), DurationErrorKind::Negative),
+        (json!(-0.5), DurationErrorKind::Negative),
+        (json!(1.5), DurationErrorKind::TooFine),
+        (json!(1e300), DurationErrorKind::TooLong),
+        (json!(u64::MAX), DurationErrorKind::TooLong),
+        (json!(null), DurationErrorKind::Unreadable),
+        (json!(true), DurationErrorKind::Unreadable),
+        (json!(["5m"]), DurationErrorKind::Unreadable),
     ];
     for (value, reason) in refused {
         assert_eq!(
@@ -135,7 +135,7 @@ fn numbers_are_whole_milliseconds() {
 fn the_longest_duration_is_the_last_one_accepted() {
     let longest = Millis::MAX.get();
     assert_eq!(Millis::new(longest), Ok(Millis::MAX));
-    assert_eq!(Millis::new(longest + 1).unwrap_err().reason, Reason::TooLong);
+    assert_eq!(Millis::new(longest + 1).unwrap_err().reason, DurationErrorKind::TooLong);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! From a filter to a condition: fields must exist, values must have their types, words must be known.
 
-use super::condition::{Condition, Constant, Test};
+use super::condition::{Comparison, Condition, Constant};
 use super::lexer::cut;
 use super::parse::{Filter, Literal, Operator, Parsed, Term};
-use super::resource::{Id, Kind, Resource};
+use super::resource::{Id, Resource, ValueKind};
 use crate::ids::{ActionId, ExecutionId, JobId};
 use crate::source::nearest;
 use crate::time::Timestamp;
@@ -49,7 +49,7 @@ fn check_all(
     parts.iter().map(|part| check(part, resource, columns)).collect()
 }
 
-fn test(term: &Term, resource: Resource) -> Result<Test, String> {
+fn test(term: &Term, resource: Resource) -> Result<Comparison, String> {
     let Term {
         field: name,
         operator,
@@ -60,11 +60,11 @@ fn test(term: &Term, resource: Resource) -> Result<Test, String> {
         return Err(unknown_field(name, resource));
     };
     let is_ordered = !matches!(operator, Operator::Equal | Operator::NotEqual | Operator::In);
-    if is_ordered && matches!(kind, Kind::Texts | Kind::Word(_)) {
+    if is_ordered && matches!(kind, ValueKind::Texts | ValueKind::Word(_)) {
         return Err(format!("`{name}` takes `=`, `!=` and `IN`, not `{}`", operator.sign()));
     }
     let constants = values.iter().map(|value| constant(name, kind, value));
-    Ok(Test {
+    Ok(Comparison {
         field,
         relation: *operator,
         constants: constants.collect::<Result<_, _>>()?,
@@ -81,28 +81,28 @@ fn unknown_field(name: &str, resource: Resource) -> String {
     }
 }
 
-fn constant(name: &str, kind: Kind, value: &Literal) -> Result<Constant, String> {
+fn constant(name: &str, kind: ValueKind, value: &Literal) -> Result<Constant, String> {
     let needs = |what: &str| format!("`{name}` takes {what}, not {}", shown(value));
     match (kind, value) {
-        (Kind::Text | Kind::Texts, Literal::Text(text)) => Ok(Constant::Text(text.clone())),
-        (Kind::Text | Kind::Texts, _) => Err(needs("a text in double quotes")),
-        (Kind::Number, Literal::Whole(number)) => Ok(Constant::Number(*number)),
-        (Kind::Number, _) => Err(needs("a whole number")),
-        (Kind::Word(words), Literal::Text(text)) => word(name, words, text),
-        (Kind::Word(words), _) => Err(needs(&format!(
+        (ValueKind::Text | ValueKind::Texts, Literal::Text(text)) => Ok(Constant::Text(text.clone())),
+        (ValueKind::Text | ValueKind::Texts, _) => Err(needs("a text in double quotes")),
+        (ValueKind::Number, Literal::Whole(number)) => Ok(Constant::Number(*number)),
+        (ValueKind::Number, _) => Err(needs("a whole number")),
+        (ValueKind::Word(words), Literal::Text(text)) => word(name, words, text),
+        (ValueKind::Word(words), _) => Err(needs(&format!(
             "one of {}",
             quoted(words.iter().map(|(word, _)| *word))
         ))),
-        (Kind::Time, Literal::Text(text)) => {
+        (ValueKind::Time, Literal::Text(text)) => {
             let instant = instant(text).ok_or_else(|| needs(TIME))?;
             Ok(Constant::Number(instant.as_millis()))
         }
-        (Kind::Time, _) => Err(needs(TIME)),
-        (Kind::Id(id), Literal::Text(text)) => match id.bytes(text) {
+        (ValueKind::Time, _) => Err(needs(TIME)),
+        (ValueKind::Id(id), Literal::Text(text)) => match id.bytes(text) {
             Ok(bytes) => Ok(Constant::Id(bytes)),
             Err(problem) => Err(format!("`{name}`: {problem}")),
         },
-        (Kind::Id(_), _) => Err(needs("an id in double quotes")),
+        (ValueKind::Id(_), _) => Err(needs("an id in double quotes")),
     }
 }
 

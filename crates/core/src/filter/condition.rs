@@ -17,12 +17,12 @@ pub enum Condition {
     /// Not this.
     Not(Box<Self>),
     /// One comparison.
-    Is(Test),
+    Is(Comparison),
 }
 
 /// A field compared with constants of its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Test {
+pub struct Comparison {
     /// Which field.
     pub field: Field,
     /// How it is compared.
@@ -47,7 +47,7 @@ pub enum Constant {
 
 /// What a row holds under a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held<'r> {
+pub enum FieldValue<'r> {
     /// Nothing.
     Absent,
     /// A text.
@@ -62,8 +62,8 @@ pub enum Held<'r> {
 
 /// Something with fields.
 pub trait Row {
-    /// What it holds; [`Held::Absent`] for a field that it does not have.
-    fn held(&self, field: Field) -> Held<'_>;
+    /// What it holds; [`FieldValue::Absent`] for a field that it does not have.
+    fn value(&self, field: Field) -> FieldValue<'_>;
 }
 
 impl Condition {
@@ -86,7 +86,7 @@ impl Condition {
     }
 
     fn equal(field: Field, constant: Constant) -> Self {
-        Self::Is(Test {
+        Self::Is(Comparison {
             field,
             relation: Relation::Equal,
             constants: vec![constant],
@@ -111,7 +111,7 @@ impl Condition {
             Self::All(parts) => parts.iter().all(|part| part.holds(row)),
             Self::Any(parts) => parts.iter().any(|part| part.holds(row)),
             Self::Not(inner) => !inner.holds(row),
-            Self::Is(test) => test.holds(row.held(test.field)),
+            Self::Is(test) => test.holds(row.value(test.field)),
         }
     }
 
@@ -144,7 +144,7 @@ impl Condition {
     }
 
     /// The comparisons that must all hold, whatever else must: what a store may look up.
-    pub fn required(&self) -> Vec<&Test> {
+    pub fn required(&self) -> Vec<&Comparison> {
         match self {
             Self::All(parts) => parts.iter().flat_map(Self::required).collect(),
             Self::Any(_) | Self::Not(_) => Vec::new(),
@@ -153,19 +153,19 @@ impl Condition {
     }
 }
 
-impl Test {
-    fn holds(&self, held: Held<'_>) -> bool {
+impl Comparison {
+    fn holds(&self, held: FieldValue<'_>) -> bool {
         let equals = |constant: &Constant| match (held, constant) {
-            (Held::Text(text), Constant::Text(wanted)) => text == wanted,
-            (Held::Number(number), Constant::Number(wanted)) => number == *wanted,
-            (Held::Id(id), Constant::Id(wanted)) => id == *wanted,
-            (Held::Texts(texts), Constant::Text(wanted)) => texts.contains(wanted),
+            (FieldValue::Text(text), Constant::Text(wanted)) => text == wanted,
+            (FieldValue::Number(number), Constant::Number(wanted)) => number == *wanted,
+            (FieldValue::Id(id), Constant::Id(wanted)) => id == *wanted,
+            (FieldValue::Texts(texts), Constant::Text(wanted)) => texts.contains(wanted),
             _ => false,
         };
         let order = |constant: &Constant| match (held, constant) {
-            (Held::Text(text), Constant::Text(wanted)) => Some(text.cmp(wanted)),
-            (Held::Number(number), Constant::Number(wanted)) => Some(number.cmp(wanted)),
-            (Held::Id(id), Constant::Id(wanted)) => Some(id.cmp(wanted)),
+            (FieldValue::Text(text), Constant::Text(wanted)) => Some(text.cmp(wanted)),
+            (FieldValue::Number(number), Constant::Number(wanted)) => Some(number.cmp(wanted)),
+            (FieldValue::Id(id), Constant::Id(wanted)) => Some(id.cmp(wanted)),
             _ => None,
         };
         let mut constants = self.constants.iter();

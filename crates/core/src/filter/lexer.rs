@@ -1,6 +1,6 @@
 //! The words of a filter: names, keywords, texts, numbers and signs, each with the column it begins in.
 
-use super::parse::ParseError;
+use super::parse::FilterError;
 use crate::text::is_storable;
 
 /// Characters of a name or a text that an error shows.
@@ -8,7 +8,7 @@ const SHOWN_MAX: usize = 40;
 
 /// One word.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum FilterToken {
     /// A field, or a word that is none.
     Name(String),
     And,
@@ -32,7 +32,7 @@ pub(super) enum Token {
     End,
 }
 
-impl Token {
+impl FilterToken {
     /// The word as an error names it.
     pub(super) fn shown(&self) -> String {
         match self {
@@ -77,8 +77,8 @@ pub(super) fn cut(text: &str) -> String {
     shown
 }
 
-/// The words of a text, in order, the last of them [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
+/// The words of a text, in order, the last of them [`FilterToken::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<(usize, FilterToken)>, FilterError> {
     let mut lexer = Lexer {
         characters: text.chars().collect(),
         at: 0,
@@ -88,7 +88,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
         lexer.skip(char::is_whitespace);
         let column = lexer.at + 1;
         let token = lexer.token()?;
-        let is_end = token == Token::End;
+        let is_end = token == FilterToken::End;
         tokens.push((column, token));
         if is_end {
             return Ok(tokens);
@@ -124,21 +124,21 @@ impl Lexer {
         self.characters.get(start..self.at).unwrap_or_default().iter().collect()
     }
 
-    fn unexpected(&self, at: usize, expected: &str) -> ParseError {
+    fn unexpected(&self, at: usize, expected: &str) -> FilterError {
         let found = match self.characters.get(at) {
             Some(character) => format!("`{}`", cut(&character.to_string())),
             None => "the end".to_owned(),
         };
-        ParseError::Unexpected {
+        FilterError::Unexpected {
             column: at + 1,
             found,
             expected: expected.to_owned(),
         }
     }
 
-    fn token(&mut self) -> Result<Token, ParseError> {
+    fn token(&mut self) -> Result<FilterToken, FilterError> {
         let Some(first) = self.peek() else {
-            return Ok(Token::End);
+            return Ok(FilterToken::End);
         };
         if first.is_ascii_alphabetic() || first == '_' {
             return Ok(self.word());
@@ -150,38 +150,38 @@ impl Lexer {
         self.at += 1;
         match first {
             '"' => self.text(),
-            '(' => Ok(Token::Open),
-            ')' => Ok(Token::Close),
-            ',' => Ok(Token::Comma),
-            '=' => Ok(Token::Equal),
-            '<' if self.takes('=') => Ok(Token::LessOrEqual),
-            '<' => Ok(Token::Less),
-            '>' if self.takes('=') => Ok(Token::GreaterOrEqual),
-            '>' => Ok(Token::Greater),
-            '!' if self.takes('=') => Ok(Token::NotEqual),
+            '(' => Ok(FilterToken::Open),
+            ')' => Ok(FilterToken::Close),
+            ',' => Ok(FilterToken::Comma),
+            '=' => Ok(FilterToken::Equal),
+            '<' if self.takes('=') => Ok(FilterToken::LessOrEqual),
+            '<' => Ok(FilterToken::Less),
+            '>' if self.takes('=') => Ok(FilterToken::GreaterOrEqual),
+            '>' => Ok(FilterToken::Greater),
+            '!' if self.takes('=') => Ok(FilterToken::NotEqual),
             '!' => Err(self.unexpected(self.at, "`=` after `!`")),
             '\'' | '“' | '”' => Err(self.unexpected(start, "a text in double quotes, as in \"running\"")),
             _ => Err(self.unexpected(start, "a field, a value, a sign or a parenthesis")),
         }
     }
 
-    fn word(&mut self) -> Token {
+    fn word(&mut self) -> FilterToken {
         let start = self.at;
         self.skip(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | '.'));
         let word = self.since(start);
         match word.to_ascii_lowercase().as_str() {
-            "and" => Token::And,
-            "or" => Token::Or,
-            "not" => Token::Not,
-            "in" => Token::In,
-            "true" => Token::True,
-            "false" => Token::False,
-            _ => Token::Name(word),
+            "and" => FilterToken::And,
+            "or" => FilterToken::Or,
+            "not" => FilterToken::Not,
+            "in" => FilterToken::In,
+            "true" => FilterToken::True,
+            "false" => FilterToken::False,
+            _ => FilterToken::Name(word),
         }
     }
 
     /// `-12`, `1.5`, `1e300`. What is no number of 64 bits is refused, not rounded away.
-    fn number(&mut self) -> Result<Token, ParseError> {
+    fn number(&mut self) -> Result<FilterToken, FilterError> {
         let start = self.at;
         self.takes('-');
         self.skip(|character| character.is_ascii_digit());
@@ -190,22 +190,22 @@ impl Lexer {
             self.skip(|character| character.is_ascii_alphanumeric() || matches!(character, '.' | '+' | '-'));
         }
         let text = self.since(start);
-        let wrong = || ParseError::Unexpected {
+        let wrong = || FilterError::Unexpected {
             column: start + 1,
             found: format!("`{}`", cut(&text)),
             expected: "a number of 64 bits".to_owned(),
         };
         if is_whole {
-            return text.parse().map(Token::Whole).map_err(|_| wrong());
+            return text.parse().map(FilterToken::Whole).map_err(|_| wrong());
         }
         match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Token::Fraction(number)),
+            Ok(number) if number.is_finite() => Ok(FilterToken::Fraction(number)),
             _ => Err(wrong()),
         }
     }
 
     /// The rest of a text, after its opening quote.
-    fn text(&mut self) -> Result<Token, ParseError> {
+    fn text(&mut self) -> Result<FilterToken, FilterError> {
         let start = self.at;
         let mut text = String::new();
         loop {
@@ -214,15 +214,15 @@ impl Lexer {
             };
             self.at += 1;
             match character {
-                '"' if is_storable(&text) => return Ok(Token::Text(text)),
-                '"' => return Err(ParseError::Nul { column: start }),
+                '"' if is_storable(&text) => return Ok(FilterToken::Text(text)),
+                '"' => return Err(FilterError::Nul { column: start }),
                 '\\' => text.push(self.escaped()?),
                 other => text.push(other),
             }
         }
     }
 
-    fn escaped(&mut self) -> Result<char, ParseError> {
+    fn escaped(&mut self) -> Result<char, FilterError> {
         let at = self.at;
         let Some(character) = self.peek() else {
             return Err(self.unexpected(at, "the closing `\"` of the text"));
@@ -239,7 +239,7 @@ impl Lexer {
     }
 
     /// Four digits of a code point that is a character by itself.
-    fn code_point(&mut self) -> Result<char, ParseError> {
+    fn code_point(&mut self) -> Result<char, FilterError> {
         let start = self.at;
         self.at = self.at.saturating_add(4).min(self.characters.len());
         let digits = self.since(start);

@@ -20,9 +20,9 @@ mod resource;
 mod tests;
 
 pub use check::CheckError;
-pub use condition::{Condition, Constant, Held, Relation, Row, Test};
+pub use condition::{Comparison, Condition, Constant, FieldValue, Relation, Row};
 pub use field::Field;
-pub use parse::{Filter, Literal, Operator, ParseError, Parsed, Term};
+pub use parse::{Filter, FilterError, Literal, Operator, Parsed, Term};
 pub use resource::Resource;
 
 /// The longest filter, in bytes.
@@ -37,7 +37,7 @@ pub const TERMS_MAX: usize = 64;
 pub enum Error {
     /// It does not follow the grammar.
     #[error(transparent)]
-    Parse(#[from] ParseError),
+    Parse(#[from] FilterError),
     /// It asks for something that the resource does not have.
     #[error(transparent)]
     Check(#[from] CheckError),

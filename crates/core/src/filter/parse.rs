@@ -1,6 +1,6 @@
 //! The grammar: `OR` binds weakest, then `AND`, then `NOT`; parentheses as one likes, within bounds.
 
-use super::lexer::{Token, tokens};
+use super::lexer::{FilterToken, tokens};
 use super::{BYTES_MAX, DEPTH_MAX, TERMS_MAX};
 
 /// A filter as it was written, before anybody asked whether its fields exist.
@@ -70,7 +70,7 @@ pub struct Parsed {
 
 /// Why a text is not a filter. Columns count characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
+pub enum FilterError {
     /// Something else should stand there.
     #[error("column {column}: found {found}, expected {expected}")]
     Unexpected {
@@ -109,9 +109,9 @@ pub enum ParseError {
 
 impl Parsed {
     /// Reads a filter.
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
+    pub fn parse(text: &str) -> Result<Self, FilterError> {
         if text.len() > BYTES_MAX {
-            return Err(ParseError::TooLong { bytes: text.len() });
+            return Err(FilterError::TooLong { bytes: text.len() });
         }
         let mut parser = Parser {
             tokens: tokens(text)?.into_iter().peekable(),
@@ -119,7 +119,7 @@ impl Parsed {
             values: 0,
         };
         let filter = parser.any(0)?;
-        parser.expect(&Token::End, "`AND`, `OR` or the end")?;
+        parser.expect(&FilterToken::End, "`AND`, `OR` or the end")?;
         Ok(Self {
             filter,
             columns: parser.columns,
@@ -128,26 +128,26 @@ impl Parsed {
 }
 
 struct Parser {
-    tokens: std::iter::Peekable<std::vec::IntoIter<(usize, Token)>>,
+    tokens: std::iter::Peekable<std::vec::IntoIter<(usize, FilterToken)>>,
     columns: Vec<usize>,
     values: usize,
 }
 
 impl Parser {
     /// The next word; the end again and again once it is reached.
-    fn next(&mut self) -> (usize, Token) {
-        if let Some((column, Token::End)) = self.tokens.peek() {
-            return (*column, Token::End);
+    fn next(&mut self) -> (usize, FilterToken) {
+        if let Some((column, FilterToken::End)) = self.tokens.peek() {
+            return (*column, FilterToken::End);
         }
-        self.tokens.next().unwrap_or((1, Token::End))
+        self.tokens.next().unwrap_or((1, FilterToken::End))
     }
 
     /// Takes the next word if it is `token`.
-    fn takes(&mut self, token: &Token) -> bool {
+    fn takes(&mut self, token: &FilterToken) -> bool {
         self.tokens.next_if(|(_, next)| next == token).is_some()
     }
 
-    fn expect(&mut self, token: &Token, expected: &str) -> Result<(), ParseError> {
+    fn expect(&mut self, token: &FilterToken, expected: &str) -> Result<(), FilterError> {
         let (column, found) = self.next();
         if found == *token {
             Ok(())
@@ -156,37 +156,37 @@ impl Parser {
         }
     }
 
-    fn any(&mut self, depth: usize) -> Result<Filter, ParseError> {
+    fn any(&mut self, depth: usize) -> Result<Filter, FilterError> {
         let first = self.all(depth)?;
         let mut parts = vec![first];
-        while self.takes(&Token::Or) {
+        while self.takes(&FilterToken::Or) {
             parts.push(self.all(depth)?);
         }
         Ok(one_or(parts, Filter::Or))
     }
 
-    fn all(&mut self, depth: usize) -> Result<Filter, ParseError> {
+    fn all(&mut self, depth: usize) -> Result<Filter, FilterError> {
         let first = self.not(depth)?;
         let mut parts = vec![first];
-        while self.takes(&Token::And) {
+        while self.takes(&FilterToken::And) {
             parts.push(self.not(depth)?);
         }
         Ok(one_or(parts, Filter::And))
     }
 
-    fn not(&mut self, depth: usize) -> Result<Filter, ParseError> {
+    fn not(&mut self, depth: usize) -> Result<Filter, FilterError> {
         let (column, token) = self.next();
-        if matches!(token, Token::Not | Token::Open) && depth >= DEPTH_MAX {
-            return Err(ParseError::TooDeep { column });
+        if matches!(token, FilterToken::Not | FilterToken::Open) && depth >= DEPTH_MAX {
+            return Err(FilterError::TooDeep { column });
         }
         match token {
-            Token::Not => Ok(Filter::Not(Box::new(self.not(depth + 1)?))),
-            Token::Open => {
+            FilterToken::Not => Ok(Filter::Not(Box::new(self.not(depth + 1)?))),
+            FilterToken::Open => {
                 let inner = self.any(depth + 1)?;
-                self.expect(&Token::Close, "`AND`, `OR` or `)`")?;
+                self.expect(&FilterToken::Close, "`AND`, `OR` or `)`")?;
                 Ok(inner)
             }
-            Token::Name(field) => {
+            FilterToken::Name(field) => {
                 self.columns.push(column);
                 self.term(field).map(Filter::Term)
             }
@@ -194,16 +194,16 @@ impl Parser {
         }
     }
 
-    fn term(&mut self, field: String) -> Result<Term, ParseError> {
+    fn term(&mut self, field: String) -> Result<Term, FilterError> {
         let (column, token) = self.next();
         let operator = match token {
-            Token::Equal => Operator::Equal,
-            Token::NotEqual => Operator::NotEqual,
-            Token::Less => Operator::Less,
-            Token::LessOrEqual => Operator::LessOrEqual,
-            Token::Greater => Operator::Greater,
-            Token::GreaterOrEqual => Operator::GreaterOrEqual,
-            Token::In => Operator::In,
+            FilterToken::Equal => Operator::Equal,
+            FilterToken::NotEqual => Operator::NotEqual,
+            FilterToken::Less => Operator::Less,
+            FilterToken::LessOrEqual => Operator::LessOrEqual,
+            FilterToken::Greater => Operator::Greater,
+            FilterToken::GreaterOrEqual => Operator::GreaterOrEqual,
+            FilterToken::In => Operator::In,
             other => {
                 let expected = "`=`, `!=`, `<`, `<=`, `>`, `>=` or `IN`";
                 return Err(unexpected(column, &other, expected));
@@ -221,28 +221,28 @@ impl Parser {
         })
     }
 
-    fn list(&mut self) -> Result<Vec<Literal>, ParseError> {
-        self.expect(&Token::Open, "`(` after `IN`")?;
+    fn list(&mut self) -> Result<Vec<Literal>, FilterError> {
+        self.expect(&FilterToken::Open, "`(` after `IN`")?;
         let mut values = vec![self.value()?];
-        while self.takes(&Token::Comma) {
+        while self.takes(&FilterToken::Comma) {
             values.push(self.value()?);
         }
-        self.expect(&Token::Close, "`,` or `)`")?;
+        self.expect(&FilterToken::Close, "`,` or `)`")?;
         Ok(values)
     }
 
-    fn value(&mut self) -> Result<Literal, ParseError> {
+    fn value(&mut self) -> Result<Literal, FilterError> {
         let (column, token) = self.next();
         self.values += 1;
         if self.values > TERMS_MAX {
-            return Err(ParseError::TooManyTerms { column });
+            return Err(FilterError::TooManyTerms { column });
         }
         match token {
-            Token::Text(text) => Ok(Literal::Text(text)),
-            Token::Whole(number) => Ok(Literal::Whole(number)),
-            Token::Fraction(number) => Ok(Literal::Fraction(number)),
-            Token::True => Ok(Literal::Bool(true)),
-            Token::False => Ok(Literal::Bool(false)),
+            FilterToken::Text(text) => Ok(Literal::Text(text)),
+            FilterToken::Whole(number) => Ok(Literal::Whole(number)),
+            FilterToken::Fraction(number) => Ok(Literal::Fraction(number)),
+            FilterToken::True => Ok(Literal::Bool(true)),
+            FilterToken::False => Ok(Literal::Bool(false)),
             other => Err(unexpected(
                 column,
                 &other,
@@ -262,8 +262,8 @@ fn one_or(mut parts: Vec<Filter>, several: impl FnOnce(Vec<Filter>) -> Filter) -
     }
 }
 
-fn unexpected(column: usize, found: &Token, expected: &str) -> ParseError {
-    ParseError::Unexpected {
+fn unexpected(column: usize, found: &FilterToken, expected: &str) -> FilterError {
+    FilterError::Unexpected {
         column,
         found: found.shown(),
         expected: expected.to_owned(),

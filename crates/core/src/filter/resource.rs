@@ -18,7 +18,7 @@ pub enum Resource {
 
 /// What the values of a field are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// Any text, compared byte by byte.
     Text,
     /// One of these words, each with the number that is stored for it.
@@ -89,7 +89,7 @@ impl Resource {
         }
     }
 
-    pub(super) fn kinds(self) -> &'static [(Field, Kind)] {
+    pub(super) fn kinds(self) -> &'static [(Field, ValueKind)] {
         match self {
             Self::Executions => EXECUTIONS,
             Self::Actions => ACTIONS,
@@ -99,41 +99,41 @@ impl Resource {
     }
 }
 
-const EXECUTIONS: &[(Field, Kind)] = &[
-    (Field::Id, Kind::Id(Id::Execution)),
-    (Field::Machine, Kind::Text),
-    (Field::Version, Kind::Number),
-    (Field::Status, Kind::Word(EXECUTION_STATUSES)),
-    (Field::Key, Kind::Text),
-    (Field::Tag, Kind::Texts),
-    (Field::State, Kind::Texts),
-    (Field::CreatedAt, Kind::Time),
-    (Field::UpdatedAt, Kind::Time),
+const EXECUTIONS: &[(Field, ValueKind)] = &[
+    (Field::Id, ValueKind::Id(Id::Execution)),
+    (Field::Machine, ValueKind::Text),
+    (Field::Version, ValueKind::Number),
+    (Field::Status, ValueKind::Word(EXECUTION_STATUSES)),
+    (Field::Key, ValueKind::Text),
+    (Field::Tag, ValueKind::Texts),
+    (Field::State, ValueKind::Texts),
+    (Field::CreatedAt, ValueKind::Time),
+    (Field::UpdatedAt, ValueKind::Time),
 ];
 
 /// The status first, so that what follows is all that dead letters have: theirs is always the same.
-const ACTIONS: &[(Field, Kind)] = &[
-    (Field::Status, Kind::Word(ACTION_STATUSES)),
-    (Field::Id, Kind::Id(Id::Action)),
-    (Field::ActionId, Kind::Text),
-    (Field::Type, Kind::Text),
-    (Field::Machine, Kind::Text),
-    (Field::ExecutionId, Kind::Id(Id::Execution)),
-    (Field::ErrorType, Kind::Text),
-    (Field::Tag, Kind::Texts),
-    (Field::Priority, Kind::Number),
-    (Field::CreatedAt, Kind::Time),
-    (Field::RunAt, Kind::Time),
-    (Field::Fingerprint, Kind::Text),
-    (Field::DiedAt, Kind::Time),
+const ACTIONS: &[(Field, ValueKind)] = &[
+    (Field::Status, ValueKind::Word(ACTION_STATUSES)),
+    (Field::Id, ValueKind::Id(Id::Action)),
+    (Field::ActionId, ValueKind::Text),
+    (Field::Type, ValueKind::Text),
+    (Field::Machine, ValueKind::Text),
+    (Field::ExecutionId, ValueKind::Id(Id::Execution)),
+    (Field::ErrorType, ValueKind::Text),
+    (Field::Tag, ValueKind::Texts),
+    (Field::Priority, ValueKind::Number),
+    (Field::CreatedAt, ValueKind::Time),
+    (Field::RunAt, ValueKind::Time),
+    (Field::Fingerprint, ValueKind::Text),
+    (Field::DiedAt, ValueKind::Time),
 ];
 
-const DEAD_LETTERS: &[(Field, Kind)] = ACTIONS.split_at(1).1;
+const DEAD_LETTERS: &[(Field, ValueKind)] = ACTIONS.split_at(1).1;
 
-const JOBS: &[(Field, Kind)] = &[
-    (Field::Id, Kind::Id(Id::Job)),
-    (Field::Type, Kind::Text),
-    (Field::Status, Kind::Word(JOB_STATUSES)),
-    (Field::CreatedAt, Kind::Time),
-    (Field::UpdatedAt, Kind::Time),
+const JOBS: &[(Field, ValueKind)] = &[
+    (Field::Id, ValueKind::Id(Id::Job)),
+    (Field::Type, ValueKind::Text),
+    (Field::Status, ValueKind::Word(JOB_STATUSES)),
+    (Field::CreatedAt, ValueKind::Time),
+    (Field::UpdatedAt, ValueKind::Time),
 ];

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Problem, canonical, check, digest, hex, parse_bounded, size};
+use super::{JsonError, canonical, check, digest, hex, parse_bounded, size};
 use crate::source::{DEPTH_MAX, Limits};
 
 const BODY: Limits = Limits::body(1024);
 
-fn parse(text: &str) -> Result<Value, Problem> {
+fn parse(text: &str) -> Result<Value, JsonError> {
     parse_bounded(text.as_bytes(), &BODY)
 }
 
@@ -46,14 +46,14 @@ fn the_digest_is_sha_256() {
 #[test]
 fn depth_counts_lists_and_maps_but_not_what_they_hold() {
     assert_eq!(check(&json!("text"), 0), Ok(()));
-    assert_eq!(check(&json!([]), 0), Err(Problem::TooDeep { limit: 0 }));
+    assert_eq!(check(&json!([]), 0), Err(JsonError::TooDeep { limit: 0 }));
     assert_eq!(check(&json!([1, "a", {}]), 2), Ok(()));
     assert_eq!(check(&nested(DEPTH_MAX), DEPTH_MAX), Ok(()));
     assert_eq!(
         check(&nested(DEPTH_MAX + 1), DEPTH_MAX),
-        Err(Problem::TooDeep { limit: DEPTH_MAX })
+        Err(JsonError::TooDeep { limit: DEPTH_MAX })
     );
-    assert_eq!(check(&json!([[[]], 1]), 2), Err(Problem::TooDeep { limit: 2 }));
+    assert_eq!(check(&json!([[[]], 1]), 2), Err(JsonError::TooDeep { limit: 2 }));
 }
 
 #[test]
@@ -69,11 +69,11 @@ fn the_reader_and_the_check_agree_on_the_depth() {
 fn bytes_that_are_not_utf_8_are_refused_with_their_offset() {
     assert_eq!(
         parse_bounded(b"{\"a\": \"\xff\"}", &BODY),
-        Err(Problem::NotUtf8 { offset: 7 })
+        Err(JsonError::NotUtf8 { offset: 7 })
     );
     assert_eq!(
         parse_bounded(b"\"\xed\xa0\x80\"", &BODY),
-        Err(Problem::NotUtf8 { offset: 1 })
+        Err(JsonError::NotUtf8 { offset: 1 })
     );
 }
 
@@ -82,12 +82,12 @@ fn a_body_over_its_limit_is_refused_before_it_is_read() {
     let body = vec![b' '; 1025];
     assert_eq!(
         parse_bounded(&body, &BODY),
-        Err(Problem::TooLarge {
+        Err(JsonError::TooLarge {
             bytes: 1025,
             limit: 1024
         })
     );
-    assert!(matches!(parse_bounded(&body[1..], &BODY), Err(Problem::Invalid(_))));
+    assert!(matches!(parse_bounded(&body[1..], &BODY), Err(JsonError::Invalid(_))));
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl How {
 pub enum Cause {
     /// The execution begins.
     Start,
-    /// Somebody sent a message.
+    /// A caller sent a message.
     Message(Arc<Message>),
     /// A timer of a visit is due.
     Timer(TimerKey),

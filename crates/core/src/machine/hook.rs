@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::expression::template::{Limits, RenderError, Template};
+use crate::expression::template::{RenderError, Template, TemplateLimits};
 use crate::text::check_key;
 
 /// The names that a hook's `key`, `type` and `payload` may begin with.
@@ -85,7 +85,7 @@ impl Hook {
         let scope = Value::Object([(REQUEST_ROOT.to_owned(), request.clone())].into_iter().collect());
         let render = |field: &str, template: &Template| {
             template
-                .render(&scope, Limits::default())
+                .render(&scope, TemplateLimits::default())
                 .map_err(|error| self.failed(field, &error))
         };
         Ok(HookMessage {

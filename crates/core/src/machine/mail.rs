@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::expression::template::{CompileError, Limits, RenderError, Template};
+use crate::expression::template::{RenderError, Template, TemplateError, TemplateLimits};
 use crate::html;
 
 /// A mail's words, ready to be sent.
@@ -28,7 +28,7 @@ pub enum MailError {
         /// `subject`, `text` or `html`.
         part: &'static str,
         /// What is wrong with it.
-        errors: Vec<CompileError>,
+        errors: Vec<TemplateError>,
     },
     /// A part names something that is not there, or grows too large.
     #[error("`{part}`: {source}")]
@@ -43,7 +43,7 @@ pub enum MailError {
     LineBreak,
 }
 
-fn first(errors: &[CompileError]) -> &str {
+fn first(errors: &[TemplateError]) -> &str {
     errors.first().map_or("", |error| error.detail.as_str())
 }
 
@@ -74,7 +74,7 @@ fn part(
         return Ok(None);
     };
     let compiled = Template::compile(source).map_err(|errors| MailError::Compile { part, errors })?;
-    let rendered = compiled.render_text(scope, Limits::default(), escape);
+    let rendered = compiled.render_text(scope, TemplateLimits::default(), escape);
     rendered.map(Some).map_err(|source| MailError::Render { part, source })
 }
 

@@ -7,7 +7,6 @@ mod diff;
 mod digest;
 mod event;
 mod execution;
-mod findings;
 mod hook;
 mod lint;
 mod load;
@@ -15,14 +14,12 @@ mod mail;
 mod model;
 mod outline;
 mod permissions;
-pub mod rehearsal;
-mod scenario;
-mod schema;
 mod select;
 mod sets;
 mod simulate;
 mod state_set;
 mod step;
+pub mod testing;
 mod trigger;
 
 #[cfg(test)]
@@ -32,22 +29,20 @@ mod tests;
 
 pub use context::ROOTS;
 pub use diagram::{DiagramFormat, UnknownFormat, diagram};
-pub use diff::{Change, ChangeKind, Difference, Field, Subject, diff};
+pub use diff::{Change, ChangeKind, ChangedField, Difference, Subject, diff};
 pub use event::{RESERVED_PREFIXES, is_reserved};
 pub use execution::{
     Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Message, Microstep, SkipReason, Step, StepError,
     TimerKey, Trigger, Visit,
 };
-pub use findings::{Finding, Findings, Place, Severity};
 pub use hook::{Hook, HookError, HookMessage, Verify};
 pub use load::{
-    ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_node, load_stored, load_text,
+    ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_document, load_stored,
+    load_text, schema,
 };
 pub use mail::{Mail, MailError};
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
 pub use permissions::RequiredPermissions;
-pub use scenario::{Mismatch, Report, ScenarioFile, run_scenarios};
-pub use schema::schema;
 pub use simulate::{InputError, Line, SimInput, Simulation};
 pub use state_set::{STATES_CEILING, StateSet};
 pub use step::{RESULT_KEPT_BYTES, step};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::hook::Hook;
-use super::sets::Reach;
+use super::sets::TransitionReach;
 use super::state_set::StateSet;
 use crate::action::Definition;
 use crate::expression::logic::Logic;
@@ -182,7 +182,7 @@ pub struct Transition {
     /// Leave and enter the source again even when the target lies within it.
     pub reenter: bool,
     /// How far it reaches, where that is always the same.
-    pub(super) reach: Option<Reach>,
+    pub(super) reach: Option<TransitionReach>,
     /// For people.
     pub description: Option<String>,
     /// Where it stands in the file.

@@ -25,12 +25,12 @@ pub(super) enum Domain {
 /// How far a transition reaches in a machine without history states: nothing that happens changes it, so it is found
 /// once, when the machine is loaded.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reach {
+pub(super) struct TransitionReach {
     domain: Domain,
     entered: StateSet,
 }
 
-impl Reach {
+impl TransitionReach {
     /// How far each transition reaches, in their order; nothing for a machine with history states.
     pub(super) fn of_all(machine: &Machine) -> Vec<Self> {
         if machine.indexes().any(|state| machine.is_history(state)) {

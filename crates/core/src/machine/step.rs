@@ -17,7 +17,7 @@ use super::select::Enabled;
 use super::sets::Sets;
 use super::state_set::StateSet;
 use super::{select, trigger};
-use crate::expression::template::{Limits, Template};
+use crate::expression::template::{Template, TemplateLimits};
 use crate::json::size;
 
 /// A result larger than this is kept on the action only.
@@ -363,7 +363,7 @@ impl<'a> Run<'a> {
 
     fn render(&self, template: &Template, part: &'static str, owner: StateIndex) -> Result<Value, StepError> {
         template
-            .render(&self.context(Some(&self.event), owner), Limits::default())
+            .render(&self.context(Some(&self.event), owner), TemplateLimits::default())
             .map_err(|error| StepError::Expression {
                 part,
                 state: self.machine.display_path(owner).to_owned(),

@@ -10,7 +10,7 @@ use super::step::Run;
 use crate::action::error::kind;
 use crate::action::{ActionError, Definition};
 use crate::expression::logic::Fuel;
-use crate::expression::template::Limits;
+use crate::expression::template::TemplateLimits;
 use crate::text::check_limit_key;
 use crate::time::Timestamp;
 
@@ -87,7 +87,7 @@ fn ready(definition: &Definition, context: &Context<'_>) -> Result<Fate, String>
         Some(
             definition
                 .config
-                .freeze(context, Limits::default())
+                .freeze(context, TemplateLimits::default())
                 .map_err(|error| format!("config: {error}"))?,
         )
     };
@@ -100,7 +100,7 @@ fn limit_keys(definition: &Definition, context: &Context<'_>) -> Result<Vec<Stri
     let keys = definition.limits.iter().map(|limit| match &limit.key {
         None => Ok(own()),
         Some(key) => match key
-            .render(context, Limits::default())
+            .render(context, TemplateLimits::default())
             .map_err(|error| format!("limits key: {error}"))?
         {
             serde_json::Value::String(key) => match check_limit_key(&key) {

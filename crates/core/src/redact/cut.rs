@@ -18,7 +18,7 @@ const ESCAPE_BYTES_MAX: usize = 7;
 
 /// Where a text was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum CutPoint {
     /// What stood behind this place is gone.
     After(usize),
     /// What stood before this place is gone.
@@ -26,7 +26,7 @@ pub(super) enum Cut {
 }
 
 /// Every place where the text may have been cut: its end, and both sides of each mark.
-pub(super) fn places(bytes: &[u8]) -> Vec<Cut> {
+pub(super) fn places(bytes: &[u8]) -> Vec<CutPoint> {
     let mut cuts = Vec::new();
     let mut position = 0;
     while let Some(rest) = bytes.get(position..).filter(|rest| rest.len() >= MARK.len()) {
@@ -43,22 +43,22 @@ pub(super) fn places(bytes: &[u8]) -> Vec<Cut> {
 }
 
 /// The end of the text, with what may stand beside a mark and without: a secret may hold that too.
-fn ends(mut bytes: &[u8], cuts: &mut Vec<Cut>) {
-    cuts.push(Cut::After(bytes.len()));
+fn ends(mut bytes: &[u8], cuts: &mut Vec<CutPoint>) {
+    cuts.push(CutPoint::After(bytes.len()));
     let mut stripped = 0;
     while let Some(bare) = BESIDE.iter().find_map(|beside| bytes.strip_suffix(*beside)) {
         bytes = bare;
         stripped += 1;
         if stripped <= BESIDE_MAX {
-            cuts.push(Cut::After(bytes.len()));
+            cuts.push(CutPoint::After(bytes.len()));
         }
     }
-    cuts.push(Cut::After(bytes.len()));
+    cuts.push(CutPoint::After(bytes.len()));
 }
 
 /// The beginning of what follows a mark, in the same way.
-fn starts(bytes: &[u8], mut from: usize, cuts: &mut Vec<Cut>) {
-    cuts.push(Cut::Before(from));
+fn starts(bytes: &[u8], mut from: usize, cuts: &mut Vec<CutPoint>) {
+    cuts.push(CutPoint::Before(from));
     let mut stripped = 0;
     let beside_at = |from| {
         let rest: &[u8] = bytes.get(from..).unwrap_or_default();
@@ -71,24 +71,24 @@ fn starts(bytes: &[u8], mut from: usize, cuts: &mut Vec<Cut>) {
         from += length;
         stripped += 1;
         if stripped <= BESIDE_MAX {
-            cuts.push(Cut::Before(from));
+            cuts.push(CutPoint::Before(from));
         }
     }
-    cuts.push(Cut::Before(from));
+    cuts.push(CutPoint::Before(from));
 }
 
 /// The part of the secret that stands at the cut, if it is long enough to matter.
-pub(super) fn part(bytes: &[u8], pattern: &Pattern, cut: Cut) -> Option<Range<usize>> {
+pub(super) fn part(bytes: &[u8], pattern: &Pattern, cut: CutPoint) -> Option<Range<usize>> {
     let secret = pattern.bytes.as_slice();
     let compared = |byte: &u8| pattern.compared(*byte);
     match cut {
-        Cut::After(end) => {
+        CutPoint::After(end) => {
             let from = end.saturating_sub(secret.len() + ESCAPE_BYTES_MAX);
             let kept = bytes.get(from..end)?;
             let (length, dropped) = beginning(kept.iter().map(compared), secret)?;
             Some(end - dropped - length..end)
         }
-        Cut::Before(start) => {
+        CutPoint::Before(start) => {
             let to = bytes.len().min(start + secret.len());
             let kept = bytes.get(start..to)?;
             let backwards: Vec<u8> = secret.iter().rev().copied().collect();

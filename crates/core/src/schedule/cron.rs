@@ -7,7 +7,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 
 use super::calendar::Calendar;
-use super::error::ParseError;
+use super::error::CronError;
 use super::parse::{self, Pace};
 use super::stretch::{Stretch, stretches};
 
@@ -31,7 +31,7 @@ pub struct Cron {
 
 impl Cron {
     /// Reads `expression` in the IANA time zone `timezone`, or in UTC.
-    pub fn parse(expression: &str, timezone: Option<&str>) -> Result<Self, ParseError> {
+    pub fn parse(expression: &str, timezone: Option<&str>) -> Result<Self, CronError> {
         let (calendar, pace) = parse::parse(expression)?;
         let zone = timezone.map_or(Ok(TimeZone::UTC), find_zone)?;
         Ok(Self {
@@ -120,13 +120,13 @@ impl fmt::Display for Cron {
     }
 }
 
-fn find_zone(name: &str) -> Result<TimeZone, ParseError> {
+fn find_zone(name: &str) -> Result<TimeZone, CronError> {
     // The zone data compiled in, never that of the machine: two nodes must compute the same instants.
     let zone = TimeZoneDatabase::bundled()
         .get(name)
         .ok()
         .filter(|zone| !zone.is_unknown());
-    zone.ok_or_else(|| ParseError::UnknownZone { name: name.to_owned() })
+    zone.ok_or_else(|| CronError::UnknownZone { name: name.to_owned() })
 }
 
 /// The first whole second strictly after a time in milliseconds; the beginning of time for one before it, `None` for

@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 
-use super::field::Field;
+use super::field::CronField;
 use super::parse::EXPRESSION_MAX;
 
 /// Why an expression or its time zone was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ParseError {
+pub enum CronError {
     /// The expression is longer than [`EXPRESSION_MAX`] bytes.
     #[error("cron expression of {length} bytes is too long; write at most {EXPRESSION_MAX}")]
     TooLong {
@@ -38,11 +38,11 @@ pub enum ParseError {
     #[error("{field} `{value}` {problem}; {remedy}")]
     Field {
         /// The field.
-        field: Field,
+        field: CronField,
         /// The item that is wrong, or the whole field.
         value: String,
         /// What is wrong with it.
-        problem: Problem,
+        problem: FieldProblem,
         /// What to write instead.
         remedy: String,
     },
@@ -56,7 +56,7 @@ pub enum ParseError {
 
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Problem {
+pub enum FieldProblem {
     /// Neither a number nor a name of this field.
     #[error("is not a value")]
     NotAValue,

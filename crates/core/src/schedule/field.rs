@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A field of a cron expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
+pub enum CronField {
     /// 0 to 59; only in an expression of six fields.
     Second,
     /// 0 to 59.
@@ -19,7 +19,7 @@ pub enum Field {
     DayOfWeek,
 }
 
-impl Field {
+impl CronField {
     /// The smallest and the largest value that `*` stands for.
     pub(super) fn range(self) -> (i8, i8) {
         match self {
@@ -72,7 +72,7 @@ impl Field {
     }
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for CronField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Second => "second",

@@ -57,7 +57,7 @@ mod tests;
 mod vectors;
 
 pub use cron::Cron;
-pub use error::{ParseError, Problem};
-pub use field::Field;
+pub use error::{CronError, FieldProblem};
+pub use field::CronField;
 pub use parse::EXPRESSION_MAX;
 pub use policy::{CATCH_UP_MAX, CatchUp, Due, ON_TIME_MS, Overlap, due};

@@ -4,8 +4,8 @@
 
 use super::bits::Bits;
 use super::calendar::{Calendar, MonthDays, Weekdays};
-use super::error::{ParseError, Problem};
-use super::field::Field;
+use super::error::{CronError, FieldProblem};
+use super::field::CronField;
 
 /// The longest expression that is read, in bytes. Every second of a minute listed one by one fits twice.
 pub const EXPRESSION_MAX: usize = 512;
@@ -20,9 +20,9 @@ pub(super) enum Pace {
 }
 
 /// Reads `expression`.
-pub(super) fn parse(expression: &str) -> Result<(Calendar, Pace), ParseError> {
+pub(super) fn parse(expression: &str) -> Result<(Calendar, Pace), CronError> {
     if expression.len() > EXPRESSION_MAX {
-        return Err(ParseError::TooLong {
+        return Err(CronError::TooLong {
             length: expression.len(),
         });
     }
@@ -35,7 +35,7 @@ pub(super) fn parse(expression: &str) -> Result<(Calendar, Pace), ParseError> {
         [second, minute, hour, day_of_month, month, day_of_week] => {
             read_fields([second, minute, hour, day_of_month, month, day_of_week])
         }
-        _ => Err(ParseError::FieldCount {
+        _ => Err(CronError::FieldCount {
             expression: text.to_owned(),
             found: fields.len(),
         }),
@@ -43,7 +43,7 @@ pub(super) fn parse(expression: &str) -> Result<(Calendar, Pace), ParseError> {
 }
 
 /// The five fields that a name such as `@daily` stands for; other text as it is.
-fn resolve_name(text: &str) -> Result<&str, ParseError> {
+fn resolve_name(text: &str) -> Result<&str, CronError> {
     if !text.starts_with('@') {
         return Ok(text);
     }
@@ -53,18 +53,18 @@ fn resolve_name(text: &str) -> Result<&str, ParseError> {
         "@weekly" => Ok("0 0 * * 0"),
         "@monthly" => Ok("0 0 1 * *"),
         "@yearly" | "@annually" => Ok("0 0 1 1 *"),
-        _ => Err(ParseError::UnknownName { name: text.to_owned() }),
+        _ => Err(CronError::UnknownName { name: text.to_owned() }),
     }
 }
 
-fn read_fields(texts: [&str; 6]) -> Result<(Calendar, Pace), ParseError> {
+fn read_fields(texts: [&str; 6]) -> Result<(Calendar, Pace), CronError> {
     let [second, minute, hour, day_of_month, month, day_of_week] = texts;
-    let second = Values::read(Field::Second, second)?;
-    let minute = Values::read(Field::Minute, minute)?;
-    let hour = Values::read(Field::Hour, hour)?;
-    let day_of_month = Values::read(Field::DayOfMonth, day_of_month)?;
-    let month = Values::read(Field::Month, month)?;
-    let day_of_week = Values::read(Field::DayOfWeek, day_of_week)?;
+    let second = Values::read(CronField::Second, second)?;
+    let minute = Values::read(CronField::Minute, minute)?;
+    let hour = Values::read(CronField::Hour, hour)?;
+    let day_of_month = Values::read(CronField::DayOfMonth, day_of_month)?;
+    let month = Values::read(CronField::Month, month)?;
+    let day_of_week = Values::read(CronField::DayOfWeek, day_of_week)?;
     let repeats = second.repeats || minute.repeats || hour.repeats;
     let calendar = Calendar {
         seconds: second.plain,
@@ -102,7 +102,7 @@ struct Values {
 }
 
 impl Values {
-    fn read(field: Field, text: &str) -> Result<Self, ParseError> {
+    fn read(field: CronField, text: &str) -> Result<Self, CronError> {
         let everything = matches!(text, "*" | "*/1") || (text == "?" && field.is_day());
         let mut values = Self {
             restricted: !everything,
@@ -114,23 +114,28 @@ impl Values {
         }
         for item in text.split(',') {
             if item.is_empty() {
-                return Err(refuse(field, text, Problem::EmptyItem, "remove the comma too many"));
+                return Err(refuse(
+                    field,
+                    text,
+                    FieldProblem::EmptyItem,
+                    "remove the comma too many",
+                ));
             }
             values.read_item(field, item)?;
         }
         Ok(values)
     }
 
-    fn read_item(&mut self, field: Field, item: &str) -> Result<(), ParseError> {
+    fn read_item(&mut self, field: CronField, item: &str) -> Result<(), CronError> {
         if item.contains('?') {
             let remedy = "write `?` only as the whole day of month or day of week";
-            return Err(refuse(field, item, Problem::MisplacedAny, remedy));
+            return Err(refuse(field, item, FieldProblem::MisplacedAny, remedy));
         }
-        if field == Field::DayOfMonth && item.eq_ignore_ascii_case("L") {
+        if field == CronField::DayOfMonth && item.eq_ignore_ascii_case("L") {
             self.last_day = true;
             return Ok(());
         }
-        if field == Field::DayOfWeek {
+        if field == CronField::DayOfWeek {
             if let Some((day, ordinal)) = item.split_once('#') {
                 return self.read_nth(item, day, ordinal);
             }
@@ -143,28 +148,34 @@ impl Values {
         Ok(())
     }
 
-    fn read_nth(&mut self, item: &str, day: &str, ordinal: &str) -> Result<(), ParseError> {
-        let day = read_value(Field::DayOfWeek, item, day)? % 7;
+    fn read_nth(&mut self, item: &str, day: &str, ordinal: &str) -> Result<(), CronError> {
+        let day = read_value(CronField::DayOfWeek, item, day)? % 7;
         let slot = read_number(ordinal).and_then(|ordinal| usize::try_from(ordinal).ok()?.checked_sub(1));
         let Some(days) = slot.and_then(|slot| self.nth.get_mut(slot)) else {
             let remedy = "write 1 to 5 after the #, such as `FRI#2` for the second Friday";
-            return Err(refuse(Field::DayOfWeek, item, Problem::BadOrdinal, remedy));
+            return Err(refuse(CronField::DayOfWeek, item, FieldProblem::BadOrdinal, remedy));
         };
         days.insert(day);
         Ok(())
     }
 
-    fn read_last(&mut self, item: &str, day: &str) -> Result<(), ParseError> {
+    fn read_last(&mut self, item: &str, day: &str) -> Result<(), CronError> {
         if day.is_empty() {
             let remedy = "write `5L` for the last Friday, or `6` for Saturday";
-            return Err(refuse(Field::DayOfWeek, item, Problem::BareLast, remedy));
+            return Err(refuse(CronField::DayOfWeek, item, FieldProblem::BareLast, remedy));
         }
-        self.last.insert(read_value(Field::DayOfWeek, item, day)? % 7);
+        self.last.insert(read_value(CronField::DayOfWeek, item, day)? % 7);
         Ok(())
     }
 
-    fn add_range(&mut self, field: Field, range: &Range) {
-        let sunday_is_zero = |value| if field == Field::DayOfWeek { value % 7 } else { value };
+    fn add_range(&mut self, field: CronField, range: &Range) {
+        let sunday_is_zero = |value| {
+            if field == CronField::DayOfWeek {
+                value % 7
+            } else {
+                value
+            }
+        };
         let members: Bits = range.values().map(sunday_is_zero).collect();
         self.repeats |= field.is_time_of_day() && range.open && members.count() > 1;
         self.plain = self.plain.union(members);
@@ -181,7 +192,7 @@ struct Range {
 }
 
 impl Range {
-    fn whole(field: Field) -> Self {
+    fn whole(field: CronField) -> Self {
         let (first, last) = field.range();
         Self {
             first,
@@ -191,7 +202,7 @@ impl Range {
         }
     }
 
-    fn read(field: Field, item: &str) -> Result<Self, ParseError> {
+    fn read(field: CronField, item: &str) -> Result<Self, CronError> {
         let (base, step) = match item.split_once('/') {
             Some((base, step)) => (base, Some(read_step(field, item, step)?)),
             None => (item, None),
@@ -210,7 +221,7 @@ impl Range {
     }
 
     /// One value, which a step extends to the end of the field.
-    fn from_value(field: Field, first: i8, step: Option<i8>) -> Self {
+    fn from_value(field: CronField, first: i8, step: Option<i8>) -> Self {
         let last = if step.is_some() {
             field.range().1.max(first)
         } else {
@@ -224,16 +235,16 @@ impl Range {
         }
     }
 
-    fn between(field: Field, item: &str, first: &str, last: &str) -> Result<Self, ParseError> {
+    fn between(field: CronField, item: &str, first: &str, last: &str) -> Result<Self, CronError> {
         let (first, mut last) = (read_value(field, item, first)?, read_value(field, item, last)?);
-        if field == Field::DayOfWeek && last == 0 && first > 0 {
+        if field == CronField::DayOfWeek && last == 0 && first > 0 {
             last = 7;
         }
         let (smallest, largest) = field.range();
         if first > last {
             let (before, after) = (span(first, largest), span(smallest, last));
             let remedy = format!("split it where it wraps around, as in `{before},{after}`");
-            return Err(refuse(field, item, Problem::Backwards, &remedy));
+            return Err(refuse(field, item, FieldProblem::Backwards, &remedy));
         }
         Ok(Self {
             first,
@@ -257,21 +268,35 @@ fn span(first: i8, last: i8) -> String {
     }
 }
 
-fn read_value(field: Field, item: &str, text: &str) -> Result<i8, ParseError> {
+fn read_value(field: CronField, item: &str, text: &str) -> Result<i8, CronError> {
     let smallest = field.range().0;
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return read_number(text)
             .filter(|number| (smallest..=field.largest()).contains(number))
-            .ok_or_else(|| refuse(field, item, Problem::OutOfRange, &format!("write {}", field.allowed())));
+            .ok_or_else(|| {
+                refuse(
+                    field,
+                    item,
+                    FieldProblem::OutOfRange,
+                    &format!("write {}", field.allowed()),
+                )
+            });
     }
     (smallest..)
         .zip(field.names())
         .find(|(_, name)| name.eq_ignore_ascii_case(text))
         .map(|(value, _)| value)
-        .ok_or_else(|| refuse(field, item, Problem::NotAValue, &format!("write {}", field.allowed())))
+        .ok_or_else(|| {
+            refuse(
+                field,
+                item,
+                FieldProblem::NotAValue,
+                &format!("write {}", field.allowed()),
+            )
+        })
 }
 
-fn read_step(field: Field, item: &str, text: &str) -> Result<i8, ParseError> {
+fn read_step(field: CronField, item: &str, text: &str) -> Result<i8, CronError> {
     let (smallest, largest) = field.range();
     let longest = largest - smallest + 1;
     read_number(text)
@@ -280,7 +305,7 @@ fn read_step(field: Field, item: &str, text: &str) -> Result<i8, ParseError> {
             refuse(
                 field,
                 item,
-                Problem::BadStep,
+                FieldProblem::BadStep,
                 &format!("write a step of 1 to {longest}"),
             )
         })
@@ -294,8 +319,8 @@ fn read_number(text: &str) -> Option<i8> {
         .flatten()
 }
 
-fn refuse(field: Field, value: &str, problem: Problem, remedy: &str) -> ParseError {
-    ParseError::Field {
+fn refuse(field: CronField, value: &str, problem: FieldProblem, remedy: &str) -> CronError {
+    CronError::Field {
         field,
         value: value.to_owned(),
         problem,

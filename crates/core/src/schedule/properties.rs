@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::policy::{CATCH_UP_MAX, CatchUp, ON_TIME_MS, due};
-use super::{Cron, Field};
+use super::{Cron, CronField};
 
 const SECOND_MS: i64 = 1000;
 const MINUTE_MS: i64 = 60 * SECOND_MS;
@@ -51,7 +51,7 @@ enum Item {
 /// A field with its items; `*` where there are none.
 #[derive(Clone, Debug)]
 struct FieldItems {
-    field: Field,
+    field: CronField,
     items: Vec<Item>,
 }
 
@@ -95,7 +95,7 @@ impl Item {
         }
     }
 
-    fn names(&self, field: Field, value: i8) -> bool {
+    fn names(&self, field: CronField, value: i8) -> bool {
         let (smallest, largest) = field.range();
         let stepped = |first, last, step| (first..=last).contains(&value) && (value - first) % step == 0;
         match *self {
@@ -153,7 +153,7 @@ impl Expression {
     }
 }
 
-fn plain_item(field: Field) -> BoxedStrategy<Item> {
+fn plain_item(field: CronField) -> BoxedStrategy<Item> {
     let (smallest, largest) = field.range();
     let bounds = || (smallest..=largest, smallest..=largest).prop_map(|(a, b)| (a.min(b), a.max(b)));
     prop_oneof![
@@ -166,11 +166,11 @@ fn plain_item(field: Field) -> BoxedStrategy<Item> {
     .boxed()
 }
 
-fn item(field: Field) -> BoxedStrategy<Item> {
+fn item(field: CronField) -> BoxedStrategy<Item> {
     let plain = plain_item(field);
     match field {
-        Field::DayOfMonth => prop_oneof![6 => plain, 1 => Just(Item::LastDay)].boxed(),
-        Field::DayOfWeek => prop_oneof![
+        CronField::DayOfMonth => prop_oneof![6 => plain, 1 => Just(Item::LastDay)].boxed(),
+        CronField::DayOfWeek => prop_oneof![
             6 => plain,
             1 => (0..=6_i8).prop_map(Item::Last),
             1 => (0..=6_i8, 1..=5_i8).prop_map(|(day, nth)| Item::Nth(day, nth)),
@@ -181,7 +181,7 @@ fn item(field: Field) -> BoxedStrategy<Item> {
 }
 
 /// A field that is `*` in one case of two.
-fn items(field: Field) -> impl Strategy<Value = FieldItems> {
+fn items(field: CronField) -> impl Strategy<Value = FieldItems> {
     let items = prop_oneof![Just(Vec::new()), prop::collection::vec(item(field), 1..=3)];
     items.prop_map(move |items| FieldItems { field, items })
 }
@@ -189,16 +189,16 @@ fn items(field: Field) -> impl Strategy<Value = FieldItems> {
 /// An expression that fires at whole minutes.
 fn by_minutes() -> impl Strategy<Value = Expression> {
     let second = FieldItems {
-        field: Field::Second,
+        field: CronField::Second,
         items: vec![Item::Range(0, 0, 1)],
     };
     (
         Just(second),
-        items(Field::Minute),
-        items(Field::Hour),
-        items(Field::DayOfMonth),
-        items(Field::Month),
-        items(Field::DayOfWeek),
+        items(CronField::Minute),
+        items(CronField::Hour),
+        items(CronField::DayOfMonth),
+        items(CronField::Month),
+        items(CronField::DayOfWeek),
     )
         .prop_map(|fields| Expression(fields.into()))
 }
@@ -211,18 +211,18 @@ fn by_night() -> impl Strategy<Value = Expression> {
     (minutes, hours).prop_map(move |(minutes, hours)| {
         let field = |field, items| FieldItems { field, items };
         Expression([
-            field(Field::Second, values(vec![0])),
-            field(Field::Minute, values(minutes)),
-            field(Field::Hour, values(hours)),
-            field(Field::DayOfMonth, vec![]),
-            field(Field::Month, vec![]),
-            field(Field::DayOfWeek, vec![]),
+            field(CronField::Second, values(vec![0])),
+            field(CronField::Minute, values(minutes)),
+            field(CronField::Hour, values(hours)),
+            field(CronField::DayOfMonth, vec![]),
+            field(CronField::Month, vec![]),
+            field(CronField::DayOfWeek, vec![]),
         ])
     })
 }
 
 fn by_seconds() -> impl Strategy<Value = Expression> {
-    (by_minutes(), items(Field::Second)).prop_map(|(Expression([_, rest @ ..]), second)| {
+    (by_minutes(), items(CronField::Second)).prop_map(|(Expression([_, rest @ ..]), second)| {
         let [minute, hour, day, month, weekday] = rest;
         Expression([second, minute, hour, day, month, weekday])
     })

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZoneDatabase;
 
 use super::policy::{CATCH_UP_MAX, CatchUp, Due, ON_TIME_MS, Overlap, due};
-use super::{Cron, EXPRESSION_MAX, ParseError};
+use super::{Cron, CronError, EXPRESSION_MAX};
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -140,7 +140,7 @@ fn an_overlong_expression_is_refused_before_it_is_read() {
     let length = EXPRESSION_MAX + 1;
     assert_eq!(
         Cron::parse(&format!("{fits} "), None),
-        Err(ParseError::TooLong { length })
+        Err(CronError::TooLong { length })
     );
 }
 
@@ -148,7 +148,7 @@ fn an_overlong_expression_is_refused_before_it_is_read() {
 fn an_unknown_time_zone_is_refused() {
     for name in ["Mars/Olympus", "", "Etc/Unknown", "+02:00"] {
         let refusal = Cron::parse("0 0 * * *", Some(name)).unwrap_err();
-        assert_eq!(refusal, ParseError::UnknownZone { name: name.to_owned() });
+        assert_eq!(refusal, CronError::UnknownZone { name: name.to_owned() });
     }
     let message = Cron::parse("0 0 * * *", Some("Mars/Olympus")).unwrap_err().to_string();
     assert_eq!(

@@ -23,7 +23,7 @@ fn call() -> Call<'static> {
 
 #[test]
 fn the_published_example_is_signed_and_believed() {
-    let message = Message {
+    let message = SignedMessage {
         id: ID,
         seconds: SECONDS,
         body: BODY,

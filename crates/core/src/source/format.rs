@@ -1,12 +1,14 @@
-//! Which of the two formats a document is in, by its name or else by its first characters.
+//! Which format a document is in, by its name or else by its first characters.
 
-/// The formats a machine file may have.
+/// The formats of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// YAML 1.2, core schema.
     Yaml,
     /// JSON as RFC 8259 defines it.
     Json,
+    /// TOML 1.0. No name and no text stands for it: only configuration is written in it.
+    Toml,
 }
 
 impl Format {

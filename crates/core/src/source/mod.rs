@@ -1,9 +1,8 @@
-//! Machine files as people write them: YAML or JSON in, one tree with the position of every value out.
+//! Files as people write them: YAML, JSON or TOML in, one value with the position of everything in it out.
 //!
-//! Both formats give the same tree, so everything that reads definitions is written once and can point at the
-//! line and column it speaks of. Reading is total: any text gives a tree or an error, within the given limits.
+//! All formats give the same tree, so everything that reads documents is written once and can point at the
+//! line and column it speaks of. Parsing is total: any text gives a tree or an error, within the given limits.
 
-mod document;
 mod error;
 mod format;
 mod json;
@@ -12,17 +11,19 @@ mod lines;
 mod nearest;
 mod node;
 mod number;
+mod parse;
 mod scalar;
-mod spot;
+mod toml;
+mod tree;
 mod yaml;
 
 #[cfg(test)]
 mod tests;
 
-pub use document::parse;
 pub use error::{Cause, ParseError};
 pub use format::Format;
 pub use limits::{DEFINITION_BYTES_MAX, DEFINITION_NODES_MAX, DEPTH_MAX, Limits};
 pub use nearest::nearest;
-pub use node::{Content, Entry, Node, Position};
-pub use spot::{Place, Spot, shown};
+pub use node::Position;
+pub use parse::{parse, parse_value};
+pub use tree::{Document, Place, Spot, shown};

@@ -1,13 +1,14 @@
-//! The tree a document becomes: JSON's kinds of values, each with the place it was written at.
+//! The tree that a parser builds: JSON's kinds of values, each with the place it was written at.
 //!
 //! Maps keep the document's order and hold every key once.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use super::error::{ParseError, shown};
+use super::tree::{Document, Marks};
 
 /// A place in a document. Columns count characters, not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,16 +36,16 @@ impl fmt::Display for Position {
 /// stands where it is written while what is inside it stands where the anchor is, and a value left empty stands at
 /// its key or at the dash of its list entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub(super) struct Node {
     /// Where the value starts.
-    pub at: Position,
+    pub(super) at: Position,
     /// What the value is.
-    pub content: Content,
+    pub(super) content: Content,
 }
 
 /// The kinds of values.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub(super) enum Content {
     /// No value.
     Null,
     /// True or false.
@@ -61,124 +62,65 @@ pub enum Content {
 
 /// One named value of a map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// The name. A YAML number or boolean in this place is taken as it is written.
-    pub key: String,
+    pub(super) key: String,
     /// Where the name starts.
-    pub key_at: Position,
+    pub(super) key_at: Position,
     /// What it names.
-    pub value: Node,
+    pub(super) value: Node,
 }
 
 impl Node {
-    /// A value that was not written anywhere: all of it stands at the start.
-    pub fn of(value: &Value) -> Self {
-        let content = match value {
-            Value::Null => Content::Null,
-            Value::Bool(truth) => Content::Bool(*truth),
-            Value::Number(number) => Content::Number(number.clone()),
-            Value::String(text) => Content::Text(text.clone()),
-            Value::Array(items) => Content::List(items.iter().map(Self::of).collect()),
-            Value::Object(members) => Content::Map(members.iter().map(|(key, value)| Entry::of(key, value)).collect()),
+    /// The value and, apart from it, where everything in it stands. No text is copied.
+    pub(super) fn split(self) -> Document {
+        let at = self.at;
+        let (value, inside) = match self.content {
+            Content::Null => (Value::Null, Vec::new()),
+            Content::Bool(truth) => (Value::Bool(truth), Vec::new()),
+            Content::Number(number) => (Value::Number(number), Vec::new()),
+            Content::Text(text) => (Value::String(text), Vec::new()),
+            Content::List(items) => {
+                let (values, inside) = items.into_iter().map(|item| item.split_off(None)).unzip();
+                (Value::Array(values), inside)
+            }
+            Content::Map(entries) => {
+                let mut members = Map::with_capacity(entries.len());
+                let mut inside = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    let (value, mark) = entry.value.split_off(Some(entry.key_at));
+                    members.insert(entry.key, value);
+                    inside.push(mark);
+                }
+                (Value::Object(members), inside)
+            }
         };
-        Self {
-            at: Position::START,
-            content,
-        }
+        let marks = Marks {
+            at,
+            key_at: None,
+            inside,
+        };
+        Document { value, marks }
     }
 
-    /// The value a map holds under `key`; nothing if this is not a map.
-    pub fn get(&self, key: &str) -> Option<&Node> {
-        match &self.content {
-            Content::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
-            _ => None,
-        }
+    fn split_off(self, key_at: Option<Position>) -> (Value, Marks) {
+        let Document { value, marks } = self.split();
+        (value, Marks { key_at, ..marks })
     }
 
-    /// The value a JSON pointer (RFC 6901) leads to; `""` is this value itself.
-    pub fn pointer(&self, pointer: &str) -> Option<&Node> {
-        if pointer.is_empty() {
-            return Some(self);
-        }
-        pointer
-            .strip_prefix('/')?
-            .split('/')
-            .try_fold(self, |node, token| node.child(token))
-    }
-
-    /// What a message calls this kind of value.
-    pub fn kind(&self) -> &'static str {
-        match self.content {
-            Content::Null => "nothing",
-            Content::Bool(_) => "true or false",
-            Content::Number(_) => "a number",
-            Content::Text(_) => "text",
-            Content::List(_) => "a list",
-            Content::Map(_) => "a map",
-        }
-    }
-
-    /// The same value without positions, maps in the document's order.
-    pub fn to_value(&self) -> Value {
-        match &self.content {
-            Content::Null => Value::Null,
-            Content::Bool(truth) => Value::Bool(*truth),
-            Content::Number(number) => Value::Number(number.clone()),
-            Content::Text(text) => Value::String(text.clone()),
-            Content::List(items) => Value::Array(items.iter().map(Node::to_value).collect()),
-            Content::Map(entries) => Value::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.clone(), entry.value.to_value()))
-                    .collect(),
-            ),
-        }
-    }
-
-    /// Like [`Node::to_value`], for a tree that is not needed any more: no text is copied.
-    pub fn into_value(self) -> Value {
+    /// The value alone.
+    pub(super) fn into_value(self) -> Value {
         match self.content {
             Content::Null => Value::Null,
             Content::Bool(truth) => Value::Bool(truth),
             Content::Number(number) => Value::Number(number),
             Content::Text(text) => Value::String(text),
             Content::List(items) => Value::Array(items.into_iter().map(Node::into_value).collect()),
-            Content::Map(entries) => Value::Object(
-                entries
-                    .into_iter()
-                    .map(|entry| (entry.key, entry.value.into_value()))
-                    .collect(),
-            ),
+            Content::Map(entries) => {
+                let members = entries.into_iter().map(|entry| (entry.key, entry.value.into_value()));
+                Value::Object(members.collect())
+            }
         }
-    }
-
-    fn child(&self, token: &str) -> Option<&Node> {
-        match &self.content {
-            Content::Map(_) => self.get(&token.replace("~1", "/").replace("~0", "~")),
-            Content::List(items) => items.get(index(token)?),
-            _ => None,
-        }
-    }
-}
-
-impl Entry {
-    /// A named value that was not written anywhere.
-    pub fn of(key: &str, value: &Value) -> Self {
-        Self {
-            key: key.to_owned(),
-            key_at: Position::START,
-            value: Node::of(value),
-        }
-    }
-}
-
-/// A list index as RFC 6901 writes it: digits alone, without leading zeros.
-fn index(token: &str) -> Option<usize> {
-    let padded = token.len() > 1 && token.starts_with('0');
-    if padded || !token.bytes().all(|byte| byte.is_ascii_digit()) {
-        None
-    } else {
-        token.parse().ok()
     }
 }
 

@@ -1,21 +1,24 @@
 //! The readers against tables of documents, by subject; `properties` states what holds for all documents.
 
-use super::{Content, Format, Limits, Node, ParseError, Position, parse};
+use super::node::{Content, Node};
+use super::parse::parse_node;
+use super::{Format, Limits, ParseError, Position};
 
 mod json;
 mod limits;
 mod names;
 mod positions;
 mod properties;
+mod toml;
 mod yaml;
 
 fn read(text: &str, format: Format) -> Node {
-    parse(text, format, &Limits::DEFINITION).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+    parse_node(text, format, &Limits::DEFINITION).unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 
 fn refused(text: &str, format: Format) -> ParseError {
-    match parse(text, format, &Limits::DEFINITION) {
-        Ok(node) => panic!("{text:?} was accepted: {}", node.to_value()),
+    match parse_node(text, format, &Limits::DEFINITION) {
+        Ok(node) => panic!("{text:?} was accepted: {}", node.into_value()),
         Err(error) => error,
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rest::{REST_BASE_MILLIS, REST_MAX_MILLIS, Schedule};
-use super::restart::{DETECTION_WINDOW_MILLIS, DETECTIONS_MAX, GRACE_MILLIS, Limits};
+use super::rest::{REST_BASE_MILLIS, REST_MAX_MILLIS, RestSchedule};
+use super::restart::{DETECTION_WINDOW_MILLIS, DETECTIONS_MAX, GRACE_MILLIS, RestartLimits};
 
 /// How often something is restarted before the supervisor gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Budget {
+pub struct RestartBudget {
     /// This failure within the window is the last: no restart follows it.
     pub failures: usize,
     /// The sliding window, in milliseconds.
@@ -19,7 +19,7 @@ pub struct Budget {
     pub cap_millis: u64,
 }
 
-impl Default for Budget {
+impl Default for RestartBudget {
     fn default() -> Self {
         Self {
             failures: DETECTIONS_MAX,
@@ -30,19 +30,19 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
+impl RestartBudget {
     /// How the pauses grow, without jitter.
-    pub fn schedule(&self) -> Schedule {
-        Schedule {
+    pub fn schedule(&self) -> RestSchedule {
+        RestSchedule {
             base_millis: self.base_millis,
             max_millis: self.cap_millis,
-            ..Schedule::default()
+            ..RestSchedule::default()
         }
     }
 
     /// The bounds of a restart machine with this budget.
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> RestartLimits {
+        RestartLimits {
             grace_millis: GRACE_MILLIS,
             detections_max: self.failures,
             window_millis: self.window_millis,
@@ -73,20 +73,20 @@ mod tests {
 
     #[test]
     fn a_budget_without_words_is_that_of_a_restart_machine() {
-        assert_eq!(Budget::default().limits(), Limits::default());
-        assert_eq!(Budget::default().restarts(), 4);
-        assert!(Budget::default().ends());
+        assert_eq!(RestartBudget::default().limits(), RestartLimits::default());
+        assert_eq!(RestartBudget::default().restarts(), 4);
+        assert!(RestartBudget::default().ends());
     }
 
     #[test]
     fn pauses_that_outgrow_the_window_never_end() {
-        let slow = Budget {
+        let slow = RestartBudget {
             base_millis: 60_000,
             cap_millis: 600_000,
-            ..Budget::default()
+            ..RestartBudget::default()
         };
         assert!(!slow.ends());
-        let once = Budget { failures: 1, ..slow };
+        let once = RestartBudget { failures: 1, ..slow };
         assert!(once.ends(), "no restart, no pause");
     }
 }

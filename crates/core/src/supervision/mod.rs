@@ -12,10 +12,10 @@ pub mod shutdown;
 pub mod window;
 
 pub use breaker::Breaker;
-pub use budget::Budget;
+pub use budget::RestartBudget;
 pub use rest::Rest;
-pub use restart::{Circuit, Event, Limits, Permit, RestartMachine};
-pub use shutdown::{Cut, Plan};
+pub use restart::{Circuit, Permit, RestartEvent, RestartLimits, RestartMachine};
+pub use shutdown::{ShutdownFault, ShutdownPlan};
 pub use window::Window;
 
 #[cfg(test)]

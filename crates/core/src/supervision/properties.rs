@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::restart::{
-    Check, Circuit, DETECTION_WINDOW_MILLIS, DETECTIONS_MAX, Event, Limits, Permit, Progress, RESTART_MAX_MILLIS,
-    RestartMachine, UNDECIDED_MAX_MILLIS,
+    Check, Circuit, DETECTION_WINDOW_MILLIS, DETECTIONS_MAX, Permit, Progress, RESTART_MAX_MILLIS, RestartEvent,
+    RestartLimits, RestartMachine, UNDECIDED_MAX_MILLIS,
 };
 use crate::time::Timestamp;
 
@@ -36,7 +36,7 @@ fn child(number: u8) -> Progress {
 
 /// Plays what happens; the instants of detections, and the machine at its end.
 fn play(happenings: &[Happening]) -> (Vec<Timestamp>, RestartMachine, Timestamp) {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     let (mut now, mut seen) = (Timestamp::from_millis(0), Vec::new());
     for happening in happenings {
         let event = match happening {
@@ -48,15 +48,15 @@ fn play(happenings: &[Happening]) -> (Vec<Timestamp>, RestartMachine, Timestamp)
             }
             Happening::Keep => {
                 let saved = machine.save(now);
-                let restored = RestartMachine::restored(Limits::default(), &saved, now);
-                // What is kept holds and counts as before, so a crash gives nobody a fresh budget.
+                let restored = RestartMachine::restored(RestartLimits::default(), &saved, now);
+                // What is kept holds and counts as before, so a crash gives no child a fresh budget.
                 assert_eq!(restored.holds(), machine.holds());
                 assert_eq!(restored.detections(now), machine.detections(now));
                 machine = restored;
                 None
             }
         };
-        if matches!(event, Some(Event::Detected { .. })) {
+        if matches!(event, Some(RestartEvent::Detected { .. })) {
             seen.push(now);
         }
     }
@@ -74,7 +74,7 @@ proptest! {
         }
     }
 
-    /// From wherever it stands, with a child that never moves and a rule that is never judged, it holds nobody for
+    /// From wherever it stands, with a child that never moves and a rule that is never judged, it holds no child for
     /// longer than its bounds.
     #[test]
     fn nobody_is_held_for_ever(happenings in prop::collection::vec(happening(), 0..200), still in 0_u8..3) {

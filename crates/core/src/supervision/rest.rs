@@ -14,7 +14,7 @@ const JITTER_PARTS: u64 = 10;
 
 /// How rests grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct RestSchedule {
     /// The first, in milliseconds.
     pub base_millis: u64,
     /// The longest, in milliseconds.
@@ -25,7 +25,7 @@ pub struct Schedule {
     pub jitter: Option<u64>,
 }
 
-impl Default for Schedule {
+impl Default for RestSchedule {
     fn default() -> Self {
         Self {
             base_millis: REST_BASE_MILLIS,
@@ -36,7 +36,7 @@ impl Default for Schedule {
     }
 }
 
-impl Schedule {
+impl RestSchedule {
     /// The rest after try `number`, from 1: `min(max, base · 2^(number − 1))`.
     pub fn rest(&self, number: u32) -> u64 {
         let doublings = number.saturating_sub(1);
@@ -76,7 +76,7 @@ impl Rest {
     };
 
     /// Another try; the rest that follows it, in milliseconds.
-    pub fn again(&mut self, schedule: &Schedule, now: Timestamp) -> u64 {
+    pub fn again(&mut self, schedule: &RestSchedule, now: Timestamp) -> u64 {
         self.settle(schedule, now);
         self.healthy_since = None;
         self.streak = self.streak.saturating_add(1);
@@ -84,13 +84,13 @@ impl Rest {
     }
 
     /// All is well now. "Started" is not health: only a good check is.
-    pub fn healthy(&mut self, schedule: &Schedule, now: Timestamp) {
+    pub fn healthy(&mut self, schedule: &RestSchedule, now: Timestamp) {
         self.healthy_since.get_or_insert(now);
         self.settle(schedule, now);
     }
 
     /// Health is broken or cannot be told.
-    pub fn unwell(&mut self, schedule: &Schedule, now: Timestamp) {
+    pub fn unwell(&mut self, schedule: &RestSchedule, now: Timestamp) {
         self.settle(schedule, now);
         self.healthy_since = None;
     }
@@ -115,7 +115,7 @@ impl Rest {
         Self { streak, healthy_since }
     }
 
-    fn settle(&mut self, schedule: &Schedule, now: Timestamp) {
+    fn settle(&mut self, schedule: &RestSchedule, now: Timestamp) {
         let stable = |since| now.since(since) >= schedule.stable_after_millis;
         if self.healthy_since.is_some_and(stable) {
             self.streak = 0;
@@ -134,7 +134,7 @@ mod tests {
     // D1, 50.
     #[test]
     fn rests_double_from_the_base_and_stay_at_the_cap() {
-        let schedule = Schedule::default();
+        let schedule = RestSchedule::default();
         let rests: Vec<u64> = (1..=8).map(|number| schedule.rest(number)).collect();
         assert_eq!(rests, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
         assert_eq!(schedule.rest(100), 60_000);
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn jitter_stays_within_a_tenth_and_is_the_same_every_time() {
-        let plain = Schedule::default();
+        let plain = RestSchedule::default();
         for seed in 0..200 {
-            let schedule = Schedule {
+            let schedule = RestSchedule {
                 jitter: Some(seed),
                 ..plain
             };
@@ -161,7 +161,7 @@ mod tests {
     // D3.
     #[test]
     fn a_single_good_check_resets_nothing_but_a_minute_of_health_does() {
-        let schedule = Schedule::default();
+        let schedule = RestSchedule::default();
         let mut rest = Rest::default();
         assert_eq!(rest.again(&schedule, at(0)), 1_000);
         rest.healthy(&schedule, at(2));

@@ -1,7 +1,6 @@
 //! What a person changes about a dead letter before it is retried.
 //!
-//! A string of an edited configuration that stands where it stood before is what it was: a fact, or a template of
-//! something late-bound. A new one may name secrets and the attempt, which are bound when it is tried; facts of the
+//! A string that the person does not change keeps its captured value: a fact, or a template of something late-bound. A new one may name secrets and the attempt, which are bound when it is tried; facts of the
 //! execution are not known any more, so naming them is refused. The runner of the action's type judges the result as it
 //! judges a definition that is applied.
 
@@ -11,87 +10,78 @@ use sprag_core::action::secret::Owner;
 use sprag_core::action::{Action, Definition};
 use sprag_core::expression::template::{Frozen, Template};
 use sprag_core::json;
-use sprag_store::Error;
 
-use super::{Decision, policy_of, timeout_of};
-use crate::command::{Code, Refusal, RetryDead};
-use crate::hands::Edited;
-use crate::lane::Lane;
+use super::{Decider, Edited, policy_of, timeout_of};
+use crate::requests::{Code, Refusal, RetryDead};
 
 /// What can be named in a configuration that somebody edits.
 const LATE: [&str; 2] = ["secrets", "attempt"];
 
-impl Lane {
-    /// Changes the action as the retry asks.
-    pub(super) fn edit(&mut self, action: &mut Action, retry: &RetryDead) -> Decision<()> {
-        if let Some(config) = &retry.config {
-            let sent = self.config_sent(action)?;
-            match self.edited(action, sent.as_ref(), config) {
-                Ok(frozen) => action.body.frozen = Some(frozen),
-                Err(errors) => return Ok(Err(refused("/config", &errors))),
-            }
-        }
-        if retry.patch.is_empty() {
-            return Ok(Ok(()));
-        }
-        self.patch(action, retry)
+/// Changes the action as a retry asks.
+pub(crate) fn edit(decider: &Decider<'_>, action: &mut Action, retry: &RetryDead) -> Result<(), Refusal> {
+    if let Some(config) = &retry.config {
+        let sent = decider.config_sent(action);
+        let frozen = edited(decider, action, sent.as_ref(), config).map_err(|errors| refused("/config", &errors))?;
+        action.body.frozen = Some(frozen);
     }
+    if retry.patch.is_empty() {
+        return Ok(());
+    }
+    patch(decider, action, retry)
+}
 
-    fn patch(&mut self, action: &mut Action, retry: &RetryDead) -> Decision<()> {
-        let sent = self.config_sent(action)?;
-        let before = self.editable(action, sent.as_ref())?;
-        let after = match before.patched(&retry.patch) {
-            Ok(after) => after,
-            Err(error) => return Ok(Err(refused("/patch", &[error]))),
-        };
-        if after.config != before.config {
-            match self.edited(action, sent.as_ref(), &after.config) {
-                Ok(frozen) => action.body.frozen = Some(frozen),
-                Err(errors) => return Ok(Err(refused("/patch", &errors))),
-            }
-        }
-        let overrides = &mut action.body.overrides;
-        if after.timeout != before.timeout {
-            overrides.timeout = Some(after.timeout);
-        }
-        if after.retry_policy != before.retry_policy {
-            overrides.retry_policy = Some(after.retry_policy);
-        }
-        Ok(Ok(()))
+fn patch(decider: &Decider<'_>, action: &mut Action, retry: &RetryDead) -> Result<(), Refusal> {
+    let sent = decider.config_sent(action);
+    let machine = decider.machine(&action.origin.machine, action.origin.version);
+    let definition = machine.as_ref().and_then(|machine| machine.action(&action.action_id));
+    let before = editable(action, definition.map(|(_, definition)| definition), sent.as_ref());
+    let after = before
+        .patched(&retry.patch)
+        .map_err(|error| refused("/patch", &[error]))?;
+    if after.config != before.config {
+        let frozen = edited(decider, action, sent.as_ref(), &after.config);
+        action.body.frozen = Some(frozen.map_err(|errors| refused("/patch", &errors))?);
     }
+    let overrides = &mut action.body.overrides;
+    if after.timeout != before.timeout {
+        overrides.timeout = Some(after.timeout);
+    }
+    if after.retry_policy != before.retry_policy {
+        overrides.retry_policy = Some(after.retry_policy);
+    }
+    Ok(())
+}
 
-    /// An edited configuration in the form that is stored, if the action's runner can use it.
-    fn edited(&self, action: &Action, sent: Option<&Frozen>, config: &Value) -> Result<Frozen, Vec<EditError>> {
-        let wrong = |pointer: &str, detail: String| EditError {
-            pointer: format!("/config{pointer}"),
-            detail,
-        };
-        if !config.is_object() {
-            return Err(vec![wrong("", "a configuration is an object".to_owned())]);
-        }
-        let frozen = refrozen(sent, config).map_err(|error| vec![error])?;
-        let problems = self.hands().problems(Edited {
-            owner: Owner {
-                machine: &action.origin.machine,
-                kind: &action.kind,
-            },
-            runner: action.body.runner.as_deref(),
-            config: &frozen,
-        });
-        if problems.is_empty() {
-            return Ok(frozen);
-        }
-        let errors = problems
-            .iter()
-            .map(|problem| wrong(&problem.pointer, format!("{}; {}", problem.detail, problem.remedy)));
-        Err(errors.collect())
+/// An edited configuration in the form that is stored, if the action's runner can use it.
+fn edited(
+    decider: &Decider<'_>,
+    action: &Action,
+    sent: Option<&Frozen>,
+    config: &Value,
+) -> Result<Frozen, Vec<EditError>> {
+    let wrong = |pointer: &str, detail: String| EditError {
+        pointer: format!("/config{pointer}"),
+        detail,
+    };
+    if !config.is_object() {
+        return Err(vec![wrong("", "a configuration is an object".to_owned())]);
     }
-
-    fn editable(&mut self, action: &Action, sent: Option<&Frozen>) -> Result<Editable, Error> {
-        let machine = self.machine(&action.origin.machine, action.origin.version)?;
-        let definition = machine.as_ref().and_then(|machine| machine.action(&action.action_id));
-        Ok(editable(action, definition.map(|(_, definition)| definition), sent))
+    let frozen = refrozen(sent, config).map_err(|error| vec![error])?;
+    let problems = decider.rules.types.problems(Edited {
+        owner: Owner {
+            machine: &action.origin.machine,
+            kind: &action.kind,
+        },
+        runner: action.body.runner.as_deref(),
+        config: &frozen,
+    });
+    if problems.is_empty() {
+        return Ok(frozen);
     }
+    let errors = problems
+        .iter()
+        .map(|problem| wrong(&problem.pointer, format!("{}; {}", problem.detail, problem.remedy)));
+    Err(errors.collect())
 }
 
 /// An action as one document.

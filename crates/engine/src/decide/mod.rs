@@ -1,115 +1,283 @@
-//! Decisions: one function per request, pure but for what it asks of the lane's memory.
+//! Decisions: from what is known and what is asked to what must be written.
 //!
-//! Each takes the present state and leaves changes in the batch; nothing is written and nothing acts until the batch
-//! is durable. A decision that fails fails alone.
+//! A decision is a function of a [`Decider`]: what the lane knows, the batch so far, the shards it owns, one instant, and
+//! the rules in force. Nothing here can reach a store, a clock or an effect. A request declares what it reads
+//! ([`Reads`]), the lane loads it, and the decision finds it in [`Known`]. A decision that fails refuses its own request
+//! and no other.
+//!
+//! Decisions change [`Known`] in place. When a batch is not written, the lane derives [`Known`] from the store again.
 
-mod actions;
-mod apply;
+pub mod alerts;
 mod attempts;
-mod chores;
-mod control;
+mod batch;
+mod cache;
+mod change;
+mod clock;
+pub mod convert;
+mod due;
 mod edit;
 mod ends;
-mod executions;
-mod feed;
-mod homes;
-mod jobs;
-mod leases;
-mod messages;
-mod migrate;
-mod once;
-mod start;
-mod timers;
+mod firing;
+pub(crate) mod input;
+mod job;
+mod log;
+mod machines;
+mod notes;
+mod reads;
+mod schedules;
+mod shards;
+pub(crate) mod state;
 mod traced;
 mod triggers;
 
-pub(crate) use attempts::{job_of, policy_of, settle_by, timeout_of};
-pub(crate) use edit::editable;
-pub(crate) use once::EXPIRY_EVERY_MILLIS;
-use sprag_core::ids::{ExecutionId, Slot};
-use sprag_store::Error;
-pub(crate) use triggers::wait_millis;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::aggregate::Aggregate;
-use crate::command::{Answer, Internal, Refusal, Reply, Request};
-use crate::lane::{Lane, LogEntry};
+use sprag_core::action::{Action, Status};
+use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
+use sprag_core::machine::Machine;
+use sprag_core::time::Timestamp;
 
-/// What a decision comes to: the store's failure fails the batch, a refusal only the request.
-pub(crate) type Decision<T> = Result<Result<T, Refusal>, Error>;
+use crate::engine::options::{Limits, Retention};
+use crate::jobs::OpenJobs;
+use crate::limits::demand;
+use crate::queue::Dispatcher;
+use crate::queue::control::Control;
+use crate::read::view::{self, Waiting};
+use crate::requests::{Code, Refusal};
 
-impl Lane {
-    /// Decides on one request. `slot` is where an execution without a key of its own starts, if that is not free.
-    pub(crate) fn decide(&mut self, request: &Request, slot: Option<Slot>) -> Result<Reply, Error> {
-        match request {
-            Request::Apply(apply) => self.apply(apply),
-            Request::Start(start) => self.start(start, slot),
-            Request::Send(send) => self.send(send),
-            Request::Pause(id) => self.pause(*id),
-            Request::Resume(id) => self.resume(*id),
-            Request::Cancel(id) => self.cancel(*id),
-            Request::Migrate(migrate) => self.migrate(migrate),
-            Request::RetryNow(action) => self.retry_now(*action),
-            Request::CancelAction(action) => self.cancel_action(*action),
-            Request::RetryDead(retry) => {
-                let reply = self.retry_dead(retry)?;
-                if reply.is_ok() {
-                    let action = retry.action;
-                    self.batch.logged.push(LogEntry::Retried { action });
-                }
-                Ok(reply)
-            }
-            Request::RetryLetter(retry) => self.deal(retry),
-            Request::Archive(action) => self.archive(*action),
-            Request::RetryAll(retry) => Ok(self.retry_all(retry)),
-            Request::PauseJob(id) => Ok(self.pause_job(*id)),
-            Request::ResumeJob(id) => Ok(self.resume_job(*id)),
-            Request::CancelJob(id) => Ok(self.cancel_job(*id)),
-            Request::Explain(action) => self.explain(*action),
-            Request::Queue => {
-                let lines = self.dispatcher.status(&self.control.switches, self.now);
-                Ok(Ok(Answer::Queue(lines)))
-            }
-            Request::Lease(poll) => Ok(Ok(self.lease(poll))),
-            Request::State(said) => Ok(self.allow(said)),
-            Request::Heartbeat(attempt, checkpoint) => Ok(self.heartbeat(*attempt, checkpoint.as_ref())),
-            Request::Finish(attempt, outcome) => self.finish(*attempt, outcome),
-            Request::LeasedConfig(attempt) => self.leased_config(*attempt),
-            Request::Control(request) => {
-                // Whoever asks what is set is told what is stored, whichever node it asks.
-                if matches!(
-                    request,
-                    crate::control::Request::Switches | crate::control::Request::Limits
-                ) {
-                    self.look_at_control()?;
-                }
-                Ok(self.control(request))
-            }
-            Request::Internal(internal) => self.decide_internal(internal),
+pub(crate) use self::alerts::{ArmedAlert, raise_alerts};
+pub(crate) use self::attempts::{
+    begin, config_of, interrupted, job_of, overdue, policy_of, settle, settle_by, timeout_of,
+};
+pub use self::batch::Change;
+pub(crate) use self::batch::{Batch, Turn, Write};
+pub(crate) use self::cache::ExecutionCache;
+pub use self::change::ExecutionChange;
+pub use self::clock::{BEHIND_MILLIS, JUMP_MILLIS};
+pub(crate) use self::clock::{ClockCheck, believed};
+pub(crate) use self::due::{Due, DueSource, Timers};
+pub(crate) use self::edit::{edit, editable};
+pub use self::job::{ActionTypes, AttemptJob, Edited, Task};
+pub(crate) use self::log::{LogEntry, log_durable};
+pub(crate) use self::machines::{Machines, Pinned, compile};
+pub use self::notes::OTHER;
+pub(crate) use self::notes::{ErrorLabel, KindIndex, KindNames, Note};
+pub use self::reads::Reads;
+pub(crate) use self::reads::{Found, Missing};
+pub(crate) use self::shards::Shards;
+pub use self::shards::Tenure;
+use self::state::ExecutionState;
+pub use self::traced::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
+pub(crate) use self::triggers::{own_limits, wait_millis};
+
+/// What a lane knows in memory: derived from the store, and changed by decisions.
+#[derive(Debug)]
+pub struct Known {
+    pub(crate) executions: ExecutionCache,
+    pub(crate) machines: Machines,
+    /// Ready actions, and what they wait for.
+    pub(crate) queue: Dispatcher,
+    pub(crate) timers: Timers,
+    /// What operators set.
+    pub(crate) control: Control,
+    pub(crate) jobs: OpenJobs,
+    pub(crate) alerts: Vec<ArmedAlert>,
+    /// What the reads of the present batch found.
+    pub(crate) found: Found,
+    /// Executions whose next step the store refuses: the engine leaves them alone until the process starts again.
+    pub(crate) set_aside: BTreeSet<ExecutionId>,
+}
+
+/// What a decision follows besides definitions: bounds, and what the runners say about action types.
+#[derive(Clone)]
+pub(crate) struct Rules {
+    pub(crate) limits: Limits,
+    pub(crate) retention: Option<Retention>,
+    /// Whether decisions note what traces show.
+    pub(crate) is_traced: bool,
+    pub(crate) types: Arc<dyn ActionTypes>,
+    pub(crate) kinds: KindNames,
+}
+
+/// The instant of a batch. The lane reads the clock once, so a batch is one instant.
+#[derive(Debug)]
+pub(crate) struct BatchTime {
+    pub(crate) now: Timestamp,
+    /// Microseconds that never jump, as of the latest commands of the batch.
+    pub(crate) micros: u64,
+    /// New ids, in order.
+    pub(crate) mint: Mint,
+}
+
+/// Everything that a decision may use.
+pub struct Decider<'a> {
+    pub(crate) known: &'a mut Known,
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) shards: &'a Shards,
+    pub(crate) at: &'a mut BatchTime,
+    pub(crate) rules: &'a Rules,
+    /// Whether attempts that an earlier process left running are still to be settled.
+    pub(crate) is_recovering: bool,
+    /// Where an execution without a key starts, if its request has an idempotency key.
+    pub(crate) slot: Option<Slot>,
+}
+
+impl<'a> Decider<'a> {
+    /// The instant of the batch.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.at.now
+    }
+
+    /// Lends one execution to `act`. Refuses an execution that does not exist or cannot be read.
+    pub(crate) fn change<T>(
+        &mut self,
+        id: ExecutionId,
+        act: impl FnOnce(&mut ExecutionChange<'_, 'a>) -> T,
+    ) -> Result<T, Refusal> {
+        let Some((mut state, mut machines)) = self.known.executions.take(id) else {
+            return Err(self.unknown(id));
+        };
+        let machine = Arc::clone(&machines.own);
+        let result = act(&mut ExecutionChange {
+            decider: self,
+            state: &mut state,
+            machines: &mut machines,
+            machine: &machine,
+        });
+        self.known.executions.put(state, machines);
+        Ok(result)
+    }
+
+    /// Why an execution is not in memory although the request declared it.
+    pub(crate) fn unknown(&self, id: ExecutionId) -> Refusal {
+        match self.known.found.damaged.get(&id) {
+            Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
+            None => Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")),
         }
     }
 
-    fn decide_internal(&mut self, internal: &Internal) -> Result<Reply, Error> {
-        match internal {
-            Internal::Outcome { attempt, outcome } => self.settle(*attempt, outcome.clone())?,
-            Internal::Checkpoint { attempt, value } => return Ok(self.checkpoint(*attempt, value)),
-            Internal::Timer(key) => self.timer_due(*key)?,
-            Internal::Due(execution, action) => self.action_due(*execution, *action),
-            Internal::Begin(execution, action) => self.begin(*execution, *action)?,
-            Internal::Lost(execution, action) => self.lost(*execution, *action)?,
-            Internal::Heard(heard) => self.heard(heard),
-            Internal::Overdue(attempt) => self.overdue(*attempt)?,
-            Internal::LeaseOver(attempt) => self.lease_over(*attempt)?,
-            Internal::Continue(execution) => self.go_on(*execution)?,
-            Internal::Chore(chore) => self.do_chore(chore)?,
-            Internal::JobStep(step) => self.step_job(step)?,
-            Internal::Dealt { job, dealt } => self.note_dealt(*job, dealt),
-            Internal::ForgetJob { job, up_to, is_last } => self.forget_job(*job, *up_to, *is_last),
+    /// The open execution that holds a key, as of this batch.
+    pub(crate) fn holder(&self, machine: &str, key: &str) -> Option<ExecutionId> {
+        let name = (machine.to_owned(), key.to_owned());
+        match self.batch.keys.get(&name) {
+            Some(known) => *known,
+            None => self.known.found.keys.get(&name).copied().flatten(),
         }
-        Ok(Ok(Answer::Checkpointed))
     }
 
-    /// Takes an execution out of memory to decide on it; whoever does brings it back with `cache.put`.
-    pub(crate) fn take(&mut self, id: ExecutionId) -> Result<Aggregate, Refusal> {
-        self.cache.take(id).ok_or_else(|| self.unknown(id))
+    /// The newest version of a machine, as of this batch. Where other nodes write to the store, the batch counts only if
+    /// the version is still the newest when the batch is written.
+    pub(crate) fn newest(&mut self, machine: &str) -> Option<u32> {
+        let read = self.known.found.newest.get(machine).copied().flatten();
+        if let Some(version) = self.batch.newest.get(machine).copied().or(read) {
+            return Some(version);
+        }
+        let known = self.known.machines.newest(machine)?;
+        if self.shards.is_shared && !self.batch.expected.contains_key(machine) {
+            self.batch.expected.insert(machine.to_owned(), known);
+        }
+        Some(known)
+    }
+
+    /// A machine version that the request declared.
+    pub(crate) fn machine(&self, machine: &str, version: u32) -> Option<Arc<Machine>> {
+        self.known.machines.known(machine, version)
+    }
+
+    /// An action as this batch left it, or as it is stored.
+    pub(crate) fn find_action(&self, id: ActionId) -> Option<Action> {
+        let stored = || self.known.found.actions.get(&id).cloned().flatten();
+        self.batch.action(id).cloned().or_else(stored)
+    }
+
+    /// A slot of a shard that this lane owns. All executions of a batch that may start anywhere start in one shard,
+    /// because each shard that a commit writes to costs a fence.
+    pub(crate) fn own_slot(&mut self) -> Slot {
+        if let Some(slot) = self.batch.slot.filter(|slot| self.shards.owns(*slot)) {
+            return slot;
+        }
+        let drawn = self.at.mint.slot();
+        let slot = self.shards.near(drawn).unwrap_or(drawn);
+        self.batch.slot = Some(slot);
+        slot
+    }
+
+    /// Whether this node can be sure that its lease runs.
+    pub(crate) fn is_in_touch(&self) -> bool {
+        self.shards.is_in_touch(self.at.micros)
+    }
+
+    /// Starts what may start, in the commit of this batch, up to `most` actions. Nothing starts while interrupted
+    /// attempts are unsettled, because some of them may have to run alone. Returns chosen actions that must start in a
+    /// batch of their own, because `is_suspected` says so.
+    pub(crate) fn begin_ready(&mut self, most: usize, is_suspected: impl Fn(&Turn) -> bool) -> Vec<Turn> {
+        let mut alone = Vec::new();
+        if self.is_recovering {
+            return alone;
+        }
+        let is_in_touch = self.is_in_touch();
+        self.known.queue.resting.hold(!is_in_touch);
+        for _ in 0..most {
+            let Some(turn) = self.choose() else { break };
+            if is_suspected(&turn) {
+                alone.push(turn);
+            } else if self.known.executions.contains(turn.0) {
+                self.batch.begun.push(turn);
+                begin(self, turn.0, turn.1);
+            } else {
+                self.batch.next.push(crate::requests::Begin::command(turn));
+            }
+        }
+        if is_in_touch {
+            let demands = demand::due(&mut self.known.queue, self.at.now);
+            self.batch.statements.extend(demands);
+        }
+        alone
+    }
+
+    /// The next action that may start.
+    pub(crate) fn choose(&mut self) -> Option<Turn> {
+        let Self { known, at, .. } = self;
+        let chosen = known.queue.choose(&mut at.mint, &known.control.switches, at.now)?;
+        Some((chosen.execution, chosen.action))
+    }
+
+    /// Whether a switch keeps a chosen action from starting. It goes back to its queue where the whole queue is held. It
+    /// leaves its queue where it is held for what it is, so that others of its queue continue.
+    pub(crate) fn is_switched_off(&mut self, action: &Arc<Action>) -> bool {
+        let now = self.now();
+        if self.known.control.switches.holding(action, now).is_none() {
+            return false;
+        }
+        self.known.queue.give_back(action.id);
+        // An action that must run alone leaves its queue too: it would be chosen again at once.
+        if self.known.control.switches.sets_aside(action, now) || action.body.crashes.is_suspect() {
+            self.batch.set_aside(Arc::clone(action));
+        } else {
+            self.known.queue.join(action);
+        }
+        true
+    }
+
+    /// Writes an open action that a decision changed.
+    pub(crate) fn put_action(&mut self, action: impl Into<Arc<Action>>) {
+        self.batch.put_action(Write::UPDATE, action);
+    }
+}
+
+impl Known {
+    /// What an execution waits for, now that the batch is decided: an action that was queued when an answer was made may
+    /// have started since.
+    pub(crate) fn waiting(&self, state: &ExecutionState, now: Timestamp) -> Waiting {
+        let mut waiting = view::execution_waiting(state);
+        view::name_switch(&mut waiting, state.open(), &self.control.switches, now);
+        let mut queued = state.actions.values().filter(|action| action.status == Status::Queued);
+        let mut waiting = match queued.next() {
+            Some(action) if waiting.is_for_permit() => self.queue.explain(action),
+            _ => waiting,
+        };
+        view::renew_waiting(&mut waiting, &self.queue.leases);
+        waiting
     }
 }

@@ -1,49 +1,93 @@
-//! What a batch will tell whoever draws traces, once it is durable.
+//! What traces show of a batch, once it is durable.
 
-use sprag_core::action::Action;
-use sprag_core::machine::{Cause, Machine};
+use std::sync::Arc;
+
+use sprag_core::action::{Action, Verdict};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::machine::Cause;
+use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
-use crate::aggregate::Aggregate;
-use crate::lane::{Batch, Lane, log_durable};
-use crate::traces::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
+use super::{Decider, ExecutionChange};
 
-impl Lane {
-    /// What the batch holds is durable: it is counted, logged, and told to whoever draws traces.
-    pub(crate) fn count(&self, batch: &mut Batch) {
-        self.metrics.count(batch);
-        log_durable(batch);
-        self.options.traces.tell(std::mem::take(&mut batch.traced));
-    }
+/// Something that happened to an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Traced {
+    /// It took a macrostep.
+    Step(StepTaken),
+    /// An attempt ended.
+    Attempt(AttemptEnded),
+    /// It was closed.
+    Closed(ExecutionClosed),
+}
 
-    /// A macrostep was taken and recorded.
-    pub(super) fn trace_step(
-        &mut self,
-        aggregate: &Aggregate,
-        machine: &Machine,
-        event: Option<String>,
-        handled: bool,
-    ) {
-        let Some(event) = event else { return };
-        self.batch.traced.push(Traced::Step(StepTaken {
-            execution: aggregate.head.id,
-            sequence: aggregate.head.sequence,
-            machine: aggregate.head.machine.clone(),
-            event,
-            handled,
-            configuration: machine.configuration(&aggregate.execution.active),
-            at: self.now,
-        }));
-    }
+/// A macrostep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepTaken {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// The sequence of the history entry.
+    pub sequence: u64,
+    /// Its machine.
+    pub machine: Arc<str>,
+    /// What it answered.
+    pub event: String,
+    /// Whether a transition answered.
+    pub handled: bool,
+    /// Where it was then.
+    pub configuration: Vec<String>,
+    /// When.
+    pub at: Timestamp,
+}
 
-    /// The name of what a macrostep answers; none when nobody draws traces.
-    pub(super) fn traced_event(&self, cause: &Cause) -> Option<String> {
-        self.options.traces.is_on().then(|| name(cause))
-    }
+/// An attempt that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptEnded {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// Of which action.
+    pub action: ActionId,
+    /// What the machine calls it.
+    pub action_id: String,
+    /// Its type.
+    pub kind: String,
+    /// From 1.
+    pub number: u32,
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended.
+    pub end: Timestamp,
+    /// How.
+    pub outcome: Verdict,
+    /// The type and the message of its error.
+    pub error: Option<(String, String)>,
+}
 
+/// An execution that was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutionClosed {
+    /// Which execution.
+    pub execution: ExecutionId,
+    /// Its machine.
+    pub machine: Arc<str>,
+    /// The machine's version.
+    pub version: u32,
+    /// Its business key.
+    pub key: Option<String>,
+    /// How it was closed.
+    pub status: ExecutionStatus,
+    /// When it started.
+    pub start: Timestamp,
+    /// When it was closed.
+    pub end: Timestamp,
+}
+
+impl Decider<'_> {
     /// The action's last attempt ended.
-    pub(super) fn trace_attempt(&mut self, action: &Action) {
-        if !self.options.traces.is_on() {
+    pub(crate) fn trace_attempt(&mut self, action: &Action) {
+        if !self.rules.is_traced {
             return;
         }
         let Some(attempt) = action.body.attempts.last() else {
@@ -66,26 +110,44 @@ impl Lane {
             error: error.map(|error| (error.kind.clone(), error.message.clone())),
         }));
     }
-
-    /// The execution is closed.
-    pub(super) fn trace_closed(&mut self, aggregate: &Aggregate, status: ExecutionStatus) {
-        if !self.options.traces.is_on() {
-            return;
-        }
-        let head = &aggregate.head;
-        self.batch.traced.push(Traced::Closed(ExecutionClosed {
-            execution: head.id,
-            machine: head.machine.clone(),
-            version: head.version,
-            key: head.key.clone(),
-            status,
-            start: head.created_at,
-            end: self.now,
-        }));
-    }
 }
 
-fn name(cause: &Cause) -> String {
+/// A macrostep was taken and recorded.
+pub(crate) fn trace_step(change: &mut ExecutionChange<'_, '_>, event: Option<String>, handled: bool) {
+    let Some(event) = event else { return };
+    let head = &change.state.head;
+    let step = StepTaken {
+        execution: head.id,
+        sequence: head.sequence,
+        machine: head.machine.clone(),
+        event,
+        handled,
+        configuration: change.machine.configuration(&change.state.execution.active),
+        at: change.now(),
+    };
+    change.batch().traced.push(Traced::Step(step));
+}
+
+/// The execution is closed.
+pub(crate) fn trace_closed(change: &mut ExecutionChange<'_, '_>, status: ExecutionStatus) {
+    if !change.decider.rules.is_traced {
+        return;
+    }
+    let head = &change.state.head;
+    let closed = ExecutionClosed {
+        execution: head.id,
+        machine: head.machine.clone(),
+        version: head.version,
+        key: head.key.clone(),
+        status,
+        start: head.created_at,
+        end: change.now(),
+    };
+    change.batch().traced.push(Traced::Closed(closed));
+}
+
+/// The name of the event that a macrostep handles.
+pub(crate) fn event_name(cause: &Cause) -> String {
     match cause {
         Cause::Start => "start".to_owned(),
         Cause::Message(message) => message.kind.clone(),

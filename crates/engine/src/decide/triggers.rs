@@ -10,16 +10,24 @@ use sprag_core::machine::{End, Fate, How, Machine, SkipReason, Trigger};
 use sprag_core::schedule::Overlap;
 use sprag_core::time::Timestamp;
 
-use crate::aggregate::Aggregate;
-use crate::lane::{Lane, Write};
-use crate::timers::Due;
+use super::{Decider, Due, ExecutionChange, Write};
 
 /// The longest a `wait` may be, in seconds: a century.
 const WAIT_MAX_SECONDS: f64 = 3_155_760_000.0;
 
-impl Lane {
+impl Decider<'_> {
+    /// Where an action goes, where this process performs it and can know.
+    pub(crate) fn destination(&self, action: &Action, config: &Value) -> Option<String> {
+        match action.body.runner {
+            Some(_) => None,
+            None => self.rules.types.destination(&action.kind, config),
+        }
+    }
+}
+
+impl ExecutionChange<'_, '_> {
     /// Creates an action; one that is over at once has an end to be fed.
-    pub(super) fn trigger(&mut self, aggregate: &mut Aggregate, machine: &Machine, trigger: Trigger) -> Option<End> {
+    pub(crate) fn trigger(&mut self, trigger: Trigger) -> Option<End> {
         let Trigger {
             action: position,
             ordinal,
@@ -27,15 +35,16 @@ impl Lane {
             nominal,
             fate,
         } = trigger;
+        let machine = self.machine;
         let definition = machine.actions.get(position)?;
         let body = Body {
-            version: aggregate.head.version,
+            version: self.state.head.version,
             ordinal,
             visit,
             nominal,
             ..Body::default()
         };
-        let mut action = self.new_action(aggregate, definition, body);
+        let mut action = self.new_action(definition, body);
         match fate {
             Fate::Ready { frozen, limit_keys } => {
                 let config = frozen
@@ -45,40 +54,34 @@ impl Lane {
                     Ok(wait) => wait,
                     Err(error) => return Some(self.create_dead(action, *error)),
                 };
+                let now = self.now();
                 action.body.runner.clone_from(&definition.runner);
-                action.body.destination = config.and_then(|config| self.destination(&action, config));
+                action.body.destination = config.and_then(|config| self.decider.destination(&action, config));
                 action.body.frozen = frozen;
                 action.body.limits = limit_uses(definition, limit_keys);
-                action.body.deadline_at = definition.deadline.map(|deadline| self.now.plus(deadline));
+                action.body.deadline_at = definition.deadline.map(|deadline| now.plus(deadline));
                 let delay = if nominal.is_some() { 0 } else { definition.delay };
-                action.run_at = self.now.plus(delay).plus(wait);
-                action.body.behind = nominal.is_some() && queues(definition) && aggregate.has_open(&action.action_id);
-                self.create(aggregate, action);
+                action.run_at = now.plus(delay).plus(wait);
+                action.body.behind = nominal.is_some() && queues(definition) && self.state.has_open(&action.action_id);
+                self.create(action);
                 None
             }
             Fate::Skipped(reason) => {
                 action.status = Status::Skipped;
                 action.body.skipped = Some(reason);
                 let end = action.end(How::Skipped);
-                self.batch.put_action(Write::Insert, action);
+                self.batch().put_action(Write::Insert, action);
                 machine.skips_named.contains(&end.action_id).then_some(end)
             }
             Fate::Dead(error) => Some(self.create_dead(action, error)),
         }
     }
 
-    /// Where an action goes, where this process performs it and can know.
-    pub(super) fn destination(&self, action: &Action, config: &Value) -> Option<String> {
-        match action.body.runner {
-            Some(_) => None,
-            None => self.hands().destination(&action.kind, config),
-        }
-    }
-
-    fn new_action(&mut self, aggregate: &Aggregate, definition: &Definition, body: Body) -> Action {
-        let head = &aggregate.head;
+    fn new_action(&mut self, definition: &Definition, body: Body) -> Action {
+        let now = self.now();
+        let head = &self.state.head;
         Action {
-            id: self.mint.action(head.id.slot()),
+            id: self.decider.at.mint.action(head.id.slot()),
             origin: Origin {
                 execution: head.id,
                 machine: head.machine.to_string(),
@@ -89,55 +92,48 @@ impl Lane {
             status: Status::Queued,
             priority: definition.priority,
             tags: definition.tags.clone(),
-            created_at: self.now,
-            run_at: self.now,
+            created_at: now,
+            run_at: now,
             body,
         }
     }
 
-    /// An occurrence that its schedule's overlap rule skips: recorded, fed to nobody.
-    pub(super) fn record_overlap(
-        &mut self,
-        aggregate: &Aggregate,
-        definition: &Definition,
-        visit: u64,
-        nominal: Timestamp,
-    ) {
+    /// An occurrence that its schedule's overlap rule skips: recorded, and fed to no machine.
+    pub(crate) fn record_overlap(&mut self, definition: &Definition, visit: u64, nominal: Timestamp) {
         let body = Body {
-            version: aggregate.head.version,
+            version: self.state.head.version,
             visit: Some(visit),
             nominal: Some(nominal),
             skipped: Some(SkipReason::Overlap),
             ..Body::default()
         };
-        let mut action = self.new_action(aggregate, definition, body);
+        let mut action = self.new_action(definition, body);
         action.status = Status::Skipped;
-        self.batch.put_action(Write::Insert, action);
+        self.batch().put_action(Write::Insert, action);
     }
 
-    fn create(&mut self, aggregate: &mut Aggregate, mut action: Action) {
+    fn create(&mut self, mut action: Action) {
         if action.body.behind {
             action.status = Status::Scheduled;
             action.run_at = Timestamp::MAX;
-        } else if action.run_at > self.now {
+        } else if action.run_at > self.now() {
             action.status = Status::Scheduled;
-            self.batch
-                .due
-                .push((action.run_at, Due::Action(aggregate.head.id, action.id)));
+            let due = Due::Action(self.state.head.id, action.id);
+            self.batch().due.push((action.run_at, due));
         } else {
-            self.dispatcher.join(&action);
+            self.known().queue.join(&action);
         }
         let action = Arc::new(action);
-        self.batch.put_action(Write::Insert, Arc::clone(&action));
-        aggregate.actions.insert(action.id, action);
+        self.batch().put_action(Write::Insert, Arc::clone(&action));
+        self.state.actions.insert(action.id, action);
     }
 
     fn create_dead(&mut self, mut action: Action, error: ActionError) -> End {
         action.status = Status::Dead;
-        action.body.died_at = Some(self.now);
+        action.body.died_at = Some(self.now());
         action.body.last_error = Some(error);
         let end = action.end(How::Failed);
-        self.batch.put_action(Write::Insert, action);
+        self.batch().put_action(Write::Insert, action);
         end
     }
 }
@@ -160,8 +156,8 @@ fn limit_uses(definition: &Definition, keys: Vec<String>) -> Vec<LimitUse> {
         .collect()
 }
 
-/// The limits that stand under the action's own key: all that can be known where no key could be rendered.
-pub(super) fn own_limits(machine: &Machine, definition: &Definition) -> Vec<LimitUse> {
+/// The limits under the action's own key: all that can be known where no key could be rendered.
+pub(crate) fn own_limits(machine: &Machine, definition: &Definition) -> Vec<LimitUse> {
     let own = definition.limits.iter().filter(|limit| limit.key.is_none());
     own.map(|limit| LimitUse {
         key: format!("{}/{}", machine.id, definition.action_id),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sprag_core::ids::ActionId;
+use sprag_wire as wire;
 
 /// The most canaries.
 pub const CANARY_MAX: u32 = 1_000;
@@ -28,7 +29,7 @@ pub(crate) struct Canary {
 /// Where the canaries of a job stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum CanaryState {
+pub(crate) enum CanaryState {
     /// They are being retried.
     Retrying,
     /// The job waits until they have ended.
@@ -80,33 +81,25 @@ impl Canary {
     }
 }
 
-/// The canaries of a job as callers see them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CanaryView {
-    /// How many were asked for.
-    pub size: u32,
-    /// How many were retried.
-    pub retried: u32,
-    /// How many of them died again, once all have ended.
-    pub died: u32,
-    /// Where they stand.
-    pub state: CanaryState,
-}
-
-impl From<&Canary> for CanaryView {
+impl From<&Canary> for wire::Canary {
     fn from(canary: &Canary) -> Self {
-        let Canary {
+        let &Canary {
             size,
             letters: _,
             state,
             retried,
             died,
-        } = canary.clone();
+        } = canary;
         Self {
             size,
             retried,
             died,
-            state,
+            state: match state {
+                CanaryState::Retrying => wire::CanaryState::Retrying,
+                CanaryState::Waiting => wire::CanaryState::Waiting,
+                CanaryState::Passed => wire::CanaryState::Passed,
+                CanaryState::Failed => wire::CanaryState::Failed,
+            },
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use sprag_core::action::{Failure, Outcome, Remark, Status, Verdict};
 use sprag_core::machine::SkipReason;
-use sprag_engine::command::{Code, Request, RetryDead};
 use sprag_engine::convert::Entry;
+use sprag_engine::requests::{Archive, CancelAction, Code, RetryDead, RetryNow};
 use sprag_store::records::ExecutionStatus;
 
 use crate::rig::{Rig, code};
@@ -142,7 +142,7 @@ fn a_dead_letter_retried_has_a_fresh_budget_and_the_same_key() {
     rig.finish("send", refused("not_found"));
     let dead = rig.action(id, "send");
     let key = dead.idempotency_key();
-    rig.act(Request::RetryDead(RetryDead::as_is(dead.id))).unwrap();
+    rig.act(RetryDead::as_is(dead.id)).unwrap();
     let job = rig.job("send");
     assert_eq!((job.number, job.idempotency_key.as_str()), (2, key.as_str()));
     for _ in 0..2 {
@@ -165,10 +165,10 @@ fn a_dead_letter_retried_with_another_configuration_has_another_key() {
     rig.finish("send", refused("not_found"));
     let dead = rig.action(id, "send");
     let config = Some(json!({ "url": "https://example.org" }));
-    rig.act(Request::RetryDead(RetryDead {
+    rig.act(RetryDead {
         config: config.clone(),
         ..RetryDead::as_is(dead.id)
-    }))
+    })
     .unwrap();
     let job = rig.job("send");
     assert_eq!(Some(job.config.config), config);
@@ -181,9 +181,9 @@ fn an_archived_dead_letter_stays_away() {
     let id = rig.start("m").id;
     rig.finish("send", refused("not_found"));
     let dead = rig.action(id, "send").id;
-    rig.act(Request::Archive(dead)).unwrap();
+    rig.act(Archive(dead)).unwrap();
     assert_eq!(rig.stored_action(dead).status, Status::Archived);
-    let retry = Request::RetryDead(RetryDead::as_is(dead));
+    let retry = RetryDead::as_is(dead);
     assert_eq!(code(rig.act(retry)), Code::StatusConflict);
 }
 
@@ -330,7 +330,7 @@ fn cancelling_a_running_attempt_asks_it_to_stop_and_too_late_is_said() {
     let mut rig = Rig::new(&worker(""));
     let id = rig.start("m").id;
     let action = rig.action(id, "send").id;
-    let view = rig.act(Request::CancelAction(action)).unwrap();
+    let view = rig.act(CancelAction(action)).unwrap();
     assert!(view.cancel_requested);
     rig.done("send");
     let ended = rig.stored_action(action);
@@ -346,7 +346,7 @@ fn an_attempt_that_ignores_its_cancellation_is_unknown_after_ten_seconds() {
     let mut rig = Rig::new(&worker(""));
     let id = rig.start("m").id;
     let action = rig.action(id, "send").id;
-    rig.act(Request::CancelAction(action)).unwrap();
+    rig.act(CancelAction(action)).unwrap();
     rig.advance(9_999);
     assert_eq!(rig.stored_action(action).status, Status::Running);
     rig.advance(1);
@@ -366,10 +366,10 @@ fn cancelling_a_waiting_action_ends_it_at_once_and_tells_the_machine() {
     let mut rig = Rig::new(&worker("delay: 1h"));
     let id = rig.start("m").id;
     let action = rig.action(id, "send").id;
-    rig.act(Request::CancelAction(action)).unwrap();
+    rig.act(CancelAction(action)).unwrap();
     assert_eq!(rig.stored_action(action).status, Status::Cancelled);
     assert_eq!(rig.configuration(id), ["broken"]);
-    assert_eq!(code(rig.act(Request::CancelAction(action))), Code::StatusConflict);
+    assert_eq!(code(rig.act(CancelAction(action))), Code::StatusConflict);
 }
 
 #[test]
@@ -377,9 +377,9 @@ fn retry_now_makes_a_waiting_action_due() {
     let mut rig = Rig::new(&worker("delay: 1h"));
     let id = rig.start("m").id;
     let action = rig.action(id, "send").id;
-    rig.act(Request::RetryNow(action)).unwrap();
+    rig.act(RetryNow(action)).unwrap();
     assert_eq!(rig.started(), ["send"]);
-    assert_eq!(code(rig.act(Request::RetryNow(action))), Code::StatusConflict);
+    assert_eq!(code(rig.act(RetryNow(action))), Code::StatusConflict);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::{Outcome, Status};
 use sprag_engine::Options;
 use sprag_engine::alerts::Alert;
-use sprag_engine::command::{Command, Internal, Request, RetryDead};
+use sprag_engine::requests::{Command, ReportOutcome, RetryDead};
 use sprag_store::records::Execution;
 use sprag_store::traits::{ExecutionQuery, Reader};
 
@@ -38,10 +38,10 @@ fn rig(when: Option<&str>) -> Rig {
 fn raised(rig: &Rig) -> Vec<Execution> {
     let query = ExecutionQuery {
         machine: Some("alert_pager".to_owned()),
-        limit: 100,
+        page: sprag_store::Page::first(100),
         ..ExecutionQuery::default()
     };
-    rig.store.executions(&query).unwrap()
+    rig.store.executions(&query).unwrap().rows
 }
 
 fn refused() -> Outcome {
@@ -54,10 +54,7 @@ fn what_matters_raises_an_alert_in_the_commit_in_which_it_dies() {
     let execution = rig.start("m").id;
     let attempt = rig.job("pay").attempt;
     let outcome = refused();
-    rig.tick(vec![Command::own(Request::Internal(Internal::Outcome {
-        attempt,
-        outcome,
-    }))]);
+    rig.tick(vec![Command::own(ReportOutcome { attempt, outcome })]);
     assert_eq!(rig.action_status(execution, "pay"), Status::Dead);
     assert_eq!(raised(&rig).len(), 1, "one commit did both");
     // The process dies before anything of it was sent: the alert is there, and is sent by the next one.
@@ -105,7 +102,7 @@ fn an_alert_that_dies_raises_none_and_a_letter_that_dies_again_raises_another() 
         (Status::Dead, true)
     );
     let letter = rig.action(execution, "pay").id;
-    rig.act(Request::RetryDead(RetryDead::as_is(letter))).unwrap();
+    rig.act(RetryDead::as_is(letter)).unwrap();
     rig.finish("pay", refused());
     assert_eq!(raised(&rig).len(), 2);
 }

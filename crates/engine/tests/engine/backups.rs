@@ -2,11 +2,12 @@
 
 use sprag_core::action::{Outcome, Status};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::{Answer, Request};
-use sprag_engine::control::{self, Because, Matches, backup_mark, hold};
+use sprag_engine::read::restored::{backup_mark, hold};
+use sprag_engine::requests::{Matches, SwitchOff};
 use sprag_store::records::FactKind;
 use sprag_store::traits::{CommitStore, Reader};
 use sprag_store::{Mutation, ShardId};
+use sprag_wire::Because;
 
 use crate::rig::{Rig, START};
 
@@ -38,7 +39,7 @@ fn a_restored_store_lists_what_may_repeat_and_begins_nothing_until_it_is_release
     let listed: Vec<_> = report
         .effects
         .iter()
-        .map(|effect| (effect.action_id.as_str(), effect.because))
+        .map(|effect| (effect.action_id.as_str(), effect.because.clone()))
         .collect();
     assert_eq!(
         listed,
@@ -55,10 +56,10 @@ fn a_restored_store_lists_what_may_repeat_and_begins_nothing_until_it_is_release
     for name in ["runs", "doubtful", "later"] {
         assert_eq!(rig.action_status(id, name), Status::Queued, "{name}");
     }
-    let request = control::Request::SwitchOff {
+    let request = SwitchOff {
         id: report.switch.parse().unwrap(),
         matches: Matches::Any,
     };
-    assert!(matches!(rig.ask(Request::Control(request)), Ok(Answer::Control(_))));
+    rig.ask(request).unwrap();
     assert_eq!(rig.started().len(), 3);
 }

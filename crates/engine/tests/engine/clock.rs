@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sprag_core::clock::Manual;
 use sprag_core::ids::ExecutionId;
 use sprag_core::time::Timestamp;
-use sprag_engine::command::{Answer, Code, Request};
-use sprag_engine::{Options, Retention, control};
+use sprag_engine::requests::{AcceptClock, Code};
+use sprag_engine::{Options, Retention};
 use sprag_store::Mutation;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{CommitStore as _, LaneReads as _, Reader, ShardId, Variables};
@@ -53,9 +53,8 @@ fn is_there(rig: &Rig, id: ExecutionId) -> bool {
 }
 
 fn accept(rig: &mut Rig) {
-    let request = control::Request::AcceptClock { by: "ada".to_owned() };
-    let answer = rig.ask(Request::Control(request)).unwrap();
-    assert!(matches!(answer, Answer::Control(_)), "{answer:?}");
+    let request = AcceptClock { by: "ada".to_owned() };
+    rig.ask(request).unwrap();
 }
 
 #[test]
@@ -133,14 +132,14 @@ fn a_crash_is_told_from_a_long_run_although_the_clock_is_behind() {
     let began = rig.now();
     restart(&mut rig, began.plus(HOUR));
     restart(&mut rig, began.plus(10_000));
-    let first = rig.store.last_life().unwrap().unwrap();
+    let first = rig.store.last_run().unwrap().unwrap();
     assert!(
         first.started_at > began.plus(HOUR),
         "the newest process is the newest in the store"
     );
     rig.advance(2 * 60_000);
     rig.start("m");
-    let life = rig.store.last_life().unwrap().unwrap();
+    let life = rig.store.last_run().unwrap().unwrap();
     assert_eq!(life.started_at, first.started_at);
     assert!(life.seen_at.since(life.started_at) >= 60_000, "it has run for a while");
     assert!(

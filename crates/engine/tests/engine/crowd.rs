@@ -7,19 +7,17 @@ use sprag_core::action::Outcome;
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::ids::{ExecutionId, NodeId, Slot, scatter};
 use sprag_core::time::Timestamp;
-use sprag_engine::Options;
-use sprag_engine::command::{Answer, Command, Internal, Refusal, Reply, Request, SendMessage, Start, Target};
 use sprag_engine::convert::action_from;
-use sprag_engine::hands::Job;
-use sprag_engine::lane::{Lane, Parts, Tenure};
-use sprag_engine::member::{self, Member};
-use sprag_engine::view::ExecutionView;
-use sprag_store::Memory;
+use sprag_engine::lane::member::{self, Member};
+use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::read::view::ExecutionView;
+use sprag_engine::requests::{Apply, Command, Refusal, ReportOutcome, Request, SendMessage, Start, Target};
+use sprag_engine::{AttemptJob, Options, Tenure};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{ActionQuery, Reader, shard_of};
-use tokio::sync::oneshot;
+use sprag_store::{Memory, Page};
 
-use super::rig::{START, Script, ScriptedHands, machine};
+use super::rig::{START, Script, ScriptedRunner, ScriptedTypes, machine};
 
 pub(crate) const SHARDS: u32 = 8;
 
@@ -55,8 +53,7 @@ impl Crowd {
         crowd.meet();
         for text in machines {
             let control = crowd.owner(Slot(0));
-            let applied = crowd.ask(control, Request::Apply(Arc::new(machine(text)).into()));
-            assert!(matches!(applied, Ok(Answer::Applied(_))), "{applied:?}");
+            crowd.ask(control, Apply::from(Arc::new(machine(text)))).unwrap();
         }
         crowd
     }
@@ -71,7 +68,8 @@ impl Crowd {
         let lane = Lane::open(Parts {
             store: Box::new(self.store.clone()),
             committer: None,
-            hands: Box::new(ScriptedHands(Arc::clone(&script))),
+            runner: Box::new(ScriptedRunner(Arc::clone(&script))),
+            types: Arc::new(ScriptedTypes(Arc::clone(&script))),
             clock: clock(),
             entropy: Box::new(move || {
                 entropy = scatter(entropy.wrapping_add(1));
@@ -146,21 +144,15 @@ impl Crowd {
         }
     }
 
-    pub(crate) fn ask(&mut self, node: usize, request: Request) -> Reply {
-        let (reply, mut answer) = oneshot::channel();
-        self.nodes[node]
-            .lane
-            .tick(vec![Command::asked(request, reply)])
-            .unwrap();
+    pub(crate) fn ask<R: Request>(&mut self, node: usize, request: R) -> Result<R::Answer, Refusal> {
+        let (command, mut answer) = Command::asked(request);
+        self.nodes[node].lane.tick(vec![command]).unwrap();
         self.run(node);
-        answer.try_recv().expect("an answer")
+        answer.try_recv().expect("an answer").answer
     }
 
     pub(crate) fn start(&mut self, node: usize, start: Start) -> Result<ExecutionView, Refusal> {
-        match self.ask(node, Request::Start(start))? {
-            Answer::Execution(view) => Ok(*view),
-            other => panic!("{other:?}"),
-        }
+        self.ask(node, start).map(|view| *view)
     }
 
     pub(crate) fn start_of(&mut self, node: usize, name: &str) -> ExecutionId {
@@ -179,11 +171,11 @@ impl Crowd {
             .expect("somebody owns it")
     }
 
-    pub(crate) fn jobs(&self, node: usize) -> Vec<Job> {
+    pub(crate) fn jobs(&self, node: usize) -> Vec<AttemptJob> {
         self.nodes[node].script.lock().unwrap().jobs.clone()
     }
 
-    pub(crate) fn job_of(&self, node: usize, id: ExecutionId) -> Option<Job> {
+    pub(crate) fn job_of(&self, node: usize, id: ExecutionId) -> Option<AttemptJob> {
         self.jobs(node)
             .into_iter()
             .rev()
@@ -193,7 +185,7 @@ impl Crowd {
     pub(crate) fn done(&mut self, node: usize, id: ExecutionId) {
         let attempt = self.job_of(node, id).expect("a job").attempt;
         let outcome = Outcome::done(json!({}));
-        let request = Request::Internal(Internal::Outcome { attempt, outcome });
+        let request = ReportOutcome { attempt, outcome };
         self.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
         self.run(node);
     }
@@ -205,7 +197,7 @@ impl Crowd {
             payload: Value::Null,
             id: None,
         };
-        self.ask(node, Request::Send(message)).map(|_| ())
+        self.ask(node, message).map(|_| ())
     }
 
     pub(crate) fn status(&self, id: ExecutionId) -> ExecutionStatus {
@@ -215,19 +207,19 @@ impl Crowd {
     pub(crate) fn action_count(&self, id: ExecutionId) -> usize {
         let query = ActionQuery {
             execution: Some(id),
-            limit: 100,
+            page: Page::first(100),
             ..ActionQuery::default()
         };
-        self.store.actions(&query).unwrap().len()
+        self.store.actions(&query).unwrap().rows.len()
     }
 
     pub(crate) fn action_of(&self, id: ExecutionId) -> sprag_core::action::Action {
         let query = ActionQuery {
             execution: Some(id),
-            limit: 10,
+            page: Page::first(10),
             ..ActionQuery::default()
         };
-        let row = self.store.actions(&query).unwrap().remove(0);
+        let row = self.store.actions(&query).unwrap().rows.remove(0);
         action_from(row).unwrap()
     }
 }

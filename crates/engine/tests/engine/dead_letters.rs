@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::patch::Operation;
-use sprag_engine::command::{Answer, Code, Request, RetryDead};
-use sprag_engine::jobs::{CanaryState, JobView, RetryAll};
+use sprag_engine::jobs::{JobView, RetryAll};
+use sprag_engine::requests::{Code, PauseJob, Request, ResumeJob, RetryDead};
 use sprag_store::records::{JobItem, JobStatus};
 use sprag_store::traits::Reader;
+use sprag_wire::CanaryState;
 
 use crate::rig::{Rig, code};
 
@@ -55,7 +56,7 @@ fn a_dead_letter_says_when_it_died_and_what_it_has_in_common_until_it_is_retried
     assert_eq!(one.fingerprint, other.fingerprint);
     assert!(one.fingerprint.is_some() && one.died_at < other.died_at);
     assert_eq!(other.died_at, Some(rig.now()));
-    rig.act(Request::RetryDead(RetryDead::as_is(letters[0].1))).unwrap();
+    rig.act(RetryDead::as_is(letters[0].1)).unwrap();
     let retried = row(&rig, letters[0].1);
     assert_eq!((retried.fingerprint, retried.died_at), (None, None));
 }
@@ -72,7 +73,7 @@ fn a_patch_changes_timeout_and_list_for_this_action_and_keeps_its_key() {
         ])),
         ..RetryDead::as_is(id)
     };
-    rig.act(Request::RetryDead(retry)).unwrap();
+    rig.act(retry).unwrap();
     let job = rig.job("work");
     assert_eq!((job.timeout_millis, job.idempotency_key), (60_000, format!("{id}.0")));
     rig.finish("work", Outcome::not_done("network_error", "refused"));
@@ -89,7 +90,7 @@ fn a_patch_changes_timeout_and_list_for_this_action_and_keeps_its_key() {
         version: Some(1),
         ..RetryDead::as_is(id)
     };
-    rig.act(Request::RetryDead(anew)).unwrap();
+    rig.act(anew).unwrap();
     assert_eq!(rig.job("work").timeout_millis, 10_000);
 }
 
@@ -101,7 +102,7 @@ fn an_edited_config_has_another_key_and_its_secrets_are_still_bound_late() {
         patch: patch(json!([{"op": "replace", "path": "/config/url", "value": "http://y/{{secrets.path}}"}])),
         ..RetryDead::as_is(id)
     };
-    rig.act(Request::RetryDead(retry)).unwrap();
+    rig.act(retry).unwrap();
     let job = rig.job("work");
     assert_eq!(job.idempotency_key, format!("{id}.1"));
     let mut late = job.config.late.clone();
@@ -130,7 +131,7 @@ fn what_a_dead_letter_cannot_be_changed_into_is_refused_and_it_stays_dead() {
             patch: patch(operations),
             ..RetryDead::as_is(id)
         };
-        let refusal = rig.act(Request::RetryDead(retry)).unwrap_err();
+        let refusal = rig.act(retry).unwrap_err();
         assert_eq!(refusal.code, Code::EditInvalid);
         assert_eq!(refusal.errors[0].0, pointer);
     }
@@ -144,7 +145,7 @@ fn only_a_dead_letter_can_be_retried_as_one() {
     rig.finish("work", Outcome::not_done("timeout", "late"));
     let action = rig.action(execution, "work");
     assert_eq!(action.status, Status::Retrying);
-    let refused = rig.act(Request::RetryDead(RetryDead::as_is(action.id)));
+    let refused = rig.act(RetryDead::as_is(action.id));
     assert_eq!(code(refused), Code::StatusConflict);
 }
 
@@ -172,17 +173,11 @@ fn what_an_attempt_costs_is_the_runners_word_or_the_estimate() {
 }
 
 fn made(rig: &mut Rig, retry: RetryAll) -> JobId {
-    match rig.ask(Request::RetryAll(retry)).unwrap() {
-        Answer::Job(view) => view.id,
-        other => panic!("{other:?}"),
-    }
+    rig.ask(retry).unwrap().id
 }
 
-fn job(rig: &mut Rig, request: Request) -> JobView {
-    match rig.ask(request).unwrap() {
-        Answer::Job(view) => *view,
-        other => panic!("{other:?}"),
-    }
+fn job(rig: &mut Rig, request: impl Request<Answer = Box<JobView>>) -> JobView {
+    *rig.ask(request).unwrap()
 }
 
 fn all() -> RetryAll {
@@ -193,7 +188,10 @@ fn all() -> RetryAll {
 }
 
 fn items(rig: &Rig, job: JobId) -> Vec<JobItem> {
-    rig.store.job_items(job, 0, 10_000).unwrap()
+    rig.store
+        .job_items(job, &sprag_store::Page::first(10_000))
+        .unwrap()
+        .rows
 }
 
 fn stored(rig: &Rig, job: JobId) -> (JobStatus, Value) {
@@ -237,11 +235,11 @@ fn a_paused_job_waits_without_a_pace_of_its_own_and_goes_on_where_it_was() {
         },
     );
     rig.advance(1_000);
-    job(&mut rig, Request::PauseJob(id));
+    job(&mut rig, PauseJob(id));
     let before = items(&rig, id).len();
     rig.advance(60_000);
     assert_eq!(items(&rig, id).len(), before);
-    job(&mut rig, Request::ResumeJob(id));
+    job(&mut rig, ResumeJob(id));
     rig.advance(10_000);
     assert_eq!((items(&rig, id).len(), stored(&rig, id).0), (50, JobStatus::Completed));
 }
@@ -299,7 +297,7 @@ fn a_canary_that_dies_again_pauses_the_job_which_says_so_and_can_be_resumed() {
     assert!(note.starts_with("2 of 5 canaries died again"), "{note}");
     rig.crash();
     assert_eq!(stored(&rig, id).0, JobStatus::Paused, "it stays so");
-    let view = job(&mut rig, Request::ResumeJob(id));
+    let view = job(&mut rig, ResumeJob(id));
     let canary = view.canary.unwrap();
     assert_eq!((canary.state, canary.died, view.note), (CanaryState::Failed, 2, None));
     rig.advance(10_000);

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::Options;
-use sprag_engine::command::{Request, Start};
-use sprag_engine::view::{Waiting, WaitingFor};
+use sprag_engine::read::view::{Waiting, WaitingFor};
+use sprag_engine::requests::{Explain, Start};
 
 use crate::rig::Rig;
 
@@ -40,7 +40,7 @@ fn start(rig: &mut Rig, variables: &Value) -> ExecutionId {
 
 fn waiting(rig: &mut Rig, id: ExecutionId) -> (WaitingFor, String) {
     let action = rig.action(id, "call").id;
-    match rig.act(Request::Explain(action)).unwrap().waiting {
+    match rig.act(Explain(action)).unwrap().waiting {
         Waiting::Waiting { reason, object, .. } => (reason, object),
         other => panic!("{other:?}"),
     }

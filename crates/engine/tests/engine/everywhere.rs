@@ -2,9 +2,10 @@
 
 use sprag_core::ids::Slot;
 use sprag_engine::Options;
-use sprag_engine::command::{Answer, Request};
-use sprag_engine::control::{self, Matches, Mode, SwitchOn, SwitchView};
-use sprag_engine::member::{LEASE_MILLIS, PATIENCE_MILLIS};
+use sprag_engine::lane::member::{LEASE_MILLIS, PATIENCE_MILLIS};
+use sprag_engine::queue::control::{Mode, SwitchView};
+use sprag_engine::requests::{ListSwitches, Matches, Request, Start, SwitchOff, SwitchOn};
+use sprag_wire::SwitchStatus;
 
 use super::crowd::Crowd;
 
@@ -26,41 +27,30 @@ fn crowd(nodes: usize) -> (Crowd, usize) {
     (crowd, control)
 }
 
-fn on() -> Request {
-    Request::Control(control::Request::SwitchOn(SwitchOn {
+fn on() -> SwitchOn {
+    SwitchOn {
         scope: "machine:order".parse().unwrap(),
         mode: Mode::Hold,
         reason: "trouble".to_owned(),
         by: "test".to_owned(),
         lasts: None,
-    }))
+    }
 }
 
-fn off(switch: &SwitchView) -> Request {
-    Request::Control(control::Request::SwitchOff {
+fn off(switch: &SwitchView) -> SwitchOff {
+    SwitchOff {
         id: switch.id,
         matches: Matches::Any,
-    })
-}
-
-fn switch(crowd: &mut Crowd, node: usize, request: Request) -> SwitchView {
-    match crowd.ask(node, request) {
-        Ok(Answer::Control(answer)) => match *answer {
-            control::Answer::Switch(view) => view,
-            other => panic!("{other:?}"),
-        },
-        other => panic!("{other:?}"),
     }
 }
 
-fn statuses(crowd: &mut Crowd, node: usize) -> Vec<String> {
-    match crowd.ask(node, Request::Control(control::Request::Switches)) {
-        Ok(Answer::Control(answer)) => match *answer {
-            control::Answer::Switches(views) => views.iter().map(|view| view.status.to_owned()).collect(),
-            other => panic!("{other:?}"),
-        },
-        other => panic!("{other:?}"),
-    }
+fn switch(crowd: &mut Crowd, node: usize, request: impl Request<Answer = SwitchView>) -> SwitchView {
+    crowd.ask(node, request).unwrap()
+}
+
+fn statuses(crowd: &mut Crowd, node: usize) -> Vec<SwitchStatus> {
+    let views = crowd.ask(node, ListSwitches).unwrap();
+    views.into_iter().map(|view| view.status).collect()
 }
 
 #[test]
@@ -83,7 +73,7 @@ fn whoever_asks_which_switches_are_on_is_told_what_is_stored_whichever_node_it_a
     let (mut crowd, control) = crowd(2);
     let other = 1 - control;
     let switch_on = switch(&mut crowd, control, on());
-    assert_eq!(statuses(&mut crowd, other), ["arming"]);
+    assert_eq!(statuses(&mut crowd, other), [SwitchStatus::Arming]);
     switch(&mut crowd, control, off(&switch_on));
     assert!(statuses(&mut crowd, other).is_empty());
 }
@@ -105,17 +95,17 @@ fn what_a_switch_set_aside_is_found_by_whoever_takes_over() {
 fn a_switch_says_that_it_holds_only_once_no_node_can_begin_anything_without_knowing_of_it() {
     let (mut crowd, control) = crowd(2);
     let other = 1 - control;
-    assert_eq!(switch(&mut crowd, control, on()).status, "arming");
+    assert_eq!(switch(&mut crowd, control, on()).status, SwitchStatus::Arming);
     // The other node cannot look, and does not know: what it begins now is why the switch does not claim to hold.
     crowd.start_of(other, "order");
     assert_eq!(crowd.jobs(other).len(), 1);
     crowd.pass(PATIENCE_MILLIS - 1_000, &[control]);
-    assert_eq!(statuses(&mut crowd, control), ["arming"]);
+    assert_eq!(statuses(&mut crowd, control), [SwitchStatus::Arming]);
     crowd.pass(1_000, &[control]);
-    assert_eq!(statuses(&mut crowd, control), ["effective"]);
+    assert_eq!(statuses(&mut crowd, control), [SwitchStatus::Effective]);
     let refused = crowd.start(
         other,
-        sprag_engine::command::Start {
+        Start {
             machine: "order".to_owned(),
             ..Default::default()
         },
@@ -127,9 +117,9 @@ fn a_switch_says_that_it_holds_only_once_no_node_can_begin_anything_without_know
 #[test]
 fn a_switch_holds_at_once_where_one_node_has_everything() {
     let (mut crowd, control) = crowd(1);
-    assert_eq!(switch(&mut crowd, control, on()).status, "effective");
+    assert_eq!(switch(&mut crowd, control, on()).status, SwitchStatus::Effective);
     let released = statuses(&mut crowd, control);
-    assert_eq!(released, ["effective"]);
+    assert_eq!(released, [SwitchStatus::Effective]);
 }
 
 #[test]
@@ -141,5 +131,5 @@ fn whoever_takes_over_does_not_know_since_when_a_switch_is_on_and_says_so() {
     crowd.pass(LEASE_MILLIS + 3_000, &others);
     let next = others.into_iter().find(|node| !statuses(&mut crowd, *node).is_empty());
     let next = next.expect("somebody knows of it");
-    assert_eq!(statuses(&mut crowd, next), ["effective"]);
+    assert_eq!(statuses(&mut crowd, next), [SwitchStatus::Effective]);
 }

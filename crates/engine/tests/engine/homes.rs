@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use sprag_core::action::Status;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::Options;
-use sprag_engine::command::{Answer, Command, Internal, Request};
-use sprag_engine::homes::{Heard, Statement, home_of};
-use sprag_engine::member::LEASE_MILLIS;
+use sprag_engine::lane::member::LEASE_MILLIS;
+use sprag_engine::limits::{Heard, Statement, home_of};
+use sprag_engine::requests::Command;
+use sprag_store::Page;
 use sprag_store::traits::{ActionQuery, Reader};
-use tokio::sync::oneshot;
 
 use super::crowd::Crowd;
 
@@ -55,10 +55,7 @@ fn talk(crowd: &mut Crowd, alive: &[usize]) {
         }
         for (node, statement) in said {
             let heard = hear(crowd, alive, statement);
-            crowd.nodes[node]
-                .lane
-                .tick(vec![Command::own(Request::Internal(Internal::Heard(heard)))])
-                .unwrap();
+            crowd.nodes[node].lane.tick(vec![Command::own(heard)]).unwrap();
             crowd.run(node);
         }
     }
@@ -71,14 +68,10 @@ fn hear(crowd: &mut Crowd, alive: &[usize], statement: Statement) -> Heard {
     let mut homes = alive.iter().copied();
     let home = homes.find(|&node| crowd.nodes[node].lane.fences().any(|fence| fence.shard == shard));
     let allowed = home.and_then(|home| {
-        let (reply, mut answer) = oneshot::channel();
-        let command = Command::asked(Request::State(statement), reply);
+        let (command, mut answer) = Command::asked(statement);
         crowd.nodes[home].lane.tick(vec![command]).unwrap();
         crowd.run(home);
-        match answer.try_recv() {
-            Ok(Ok(Answer::Allowed(allowed))) => Some(allowed),
-            _ => None,
-        }
+        answer.try_recv().ok()?.answer.ok()
     });
     Heard { limit, number, allowed }
 }
@@ -101,10 +94,10 @@ fn pass(crowd: &mut Crowd, millis: u64, alive: &[usize]) {
 fn running(crowd: &Crowd) -> Vec<ExecutionId> {
     let query = ActionQuery {
         status: Some(Status::Running.number()),
-        limit: 1_000,
+        page: Page::first(1_000),
         ..ActionQuery::default()
     };
-    let rows = crowd.store.actions(&query).unwrap();
+    let rows = crowd.store.actions(&query).unwrap().rows;
     rows.into_iter().map(|row| row.execution).collect()
 }
 

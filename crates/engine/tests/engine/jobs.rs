@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
-use sprag_engine::command::{Answer, Code, Command, Refusal, Request, RetryDead};
 use sprag_engine::jobs::{JOBS_KEPT, JOBS_OPEN_MAX, JobView, RetryAll};
+use sprag_engine::requests::{Archive, CancelJob, Code, Command, PauseJob, Refusal, Request, ResumeJob, RetryDead};
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 use sprag_store::traits::Reader;
-use tokio::sync::oneshot;
 
 use crate::rig::{Rig, code};
 
@@ -45,25 +44,26 @@ fn die(rig: &mut Rig) -> (ExecutionId, ActionId) {
     (execution, action.id)
 }
 
-fn retry_all(filter: &str) -> Request {
-    Request::RetryAll(RetryAll {
+fn retry_all(filter: &str) -> RetryAll {
+    RetryAll {
         filter: filter.to_owned(),
         ..RetryAll::default()
-    })
-}
-
-/// Asks with one tick, so that whatever follows waits.
-fn ask_once(rig: &mut Rig, request: Request) -> Result<JobView, Refusal> {
-    let (reply, mut answer) = oneshot::channel();
-    rig.tick(vec![Command::asked(request, reply)]);
-    match answer.try_recv().expect("an answer follows the commit")? {
-        Answer::Job(view) => Ok(*view),
-        other => panic!("{other:?}"),
     }
 }
 
+/// Asks with one tick, so that whatever follows waits.
+fn ask_once(rig: &mut Rig, request: impl Request<Answer = Box<JobView>>) -> Result<JobView, Refusal> {
+    let (command, mut answer) = Command::asked(request);
+    rig.tick(vec![command]);
+    let answer = answer.try_recv().expect("an answer follows the commit").answer;
+    answer.map(|view| *view)
+}
+
 fn items(rig: &Rig, job: JobId) -> Vec<JobItem> {
-    rig.store.job_items(job, 0, 10_000).unwrap()
+    rig.store
+        .job_items(job, &sprag_store::Page::first(10_000))
+        .unwrap()
+        .rows
 }
 
 fn status(rig: &Rig, job: JobId) -> JobStatus {
@@ -138,15 +138,15 @@ fn a_process_that_dies_after_any_commit_leaves_a_job_that_ends_with_each_item_on
 fn letters_that_died_after_the_job_was_made_are_not_its_business() {
     let (mut rig, old) = doomed(2);
     let job = ask_once(&mut rig, retry_all("machine = \"m\"")).unwrap();
-    ask_once(&mut rig, Request::PauseJob(job.id)).unwrap();
+    ask_once(&mut rig, PauseJob(job.id)).unwrap();
     rig.run();
     assert_eq!(items(&rig, job.id), [], "paused before its first step");
     rig.advance(1_000);
     let (execution, _) = die(&mut rig);
     // An old letter that somebody retried and that died again is a new one.
-    rig.act(Request::RetryDead(RetryDead::as_is(old[0].1))).unwrap();
+    rig.act(RetryDead::as_is(old[0].1)).unwrap();
     rig.finish("work", Outcome::not_done("not_found", "still nobody"));
-    ask_once(&mut rig, Request::ResumeJob(job.id)).unwrap();
+    ask_once(&mut rig, ResumeJob(job.id)).unwrap();
     rig.run();
     let met: Vec<ActionId> = items(&rig, job.id).iter().map(|item| item.action).collect();
     assert_eq!(met, [old[1].1]);
@@ -163,9 +163,9 @@ fn what_is_no_dead_letter_any_more_is_skipped_and_what_cannot_be_retried_has_fai
         reason: Some("a try".to_owned()),
         ..RetryAll::default()
     };
-    let job = ask_once(&mut rig, Request::RetryAll(wrong_version)).unwrap();
+    let job = ask_once(&mut rig, wrong_version).unwrap();
     // In the batch of the first step, and before it.
-    rig.tick(vec![Command::own(Request::Archive(letters[1].1))]);
+    rig.tick(vec![Command::own(Archive(letters[1].1))]);
     rig.run();
     let items = items(&rig, job.id);
     let results: Vec<JobResult> = items.iter().map(|item| item.result).collect();
@@ -185,7 +185,7 @@ fn another_configuration_gives_each_letter_another_key() {
         config: Some(json!({"to": "there"})),
         ..RetryAll::default()
     };
-    ask_once(&mut rig, Request::RetryAll(edited)).unwrap();
+    ask_once(&mut rig, edited).unwrap();
     rig.run();
     for (_, letter) in letters {
         let action = rig.stored_action(letter);
@@ -199,11 +199,11 @@ fn a_cancelled_job_stops_where_it_is_and_cannot_go_on() {
     let (mut rig, _) = doomed(200);
     let job = ask_once(&mut rig, retry_all("machine = \"m\"")).unwrap();
     rig.tick(Vec::new());
-    let view = ask_once(&mut rig, Request::CancelJob(job.id)).unwrap();
-    assert_eq!((view.status, view.counts.done), ("cancelled", 64));
+    let view = ask_once(&mut rig, CancelJob(job.id)).unwrap();
+    assert_eq!((view.status, view.counts.done), (sprag_wire::JobStatus::Cancelled, 64));
     rig.crash();
     assert_eq!(items(&rig, job.id).len(), 64);
-    assert_eq!(code(rig.ask(Request::ResumeJob(job.id))), Code::JobUnknown);
+    assert_eq!(code(rig.ask(ResumeJob(job.id))), Code::JobUnknown);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_filter_that_cannot_be_used_and_one_job_too_many_are_refused() {
     );
     for _ in 0..JOBS_OPEN_MAX {
         let job = ask_once(&mut rig, retry_all("machine = \"other\"")).unwrap();
-        ask_once(&mut rig, Request::PauseJob(job.id)).unwrap();
+        ask_once(&mut rig, PauseJob(job.id)).unwrap();
     }
     assert_eq!(code(rig.ask(retry_all("machine = \"m\""))), Code::JobsFull);
 }
@@ -254,7 +254,10 @@ fn only_the_newest_of_the_jobs_that_are_over_are_kept() {
         ask_once(&mut rig, retry_all("machine = \"other\"")).unwrap();
         rig.run();
     }
-    assert_eq!(rig.store.jobs(None, 5_000).unwrap().len(), JOBS_KEPT);
+    assert_eq!(
+        rig.store.jobs(&sprag_store::Page::first(5_000)).unwrap().rows.len(),
+        JOBS_KEPT
+    );
     assert_eq!(rig.store.job(first.id).unwrap(), None);
     assert_eq!(items(&rig, first.id), []);
 }

@@ -4,11 +4,14 @@ use serde_json::json;
 use sprag_core::action::{Outcome, Status, Verdict};
 use sprag_core::ids::{AttemptId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::{Answer, Code, Command, Refusal, Reply, Request};
-use sprag_engine::control::{self, Matches, Mode, SwitchOn};
-use sprag_engine::hands::Job;
-use sprag_engine::leasing::{Beat, Finished, Poll, Wants};
-use sprag_engine::view::{Waiting, WaitingFor};
+use sprag_engine::AttemptJob;
+use sprag_engine::leases::{Beat, Finished, LeaseAnswer, Poll, Wants};
+use sprag_engine::queue::control::Mode;
+use sprag_engine::requests::{
+    CancelAction, Code, Command, Explain, Finish, Heartbeat, Matches, Pause, Refusal, Replied, Resume, SwitchOff,
+    SwitchOn,
+};
+use sprag_wire::{ActionStatus, Waiting, WaitingFor};
 use tokio::sync::oneshot::Receiver;
 
 use crate::rig::{Rig, code};
@@ -46,38 +49,35 @@ fn gpu() -> Poll {
 
 impl Rig {
     /// A program asks; the answer comes when there is one.
-    fn poll(&mut self, poll: Poll) -> Receiver<Reply> {
-        let (reply, answer) = tokio::sync::oneshot::channel();
-        self.tick(vec![Command::asked(Request::Lease(poll), reply)]);
+    fn poll(&mut self, poll: Poll) -> Receiver<Replied<LeaseAnswer>> {
+        let (command, answer) = Command::asked(poll);
+        self.tick(vec![command]);
         self.run();
         answer
     }
 
     /// What was handed over since the last look, poll by poll.
-    fn granted(&mut self) -> Vec<Vec<Job>> {
+    fn granted(&mut self) -> Vec<Vec<AttemptJob>> {
         let grants = std::mem::take(&mut self.script.lock().unwrap().grants);
         grants.into_iter().map(|grant| grant.jobs).collect()
     }
 
     /// The one attempt that was handed over.
-    fn leased(&mut self) -> Job {
-        let mut granted: Vec<Job> = self.granted().into_iter().flatten().collect();
+    fn leased(&mut self) -> AttemptJob {
+        let mut granted: Vec<AttemptJob> = self.granted().into_iter().flatten().collect();
         assert_eq!(granted.len(), 1, "{granted:?}");
         granted.remove(0)
     }
 
     fn beat(&mut self, attempt: AttemptId) -> Result<Beat, Refusal> {
-        match self.ask(Request::Heartbeat(attempt, None))? {
-            Answer::Beat(beat) => Ok(beat),
-            other => panic!("{other:?}"),
-        }
+        self.ask(Heartbeat {
+            attempt,
+            checkpoint: None,
+        })
     }
 
     fn end(&mut self, attempt: AttemptId, outcome: Outcome) -> Result<Finished, Refusal> {
-        match self.ask(Request::Finish(attempt, outcome))? {
-            Answer::Finished(finished) => Ok(finished),
-            other => panic!("{other:?}"),
-        }
+        self.ask(Finish { attempt, outcome })
     }
 
     fn lease_until(&self, id: ExecutionId) -> Timestamp {
@@ -91,7 +91,7 @@ impl Rig {
 
     fn waits(&mut self, id: ExecutionId) -> Waiting {
         let action = self.action(id, "work").id;
-        self.act(Request::Explain(action)).unwrap().waiting
+        self.act(Explain(action)).unwrap().waiting
     }
 }
 
@@ -110,7 +110,7 @@ fn an_action_waits_for_its_runner_and_says_since_when_nobody_asked() {
         until: None,
     };
     assert_eq!(rig.waits(id), expected(began));
-    let shown = rig.control(Request::Resume(id)).unwrap();
+    let shown = rig.control(Resume(id)).unwrap();
     assert_eq!(shown.waiting, expected(began), "the execution says the same");
     let other = Wants {
         kinds: vec!["paint".to_owned()],
@@ -147,7 +147,10 @@ fn an_attempt_is_stored_with_its_lease_before_it_is_handed_over() {
     let ended = rig
         .end(job.attempt.attempt, Outcome::done(json!({"frames": 3})))
         .unwrap();
-    assert_eq!((ended.outcome, ended.status), (Verdict::Done, Status::Succeeded));
+    assert_eq!(
+        (ended.outcome, ended.status),
+        (sprag_wire::Outcome::Done, ActionStatus::Succeeded)
+    );
     assert_eq!(rig.configuration(id), ["b"]);
     assert_eq!(rig.action(id, "work").body.result, Some(json!({"frames": 3})));
 }
@@ -351,8 +354,8 @@ fn a_cancelled_attempt_hears_of_it_and_has_ten_seconds() {
     rig.poll(gpu());
     let attempt = rig.leased().attempt.attempt;
     let action = rig.action(id, "work").id;
-    let shown = rig.act(Request::CancelAction(action)).unwrap();
-    assert!(shown.cancel_requested && shown.status == Status::Running);
+    let shown = rig.act(CancelAction(action)).unwrap();
+    assert!(shown.cancel_requested && shown.status == ActionStatus::Running);
     assert!(rig.beat(attempt).unwrap().cancel_requested);
     rig.advance(5_000);
     rig.crash();
@@ -377,8 +380,8 @@ fn a_cancelled_attempt_that_ends_in_time_ends_as_it_says() {
         rig.poll(gpu());
         let attempt = rig.leased().attempt.attempt;
         let action = rig.action(id, "work").id;
-        rig.act(Request::CancelAction(action)).unwrap();
-        assert_eq!(rig.end(attempt, outcome).unwrap().status, status);
+        rig.act(CancelAction(action)).unwrap();
+        assert_eq!(rig.end(attempt, outcome).unwrap().status, status.into());
     }
 }
 
@@ -389,8 +392,11 @@ fn a_checkpoint_is_stored_with_the_lease_and_given_to_the_next_attempt() {
     rig.poll(gpu());
     let attempt = rig.leased().attempt.attempt;
     rig.advance(10_000);
-    let request = Request::Heartbeat(attempt, Some(json!({"frame": 7})));
-    assert!(matches!(rig.ask(request), Ok(Answer::Beat(_))));
+    let request = Heartbeat {
+        attempt,
+        checkpoint: Some(json!({"frame": 7})),
+    };
+    rig.ask(request).unwrap();
     assert_eq!(rig.action(id, "work").body.checkpoint, Some(json!({"frame": 7})));
     assert_eq!(rig.lease_until(id), rig.now().plus(LEASE_MILLIS));
     rig.advance(LEASE_MILLIS + 100);
@@ -406,7 +412,7 @@ fn pauses_switches_and_limits_hold_leases_like_everything_else() {
     );
     let mut rig = Rig::new(&limited);
     let paused = rig.start("m").id;
-    rig.control(Request::Pause(paused)).unwrap();
+    rig.control(Pause(paused)).unwrap();
     let _first = rig.poll(gpu());
     assert!(rig.granted().is_empty(), "of a paused execution nothing begins");
     let switch = SwitchOn {
@@ -416,22 +422,16 @@ fn pauses_switches_and_limits_hold_leases_like_everything_else() {
         by: "test".to_owned(),
         lasts: None,
     };
-    let answer = rig.ask(Request::Control(control::Request::SwitchOn(switch))).unwrap();
-    let Answer::Control(answer) = answer else {
-        panic!("{answer:?}")
-    };
-    let control::Answer::Switch(on) = *answer else {
-        panic!("{answer:?}")
-    };
+    let on = rig.ask(switch).unwrap();
     let held = rig.start("m").id;
     assert!(rig.granted().is_empty(), "nor under a switch");
-    let off = control::Request::SwitchOff {
+    let off = SwitchOff {
         id: on.id,
         matches: Matches::Any,
     };
-    rig.ask(Request::Control(off)).unwrap();
+    rig.ask(off).unwrap();
     assert_eq!(rig.leased().attempt.execution, held);
-    rig.control(Request::Resume(paused)).unwrap();
+    rig.control(Resume(paused)).unwrap();
     let _second = rig.poll(gpu());
     assert!(rig.granted().is_empty(), "one at a time under the key");
     let Waiting::Waiting { reason, object, .. } = rig.waits(paused) else {
@@ -468,7 +468,7 @@ fn an_outcome_that_says_when_to_try_again_is_heeded() {
     if let Outcome::NotDone(failure) = &mut outcome {
         failure.retry_after = Some(900);
     }
-    assert_eq!(rig.end(attempt, outcome).unwrap().status, Status::Retrying);
+    assert_eq!(rig.end(attempt, outcome).unwrap().status, ActionStatus::Retrying);
     assert_eq!(rig.action(id, "work").run_at, rig.now().plus(900));
 }
 

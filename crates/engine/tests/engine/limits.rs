@@ -4,8 +4,9 @@ use serde_json::json;
 use sprag_core::action::{Outcome, Rate, Status};
 use sprag_core::ids::ExecutionId;
 use sprag_core::text::LIMIT_KEY_BYTES_MAX;
-use sprag_engine::command::{Answer, Code, Refusal, Request};
-use sprag_engine::control::{self, LimitView, Matches, Numbers};
+use sprag_engine::limits::{LimitView, Numbers};
+use sprag_engine::queue::control::OVERRIDES_MAX;
+use sprag_engine::requests::{ClearLimit, Code, ListLimits, Matches, Refusal, SetLimit};
 
 use crate::rig::{Rig, code};
 
@@ -25,40 +26,24 @@ actions:
     )
 }
 
-fn ask(rig: &mut Rig, request: control::Request) -> Result<control::Answer, Refusal> {
-    match rig.ask(Request::Control(request))? {
-        Answer::Control(answer) => Ok(*answer),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn one(answer: control::Answer) -> LimitView {
-    match answer {
-        control::Answer::Limit(view) => view,
-        other => panic!("{other:?}"),
-    }
-}
-
 fn set(rig: &mut Rig, key: &str, numbers: Numbers, matches: Matches) -> Result<LimitView, Refusal> {
-    let request = control::Request::SetLimit {
+    let request = SetLimit {
         key: key.to_owned(),
         numbers,
         by: "test".to_owned(),
         matches,
     };
-    ask(rig, request).map(one)
+    rig.ask(request)
 }
 
 fn clear(rig: &mut Rig, key: &str, matches: Matches) -> Result<LimitView, Refusal> {
     let key = key.to_owned();
-    ask(rig, control::Request::ClearLimit { key, matches }).map(one)
+    rig.ask(ClearLimit { key, matches })
 }
 
 fn limit(rig: &mut Rig, key: &str) -> LimitView {
-    match ask(rig, control::Request::Limits).unwrap() {
-        control::Answer::Limits(views) => views.into_iter().find(|view| view.key == key).unwrap(),
-        other => panic!("{other:?}"),
-    }
+    let views = rig.ask(ListLimits).unwrap();
+    views.into_iter().find(|view| view.key == key).unwrap()
 }
 
 fn at_once(count: u32) -> Numbers {
@@ -191,7 +176,7 @@ fn keys_that_cannot_be_kept_are_refused() {
 #[test]
 fn there_are_only_so_many_overrides() {
     let mut rig = Rig::new(&limited("{ concurrency: 2 }"));
-    for number in 0..control::OVERRIDES_MAX {
+    for number in 0..OVERRIDES_MAX {
         set(&mut rig, &format!("k{number}"), at_once(1), Matches::Any).unwrap();
     }
     assert_eq!(

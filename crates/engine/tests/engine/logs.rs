@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use sprag_core::action::{Outcome, Status};
-use sprag_engine::command::{Request, RetryDead};
+use sprag_engine::requests::{Archive, RetryDead};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -91,9 +91,9 @@ fn a_failure_a_death_and_what_a_person_does_about_it_are_logged_once_each() {
         rig.advance(4_000);
         rig.finish("work", Outcome::not_done("timeout", "no answer"));
         assert_eq!(rig.action_status(id, "work"), Status::Dead);
-        rig.act(Request::RetryDead(RetryDead::as_is(action))).unwrap();
+        rig.act(RetryDead::as_is(action)).unwrap();
         rig.finish("work", Outcome::not_done("not_found", "gone"));
-        rig.act(Request::Archive(action)).unwrap();
+        rig.act(Archive(action)).unwrap();
     });
     let attempts: Vec<_> = rig
         .stored_action(action)

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::Outcome;
-use sprag_engine::command::{Code, Request, SendMessage, Start, Target};
 use sprag_engine::convert::Entry;
+use sprag_engine::requests::{Cancel, Code, Migrate, Resume, SendMessage, Start, Target};
 use sprag_store::records::ExecutionStatus;
 
 use crate::rig::{Rig, code};
@@ -108,7 +108,7 @@ fn a_key_is_unique_among_the_open_executions_of_a_machine() {
     let id = rig.start_with(keyed("front")).unwrap().id;
     assert_eq!(code(rig.start_with(keyed("front"))), Code::KeyInUse);
     rig.start_with(keyed("back")).unwrap();
-    rig.control(Request::Cancel(id)).unwrap();
+    rig.control(Cancel(id)).unwrap();
     let again = rig.start_with(keyed("front")).unwrap().id;
     let to = Target::Key {
         machine: "door".into(),
@@ -120,7 +120,7 @@ fn a_key_is_unique_among_the_open_executions_of_a_machine() {
         payload: Value::Null,
         id: None,
     };
-    rig.ask(Request::Send(message)).unwrap();
+    rig.ask(message).unwrap();
     assert_eq!(
         rig.configuration(again),
         ["open"],
@@ -146,10 +146,15 @@ fn a_start_that_errs_is_refused_and_nothing_is_stored() {
     });
     assert_eq!(code(refused), Code::DecisionFailed);
     let query = sprag_store::traits::ExecutionQuery {
-        limit: 10,
+        page: sprag_store::Page::first(10),
         ..Default::default()
     };
-    assert!(sprag_store::Reader::executions(&rig.store, &query).unwrap().is_empty());
+    assert!(
+        sprag_store::Reader::executions(&rig.store, &query)
+            .unwrap()
+            .rows
+            .is_empty()
+    );
 }
 
 #[test]
@@ -254,17 +259,17 @@ actions: [{ actionId: work, type: noop, triggerState: a, config: {} }]
     assert_eq!(rig.configuration(id), ["a"], "nothing changed");
     let sent = rig.send(id, "HELLO").unwrap();
     assert!(sent.queued, "messages are queued as in pause");
-    rig.control(Request::Resume(id)).unwrap();
+    rig.control(Resume(id)).unwrap();
     assert_eq!(rig.status(id), ExecutionStatus::Failed, "the same input fails again");
     rig.crash();
     rig.apply(&broken.replace("'{{variables.missing}}'", "1"));
-    let migrate = sprag_engine::command::Migrate {
+    let migrate = Migrate {
         execution: id,
         version: Some(2),
         states: std::collections::BTreeMap::new(),
     };
-    rig.control(Request::Migrate(migrate)).unwrap();
-    rig.control(Request::Resume(id)).unwrap();
+    rig.control(migrate).unwrap();
+    rig.control(Resume(id)).unwrap();
     assert_eq!(rig.status(id), ExecutionStatus::Running);
     assert_eq!(
         rig.configuration(id),
@@ -283,11 +288,8 @@ actions: [{ actionId: work, type: noop, triggerState: a, config: {} }]
 fn new_executions_use_what_was_applied_last() {
     let mut rig = Rig::new(DOOR);
     let apply = |rig: &mut Rig, text: &str| {
-        let machine = std::sync::Arc::new(crate::rig::machine(text));
-        match rig.ask(Request::Apply(machine.into())).unwrap() {
-            sprag_engine::command::Answer::Applied(applied) => (applied.version, applied.created, applied.same_as),
-            other => panic!("{other:?}"),
-        }
+        let applied = rig.apply(text);
+        (applied.version, applied.created, applied.same_as)
     };
     let other = DOOR.replace("KNOCK", "RING").replace("REMOVE", "TAKE");
     assert_eq!(apply(&mut rig, DOOR), (1, false, None));

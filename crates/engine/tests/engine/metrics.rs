@@ -3,7 +3,7 @@
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use sprag_core::action::Outcome;
-use sprag_engine::command::Request;
+use sprag_engine::requests::Cancel;
 
 use crate::rig::Rig;
 
@@ -47,7 +47,7 @@ fn executions_actions_attempts_and_retries_are_counted_by_type_and_outcome() {
     rig.finish("call", Outcome::not_done("timeout", "late"));
     rig.advance(60_000);
     rig.finish("call", Outcome::unknown("timeout", "late"));
-    rig.control(Request::Cancel(second)).unwrap();
+    rig.control(Cancel(second)).unwrap();
     assert_ne!(first, second);
     let counted = [
         ("executions_started_total", 2.0),

@@ -3,13 +3,12 @@
 use serde_json::{Map, json};
 use sprag_core::clock::Clock;
 use sprag_core::ids::Slot;
-use sprag_engine::command::{Answer, Code, Command, Reply, Request, SendMessage, Start, Target};
-use sprag_engine::idempotency::{Idempotency, KEPT_MILLIS, Key};
-use sprag_engine::view::ExecutionView;
+use sprag_engine::read::view::ExecutionView;
+use sprag_engine::requests::idempotency::{Idempotency, KEPT_MILLIS, Key};
+use sprag_engine::requests::{Call, Code, Refusal, Replied, Request, SendMessage, Start, Target};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{ExecutionQuery, Reader};
 use sprag_store::{LaneReads, ShardId};
-use tokio::sync::oneshot;
 
 use crate::rig::Rig;
 
@@ -36,67 +35,62 @@ actions:
 ";
 
 /// What a batch of requests, some of them under keys, is answered.
-fn ask_all(rig: &mut Rig, requests: Vec<(Option<&str>, Request)>) -> Vec<Reply> {
+fn ask_all<R: Request>(rig: &mut Rig, requests: Vec<(Option<&str>, R)>) -> Vec<Replied<R::Answer>> {
     let mut answers = Vec::new();
     let mut commands = Vec::new();
     for (text, request) in requests {
         let key = text.map(|text| Key::new("somebody", text).unwrap());
-        let idempotency = key.and_then(|key| Idempotency::of(&key, &request));
-        let (reply, answer) = oneshot::channel();
+        let once = key.and_then(|key| Idempotency::of(&key, &request));
+        let (call, answer) = Call::asked(request);
         answers.push(answer);
-        commands.push(Command {
-            idempotency,
-            ..Command::asked(request, reply)
-        });
+        commands.push(R::listed(call.once(once)));
     }
     rig.tick(commands);
     rig.run();
-    let receive = |mut answer: oneshot::Receiver<Reply>| answer.try_recv().expect("an answer follows the commit");
-    answers.into_iter().map(receive).collect()
+    let received = answers.into_iter().map(|mut answer| answer.try_recv());
+    received
+        .map(|reply| reply.expect("an answer follows the commit"))
+        .collect()
 }
 
-fn ask(rig: &mut Rig, text: &str, request: Request) -> Reply {
+fn ask<R: Request>(rig: &mut Rig, text: &str, request: R) -> Replied<R::Answer> {
     ask_all(rig, vec![(Some(text), request)]).remove(0)
 }
 
-fn start(machine: &str) -> Request {
-    Request::Start(Start {
+fn start(machine: &str) -> Start {
+    Start {
         machine: machine.to_owned(),
         ..Start::default()
-    })
+    }
 }
 
-fn take(to: sprag_core::ids::ExecutionId) -> Request {
-    Request::Send(SendMessage {
+fn take(to: sprag_core::ids::ExecutionId) -> SendMessage {
+    SendMessage {
         to: Target::Id(to),
         kind: "TAKE".to_owned(),
         payload: json!({}),
         id: None,
-    })
+    }
 }
 
 /// The first answer, which must not be a replay.
-fn acted(reply: Reply) -> ExecutionView {
-    match reply {
-        Ok(Answer::Execution(view)) => *view,
-        other => panic!("{other:?}"),
-    }
+fn acted(reply: Replied<Box<ExecutionView>>) -> ExecutionView {
+    assert!(!reply.replayed, "{reply:?}");
+    *reply.answer.unwrap()
 }
 
 /// The answer that a replay repeats.
-fn replayed(reply: Reply) -> Reply {
-    match reply {
-        Ok(Answer::Replayed(first)) => *first,
-        other => panic!("{other:?}"),
-    }
+fn replayed<A: std::fmt::Debug>(reply: Replied<A>) -> Result<A, Refusal> {
+    assert!(reply.replayed, "{reply:?}");
+    reply.answer
 }
 
 fn executions(rig: &Rig) -> usize {
     let query = ExecutionQuery {
-        limit: 100,
+        page: sprag_store::Page::first(100),
         ..ExecutionQuery::default()
     };
-    rig.store.executions(&query).unwrap().len()
+    rig.store.executions(&query).unwrap().rows.len()
 }
 
 /// Lets time pass while the lane sleeps.
@@ -115,8 +109,8 @@ fn a_repeated_start_gives_the_first_answer_and_no_second_execution() {
     assert_eq!(first.id.slot(), Slot::of_idempotency_key("k"));
     rig.done("mail");
     assert_eq!(rig.status(first.id), ExecutionStatus::Completed);
-    let again = acted(replayed(ask(&mut rig, "k", start("mailer"))));
-    assert_eq!(again, first, "as it was answered, not as it is now");
+    let again = replayed(ask(&mut rig, "k", start("mailer"))).unwrap();
+    assert_eq!(*again, first, "as it was answered, not as it is now");
     assert_eq!(executions(&rig), 1);
 }
 
@@ -125,7 +119,7 @@ fn the_answer_is_there_after_a_crash() {
     let mut rig = Rig::new(DESK);
     let first = acted(ask(&mut rig, "k", start("desk")));
     rig.crash();
-    assert_eq!(acted(replayed(ask(&mut rig, "k", start("desk")))), first);
+    assert_eq!(*replayed(ask(&mut rig, "k", start("desk"))).unwrap(), first);
     assert_eq!(executions(&rig), 1);
 }
 
@@ -134,26 +128,27 @@ fn of_two_in_one_batch_one_acts_and_the_other_gets_its_answer() {
     let mut rig = Rig::new(MAILER);
     let twice = vec![(Some("k"), start("mailer")), (Some("k"), start("mailer"))];
     let mut replies = ask_all(&mut rig, twice);
-    let again = acted(replayed(replies.remove(1)));
+    let again = replayed(replies.remove(1)).unwrap();
     let first = acted(replies.remove(0));
-    assert_eq!(again, first, "also what changed within the batch");
+    assert_eq!(*again, first, "also what changed within the batch");
     assert_eq!(executions(&rig), 1);
-    assert_eq!(acted(replayed(ask(&mut rig, "k", start("mailer")))), first);
+    assert_eq!(*replayed(ask(&mut rig, "k", start("mailer"))).unwrap(), first);
 }
 
 #[test]
 fn another_body_under_the_key_is_refused_and_does_nothing() {
     let mut rig = Rig::new(DESK);
-    let other = || {
-        Request::Start(Start {
-            machine: "desk".to_owned(),
-            variables: Map::from_iter([("x".to_owned(), json!(1))]),
-            ..Start::default()
-        })
+    let other = || Start {
+        machine: "desk".to_owned(),
+        variables: Map::from_iter([("x".to_owned(), json!(1))]),
+        ..Start::default()
     };
     let batch = vec![(Some("k"), start("desk")), (Some("k"), other())];
     let replies = ask_all(&mut rig, batch);
-    let code = |reply: &Reply| reply.as_ref().err().map(|refusal| refusal.code);
+    let code = |reply: &Replied<Box<ExecutionView>>| {
+        assert!(!reply.replayed, "{reply:?}");
+        reply.answer.as_ref().err().map(|refusal| refusal.code)
+    };
     assert_eq!(code(&replies[1]), Some(Code::IdempotencyKeyReused), "in one batch");
     assert_eq!(
         code(&ask(&mut rig, "k", other())),
@@ -168,25 +163,25 @@ fn a_message_under_a_key_is_taken_once() {
     let mut rig = Rig::new(DESK);
     let id = rig.start("desk").id;
     for _ in 0..3 {
-        ask(&mut rig, "k", take(id)).unwrap();
+        ask(&mut rig, "k", take(id)).answer.unwrap();
     }
     assert_eq!(rig.variables(id)["taken"], 1);
-    ask(&mut rig, "l", take(id)).unwrap();
+    ask(&mut rig, "l", take(id)).answer.unwrap();
     assert_eq!(rig.variables(id)["taken"], 2);
 }
 
 #[test]
 fn a_decision_against_somebody_is_kept_too() {
     let mut rig = Rig::new(DESK);
-    let keyed = || {
-        Request::Start(Start {
-            machine: "desk".to_owned(),
-            key: Some("red".to_owned()),
-            ..Start::default()
-        })
+    let keyed = || Start {
+        machine: "desk".to_owned(),
+        key: Some("red".to_owned()),
+        ..Start::default()
     };
     let holder = acted(ask(&mut rig, "a", keyed())).id;
     let refused = ask(&mut rig, "b", keyed());
+    assert!(!refused.replayed);
+    let refused = refused.answer;
     assert_eq!(refused.as_ref().err().map(|refusal| refusal.code), Some(Code::KeyInUse));
     rig.send(holder, "CLOSE").unwrap();
     let again = replayed(ask(&mut rig, "b", keyed()));
@@ -197,7 +192,7 @@ fn a_decision_against_somebody_is_kept_too() {
 #[test]
 fn what_was_refused_before_deciding_may_be_tried_again_under_the_key() {
     let mut rig = Rig::new(DESK);
-    assert!(ask(&mut rig, "k", start("mailer")).is_err());
+    assert!(ask(&mut rig, "k", start("mailer")).answer.is_err());
     assert_eq!(kept(&rig), 0);
     rig.apply(MAILER);
     acted(ask(&mut rig, "k", start("mailer")));

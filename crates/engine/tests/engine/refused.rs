@@ -7,10 +7,11 @@ use sprag_core::action::error::kind;
 use sprag_core::action::{LINE_DIGEST, Outcome, Status};
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{Machine, load_stored};
-use sprag_engine::command::{Answer, Code, Command, Internal, Reply, Request, Start};
+use sprag_engine::read::view::ExecutionView;
+use sprag_engine::requests::{Apply, Code, Command, Refusal, Replied, ReportOutcome, Start};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::{Mutation, Reader};
-use tokio::sync::oneshot::{self, Receiver};
+use tokio::sync::oneshot::Receiver;
 
 use crate::rig::Rig;
 
@@ -33,29 +34,26 @@ states:
   b: { type: final }
 ";
 
-fn start(machine: &str, key: &str) -> (Command, Receiver<Reply>) {
-    let (reply, answer) = oneshot::channel();
-    let request = Request::Start(Start {
+type Started = Result<Box<ExecutionView>, Refusal>;
+
+fn start(machine: &str, key: &str) -> (Command, Receiver<Replied<Box<ExecutionView>>>) {
+    Command::asked(Start {
         machine: machine.to_owned(),
         key: Some(key.to_owned()),
         ..Start::default()
-    });
-    (Command::asked(request, reply), answer)
+    })
 }
 
 /// Starts executions in one batch and gives what each was answered.
-fn start_all<'k>(rig: &mut Rig, machine: &str, keys: impl Iterator<Item = &'k str>) -> Vec<Reply> {
+fn start_all<'k>(rig: &mut Rig, machine: &str, keys: impl Iterator<Item = &'k str>) -> Vec<Started> {
     let (commands, answers): (Vec<_>, Vec<_>) = keys.map(|key| start(machine, key)).unzip();
     rig.tick(commands);
     let answered = answers.into_iter().map(|mut answer| answer.try_recv());
-    answered.map(|answer| answer.expect("an answer")).collect()
+    answered.map(|answer| answer.expect("an answer").answer).collect()
 }
 
-fn id(reply: &Reply) -> ExecutionId {
-    match reply {
-        Ok(Answer::Execution(view)) => view.id,
-        other => panic!("{other:?}"),
-    }
+fn id(reply: &Started) -> ExecutionId {
+    reply.as_ref().unwrap().id
 }
 
 fn is_bad_start(mutation: &Mutation) -> bool {
@@ -113,7 +111,7 @@ fn an_outcome_that_the_store_refuses_ends_its_attempt_and_leaves_the_others_alon
     };
     let settled = replies.iter().zip(outcomes).map(|(reply, outcome)| {
         let attempt = attempt(reply);
-        Command::own(Request::Internal(Internal::Outcome { attempt, outcome }))
+        Command::own(ReportOutcome { attempt, outcome })
     });
     rig.tick(settled.collect());
     rig.run();
@@ -173,7 +171,7 @@ fn an_attempt_that_cannot_be_begun_waits_and_all_others_begin() {
     rig.run();
     for mut answer in answers {
         assert!(
-            answer.try_recv().expect("an answer").is_ok(),
+            answer.try_recv().expect("an answer").answer.is_ok(),
             "nobody's start is to blame"
         );
     }
@@ -208,7 +206,7 @@ fn an_attempt_that_lacks_its_rate_while_the_guilty_one_is_looked_for_is_tried_on
     rig.tick(commands);
     rig.run();
     for mut answer in answers {
-        assert!(answer.try_recv().expect("an answer").is_ok());
+        assert!(answer.try_recv().expect("an answer").answer.is_ok());
     }
     assert_eq!(rig.started(), ["call", "call"]);
     let failed = rig.metrics.commits_failed.get();
@@ -271,7 +269,7 @@ fn unbounded() -> Machine {
 #[test]
 fn a_definition_of_a_time_without_bounds_runs_and_its_queue_is_found_again_by_its_digest() {
     let mut rig = Rig::new(SLEEP);
-    rig.ask(Request::Apply(Arc::new(unbounded()).into())).unwrap();
+    rig.ask(Apply::from(Arc::new(unbounded()))).unwrap();
     let (first, second) = (rig.start("old").id, rig.start("old").id);
     let name = "x".repeat(3_000);
     assert_eq!(rig.started(), std::slice::from_ref(&name), "one at a time");

@@ -2,7 +2,7 @@
 
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::ExecutionId;
-use sprag_engine::command::{Code, Request};
+use sprag_engine::requests::{Archive, Code};
 use sprag_engine::{Options, Retention};
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::{ActionQuery, Reader};
@@ -67,10 +67,10 @@ fn is_there(rig: &Rig, id: ExecutionId) -> bool {
 fn actions_of(rig: &Rig, id: ExecutionId) -> usize {
     let query = ActionQuery {
         execution: Some(id),
-        limit: 10,
+        page: sprag_store::Page::first(10),
         ..ActionQuery::default()
     };
-    rig.store.actions(&query).unwrap().len()
+    rig.store.actions(&query).unwrap().rows.len()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn closed_executions_go_when_they_are_old_and_open_ones_never() {
     rig.advance(4 * WALK);
     assert!(!is_there(&rig, old));
     assert!(is_there(&rig, younger) && is_there(&rig, open));
-    assert_eq!(rig.store.history(old, 0, sprag_store::Most::rows(10)).unwrap(), []);
+    assert_eq!(rig.store.history(old, &sprag_store::Page::first(10)).unwrap().rows, []);
     assert_eq!(code(rig.send(old, "END")), Code::ExecutionUnknown);
     rig.advance(30 * DAY);
     assert!(!is_there(&rig, younger) && is_there(&rig, open));
@@ -119,7 +119,7 @@ fn an_action_that_is_open_or_dead_keeps_its_execution() {
     assert!(is_there(&rig, dead) && is_there(&rig, running));
     let letter = rig.action(dead, "call");
     assert_eq!(letter.status, Status::Dead);
-    rig.act(Request::Archive(letter.id)).unwrap();
+    rig.act(Archive(letter.id)).unwrap();
     rig.finish_attempt(attempt, Outcome::done(serde_json::json!({})));
     rig.advance(2 * DAY);
     assert!(!is_there(&rig, dead) && !is_there(&rig, running));

@@ -11,20 +11,21 @@ use sprag_core::machine::{LoadOptions, Machine, StateIndex, StateSet, load_text}
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_engine::Options;
-use sprag_engine::command::{
-    Answer, AttemptRef, Code, Command, Internal, Refusal, Reply, Request, SendMessage, Sent, Start, Target,
-};
 use sprag_engine::convert::{Entry, action_from, entry_from};
-use sprag_engine::hands::{Edited, Grant, Hands, Job, Task};
-use sprag_engine::homes::Statement;
-use sprag_engine::lane::{Lane, Parts, Tenure};
-use sprag_engine::letters::Letters;
+use sprag_engine::jobs::dead_letters::Letters;
+use sprag_engine::lane::{Lane, Parts};
+use sprag_engine::leases::Grant;
+use sprag_engine::limits::Statement;
 use sprag_engine::metrics::Metrics;
-use sprag_engine::view::{ActionView, ExecutionView};
+use sprag_engine::read::view::{ActionView, ExecutionView};
+use sprag_engine::requests::{
+    Applied, Apply, AttemptRef, Code, Command, Refusal, ReportOutcome, Request, SendMessage, Sent, Start, Target,
+};
+use sprag_engine::runner::EffectRunner;
+use sprag_engine::{ActionTypes, AttemptJob, Edited, Task, Tenure};
 use sprag_store::Memory;
 use sprag_store::records::{Execution, ExecutionStatus};
 use sprag_store::traits::{ActionQuery, Reader};
-use tokio::sync::oneshot;
 
 /// 2026-01-01T00:00:00Z.
 pub(crate) const START: i64 = 1_767_225_600_000;
@@ -32,7 +33,7 @@ pub(crate) const START: i64 = 1_767_225_600_000;
 /// What the hands were told, and what they say.
 #[derive(Default)]
 pub(crate) struct Script {
-    pub(crate) jobs: Vec<Job>,
+    pub(crate) jobs: Vec<AttemptJob>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) cancelled: Vec<AttemptRef>,
     pub(crate) abandoned: Vec<AttemptId>,
@@ -41,10 +42,10 @@ pub(crate) struct Script {
     pub(crate) letters: Vec<Letters>,
 }
 
-pub(crate) struct ScriptedHands(pub(crate) Arc<Mutex<Script>>);
+pub(crate) struct ScriptedRunner(pub(crate) Arc<Mutex<Script>>);
 
-impl Hands for ScriptedHands {
-    fn start(&mut self, job: Job) {
+impl EffectRunner for ScriptedRunner {
+    fn start(&mut self, job: AttemptJob) {
         self.0.lock().unwrap().jobs.push(job);
     }
 
@@ -52,11 +53,11 @@ impl Hands for ScriptedHands {
         self.0.lock().unwrap().grants.push(grant);
     }
 
-    fn state(&mut self, statement: Statement) {
+    fn send_demand(&mut self, statement: Statement) {
         self.0.lock().unwrap().statements.push(statement);
     }
 
-    fn deal(&mut self, letters: Letters) {
+    fn retry_elsewhere(&mut self, letters: Letters) {
         self.0.lock().unwrap().letters.push(letters);
     }
 
@@ -67,7 +68,12 @@ impl Hands for ScriptedHands {
     fn abandon(&mut self, attempt: AttemptId) {
         self.0.lock().unwrap().abandoned.push(attempt);
     }
+}
 
+/// What the scripted runner says about action types.
+pub(crate) struct ScriptedTypes(pub(crate) Arc<Mutex<Script>>);
+
+impl ActionTypes for ScriptedTypes {
     fn problems(&self, _edited: Edited<'_>) -> Vec<ConfigProblem> {
         Vec::new()
     }
@@ -128,7 +134,8 @@ impl Rig {
             Lane::open(Parts {
                 store: Box::new(self.store.clone()),
                 committer: None,
-                hands: Box::new(ScriptedHands(Arc::clone(&self.script))),
+                runner: Box::new(ScriptedRunner(Arc::clone(&self.script))),
+                types: Arc::new(ScriptedTypes(Arc::clone(&self.script))),
                 clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
                 entropy: Box::new(move || {
                     drawn = scatter(drawn.wrapping_add(1));
@@ -151,31 +158,26 @@ impl Rig {
         self.run();
     }
 
-    pub(crate) fn apply(&mut self, text: &str) {
-        let request = Request::Apply(Arc::new(machine(text)).into());
-        assert!(matches!(self.ask(request), Ok(Answer::Applied(_))));
+    pub(crate) fn apply(&mut self, text: &str) -> Applied {
+        self.ask(Apply::from(Arc::new(machine(text)))).unwrap()
     }
 
-    /// Asks, and lets the engine go on until it rests.
-    pub(crate) fn ask(&mut self, request: Request) -> Reply {
-        let (reply, mut answer) = oneshot::channel();
-        self.tick(vec![Command::asked(request, reply)]);
+    /// Asks, and lets the engine continue until it rests.
+    pub(crate) fn ask<R: Request>(&mut self, request: R) -> Result<R::Answer, Refusal> {
+        let (command, mut answer) = Command::asked(request);
+        self.tick(vec![command]);
         self.run();
-        answer.try_recv().expect("an answer follows the commit")
+        answer.try_recv().expect("an answer follows the commit").answer
     }
 
     /// Starts an execution of a machine that never rests, with one batch.
     pub(crate) fn ask_without_rest(&mut self, text: &str) -> ExecutionId {
-        let (reply, mut answer) = oneshot::channel();
-        let request = Request::Start(Start {
+        let (command, mut answer) = Command::asked(Start {
             machine: machine(text).id,
             ..Start::default()
         });
-        self.tick(vec![Command::asked(request, reply)]);
-        match answer.try_recv().expect("an answer") {
-            Ok(Answer::Execution(view)) => view.id,
-            other => panic!("{other:?}"),
-        }
+        self.tick(vec![command]);
+        answer.try_recv().expect("an answer").answer.unwrap().id
     }
 
     pub(crate) fn tick(&mut self, commands: Vec<Command>) {
@@ -222,10 +224,7 @@ impl Rig {
     }
 
     pub(crate) fn start_with(&mut self, start: Start) -> Result<ExecutionView, Refusal> {
-        match self.ask(Request::Start(start))? {
-            Answer::Execution(view) => Ok(*view),
-            other => panic!("{other:?}"),
-        }
+        self.ask(start).map(|view| *view)
     }
 
     pub(crate) fn send(&mut self, to: ExecutionId, kind: &str) -> Result<Sent, Refusal> {
@@ -245,28 +244,27 @@ impl Rig {
             payload,
             id: id.map(str::to_owned),
         };
-        match self.ask(Request::Send(message))? {
-            Answer::Sent(sent) => Ok(sent),
-            other => panic!("{other:?}"),
-        }
+        self.ask(message)
     }
 
-    pub(crate) fn control(&mut self, request: Request) -> Result<ExecutionView, Refusal> {
-        match self.ask(request)? {
-            Answer::Execution(view) => Ok(*view),
-            other => panic!("{other:?}"),
-        }
+    /// Asks for something that is answered with an execution.
+    pub(crate) fn control<R>(&mut self, request: R) -> Result<ExecutionView, Refusal>
+    where
+        R: Request<Answer = Box<ExecutionView>>,
+    {
+        self.ask(request).map(|view| *view)
     }
 
-    pub(crate) fn act(&mut self, request: Request) -> Result<ActionView, Refusal> {
-        match self.ask(request)? {
-            Answer::Action(view) => Ok(*view),
-            other => panic!("{other:?}"),
-        }
+    /// Asks for something that is answered with an action.
+    pub(crate) fn act<R>(&mut self, request: R) -> Result<ActionView, Refusal>
+    where
+        R: Request<Answer = Box<ActionView>>,
+    {
+        self.ask(request).map(|view| *view)
     }
 
     /// The job that runs the action of this name; it must have been started.
-    pub(crate) fn job(&self, action_id: &str) -> Job {
+    pub(crate) fn job(&self, action_id: &str) -> AttemptJob {
         let script = self.script.lock().unwrap();
         let found = script.jobs.iter().rev().find(|job| job.action_id == action_id);
         found
@@ -295,8 +293,7 @@ impl Rig {
     }
 
     pub(crate) fn finish_attempt(&mut self, attempt: AttemptRef, outcome: Outcome) {
-        let request = Request::Internal(Internal::Outcome { attempt, outcome });
-        self.tick(vec![Command::own(request)]);
+        self.tick(vec![Command::own(ReportOutcome { attempt, outcome })]);
         self.run();
     }
 
@@ -327,7 +324,7 @@ impl Rig {
     }
 
     pub(crate) fn history(&self, id: ExecutionId) -> Vec<Entry> {
-        let rows = self.store.history(id, 0, sprag_store::Most::rows(10_000)).unwrap();
+        let rows = self.store.history(id, &sprag_store::Page::first(10_000)).unwrap().rows;
         for (position, row) in rows.iter().enumerate() {
             assert_eq!(row.sequence, position as u64 + 1, "history is dense");
         }
@@ -338,11 +335,11 @@ impl Rig {
     pub(crate) fn actions(&self, id: ExecutionId) -> BTreeMap<String, Vec<Action>> {
         let query = ActionQuery {
             execution: Some(id),
-            limit: 10_000,
+            page: sprag_store::Page::first(10_000),
             ..ActionQuery::default()
         };
         let mut by_name: BTreeMap<String, Vec<Action>> = BTreeMap::new();
-        for row in self.store.actions(&query).unwrap().into_iter().rev() {
+        for row in self.store.actions(&query).unwrap().rows.into_iter().rev() {
             let action = action_from(row).unwrap();
             by_name.entry(action.action_id.clone()).or_default().push(action);
         }
@@ -366,7 +363,7 @@ impl Rig {
     }
 }
 
-fn names(jobs: &[Job]) -> Vec<String> {
+fn names(jobs: &[AttemptJob]) -> Vec<String> {
     jobs.iter().map(|job| job.action_id.clone()).collect()
 }
 

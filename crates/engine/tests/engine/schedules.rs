@@ -2,7 +2,7 @@
 
 use sprag_core::action::Status;
 use sprag_core::machine::SkipReason;
-use sprag_engine::command::Request;
+use sprag_engine::requests::{Pause, Resume};
 
 use crate::rig::{Rig, START};
 
@@ -116,10 +116,10 @@ fn a_schedule_ends_with_its_visit() {
 fn a_paused_execution_catches_up_on_resume() {
     let mut rig = Rig::new(&cron("overlap: allow, catchUp: one"));
     let id = rig.start("m").id;
-    rig.control(Request::Pause(id)).unwrap();
+    rig.control(Pause(id)).unwrap();
     rig.advance(6 * FIVE_MINUTES + 120_000);
     assert!(rig.started().is_empty());
-    rig.control(Request::Resume(id)).unwrap();
+    rig.control(Resume(id)).unwrap();
     assert_eq!(rig.started().len(), 1);
 }
 

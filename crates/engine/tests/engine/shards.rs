@@ -7,12 +7,11 @@ use sprag_core::action::{Status, Verdict};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_engine::Options;
-use sprag_engine::command::{Code, Command, Refusal, Request, SendMessage, Start, Target};
-use sprag_engine::member::{self, LEASE_MILLIS, PATIENCE_MILLIS, Place};
+use sprag_engine::lane::member::{self, LEASE_MILLIS, PATIENCE_MILLIS, Place};
+use sprag_engine::requests::{Code, Command, Refusal, SendMessage, Start, Target};
 use sprag_store::home::CONTROL;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::shard_of;
-use tokio::sync::oneshot;
 
 use super::crowd::{Crowd, SHARDS};
 
@@ -165,19 +164,19 @@ fn a_batch_of_several_shards_stands_but_for_the_one_that_was_lost() {
     let mut answers = Vec::new();
     let mut commands = Vec::new();
     for id in &ids {
-        let (reply, answer) = oneshot::channel();
         let message = SendMessage {
             to: Target::Id(*id),
             kind: "paid".to_owned(),
             payload: Value::Null,
             id: None,
         };
-        commands.push(Command::asked(Request::Send(message), reply));
+        let (command, answer) = Command::asked(message);
+        commands.push(command);
         answers.push(answer);
     }
     crowd.nodes[0].lane.tick(commands).unwrap();
     for (id, mut answer) in ids.iter().zip(answers) {
-        let answer = answer.try_recv().expect("an answer");
+        let answer = answer.try_recv().expect("an answer").answer;
         let is_lost = shard_of(id.slot(), SHARDS) == lost;
         assert_eq!(is_moved(&answer), is_lost);
         let expected = if is_lost {

@@ -4,13 +4,13 @@
 use sprag_core::action::{Outcome, Status};
 use sprag_core::clock::Clock as _;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
-use sprag_engine::command::{Answer, Command, Internal, Request, SendMessage, Target};
 use sprag_engine::jobs::RetryAll;
-use sprag_engine::member::LEASE_MILLIS;
+use sprag_engine::jobs::dead_letters::RetryLetter;
+use sprag_engine::lane::member::LEASE_MILLIS;
+use sprag_engine::requests::{Call, CancelJob, Command, LettersSettled, ReportOutcome, SendMessage, Target};
 use sprag_engine::{Options, Retention};
 use sprag_store::records::{JobResult, JobStatus};
 use sprag_store::traits::{Reader, shard_of};
-use tokio::sync::oneshot;
 
 use super::crowd::Crowd;
 
@@ -48,7 +48,7 @@ fn die(crowd: &mut Crowd, node: usize) -> ExecutionId {
     let id = crowd.start_of(node, "m");
     let attempt = crowd.job_of(node, id).expect("a job").attempt;
     let outcome = Outcome::not_done("not_found", "nobody there");
-    let request = Request::Internal(Internal::Outcome { attempt, outcome });
+    let request = ReportOutcome { attempt, outcome };
     crowd.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
     crowd.run(node);
     assert_eq!(crowd.action_of(id).status, Status::Dead);
@@ -67,14 +67,10 @@ fn retry_all(crowd: &mut Crowd, node: usize) -> JobId {
 }
 
 fn make(crowd: &mut Crowd, node: usize, retry: RetryAll) -> JobId {
-    let (reply, mut answer) = oneshot::channel();
-    let command = Command::asked(Request::RetryAll(retry), reply);
+    let (command, mut answer) = Command::asked(retry);
     // One tick, so that the node dies with the job before it.
     crowd.nodes[node].lane.tick(vec![command]).unwrap();
-    match answer.try_recv().expect("an answer") {
-        Ok(Answer::Job(view)) => view.id,
-        other => panic!("{other:?}"),
-    }
+    answer.try_recv().expect("an answer").answer.unwrap().id
 }
 
 #[test]
@@ -125,30 +121,20 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
         let mut dealt = Vec::new();
         for &letter in &letters.letters {
             let owner = owner(crowd, alive, letter.slot());
-            let retry = letters.one(letter);
-            let (reply, mut answer) = oneshot::channel();
-            let once = Some(retry.once());
-            let command = Command {
-                idempotency: once,
-                ..Command::asked(Request::RetryLetter(Box::new(retry)), reply)
-            };
+            let retry = RetryLetter::of(&letters, letter);
+            let once = retry.once();
+            let (call, mut answer) = Call::asked(retry);
+            let command = Command::RetryLetter(call.once(Some(once)));
             crowd.nodes[owner].lane.tick(vec![command]).unwrap();
             crowd.run(owner);
-            let first = match answer.try_recv().expect("an answer").unwrap() {
-                Answer::Replayed(first) => first.unwrap(),
-                answer => answer,
-            };
-            let Answer::Letter(fate) = first else {
-                panic!("{first:?}")
-            };
-            dealt.push(fate);
+            dealt.push(answer.try_recv().expect("an answer").answer.unwrap());
             count += 1;
         }
         if answers == Answers::Heard {
-            let request = Request::Internal(Internal::Dealt {
+            let request = LettersSettled {
                 job: letters.job,
                 dealt,
-            });
+            };
             crowd.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
             crowd.run(node);
         }
@@ -158,7 +144,11 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
 
 /// What a job did to every letter, by number.
 fn items(crowd: &Crowd, job: JobId) -> Vec<(ActionId, JobResult)> {
-    let items = crowd.store.job_items(job, 0, 1_000).unwrap();
+    let items = crowd
+        .store
+        .job_items(job, &sprag_store::Page::first(1_000))
+        .unwrap()
+        .rows;
     items.into_iter().map(|item| (item.action, item.result)).collect()
 }
 
@@ -231,8 +221,7 @@ fn a_job_that_is_cancelled_says_which_letters_nobody_has_answered_for() {
     }
     let job = retry_all(&mut crowd, control);
     crowd.run(control);
-    let cancelled = crowd.ask(control, Request::CancelJob(job));
-    assert!(matches!(cancelled, Ok(Answer::Job(_))), "{cancelled:?}");
+    crowd.ask(control, CancelJob(job)).unwrap();
     let results: Vec<JobResult> = items(&crowd, job).into_iter().map(|(_, result)| result).collect();
     assert_eq!(results, [JobResult::Done, JobResult::Failed, JobResult::Failed]);
     // An answer that comes now is too late.
@@ -276,7 +265,7 @@ fn an_occurrence_fires_once_though_its_shard_changes_hands() {
     crowd.pass(61_000, &alive);
     crowd.run(owner);
     crowd.pass(60_000, &[0, 1]);
-    let history = crowd.store.history(id, 0, sprag_store::Most::rows(1_000)).unwrap();
+    let history = crowd.store.history(id, &sprag_store::Page::first(1_000)).unwrap().rows;
     let mut nominal: Vec<String> = Vec::new();
     for entry in history {
         let body: serde_json::Value = serde_json::from_slice(&entry.body).unwrap();
@@ -313,7 +302,7 @@ fn retention_walks_own_shards_and_leaves_the_others_to_their_owners() {
                 payload: serde_json::Value::Null,
                 id: None,
             };
-            crowd.ask(node, Request::Send(message)).unwrap();
+            crowd.ask(node, message).unwrap();
             ids.push((node, id));
         }
     }

@@ -3,10 +3,12 @@
 use serde_json::json;
 use sprag_core::action::{Outcome, Status};
 use sprag_core::ids::{ExecutionId, SwitchId};
-use sprag_engine::command::{Answer, Code, Command, Internal, Refusal, Request};
-use sprag_engine::control::{self, Matches, Mode, Scope, SwitchOn, SwitchView};
-use sprag_engine::hands::Task;
-use sprag_engine::view::{Waiting, WaitingFor};
+use sprag_engine::Task;
+use sprag_engine::queue::control::{Mode, SWITCHES_MAX, Scope, SwitchView};
+use sprag_engine::read::view::{Waiting, WaitingFor};
+use sprag_engine::requests::{
+    Begin, Code, Command, Explain, ListSwitches, Matches, Pause, Refusal, Resume, RetryNow, SwitchOff, SwitchOn,
+};
 use sprag_store::traits::Reader;
 
 use crate::rig::{Rig, code};
@@ -45,45 +47,31 @@ fn rig() -> Rig {
     rig
 }
 
-fn ask(rig: &mut Rig, request: control::Request) -> Result<control::Answer, Refusal> {
-    match rig.ask(Request::Control(request))? {
-        Answer::Control(answer) => Ok(*answer),
-        other => panic!("{other:?}"),
-    }
-}
-
 fn on(rig: &mut Rig, scope: &str, mode: Mode) -> SwitchView {
     switched(rig, scope, mode, None).unwrap()
 }
 
 fn switched(rig: &mut Rig, scope: &str, mode: Mode, lasts: Option<u64>) -> Result<SwitchView, Refusal> {
-    let switch = SwitchOn {
+    rig.ask(SwitchOn {
         scope: scope.parse::<Scope>().unwrap(),
         mode,
         reason: "a test".to_owned(),
         by: "test".to_owned(),
         lasts,
-    };
-    match ask(rig, control::Request::SwitchOn(switch))? {
-        control::Answer::Switch(view) => Ok(view),
-        other => panic!("{other:?}"),
-    }
+    })
 }
 
 fn off(rig: &mut Rig, id: SwitchId, matches: Matches) -> Result<(), Refusal> {
-    ask(rig, control::Request::SwitchOff { id, matches }).map(drop)
+    rig.ask(SwitchOff { id, matches }).map(drop)
 }
 
 fn switches(rig: &mut Rig) -> Vec<SwitchView> {
-    match ask(rig, control::Request::Switches).unwrap() {
-        control::Answer::Switches(views) => views,
-        other => panic!("{other:?}"),
-    }
+    rig.ask(ListSwitches).unwrap()
 }
 
 fn waits_for(rig: &mut Rig, id: ExecutionId) -> (WaitingFor, String) {
     let action = rig.action(id, "call").id;
-    match rig.act(Request::Explain(action)).unwrap().waiting {
+    match rig.act(Explain(action)).unwrap().waiting {
         Waiting::Waiting { reason, object, .. } => (reason, object),
         other => panic!("{other:?}"),
     }
@@ -192,10 +180,10 @@ fn what_was_set_aside_is_found_again_when_the_process_dies_right_after_the_relea
     for _ in 0..150 {
         rig.start("m");
     }
-    let request = Request::Control(control::Request::SwitchOff {
+    let request = SwitchOff {
         id: switch.id,
         matches: Matches::Any,
-    });
+    };
     rig.tick(vec![Command::own(request)]);
     rig.crash();
     assert_eq!(begun(&rig), 150);
@@ -240,13 +228,13 @@ fn an_execution_resumed_under_a_switch_stays_held() {
     let mut rig = rig();
     let switch = on(&mut rig, "machine:m", Mode::Hold);
     let id = rig.start("m").id;
-    rig.control(Request::Pause(id)).unwrap();
-    rig.control(Request::Resume(id)).unwrap();
+    rig.control(Pause(id)).unwrap();
+    rig.control(Resume(id)).unwrap();
     assert_eq!(rig.started(), Vec::<String>::new());
-    rig.control(Request::Pause(id)).unwrap();
+    rig.control(Pause(id)).unwrap();
     off(&mut rig, switch.id, Matches::Any).unwrap();
     assert_eq!(rig.started(), Vec::<String>::new(), "it is paused");
-    rig.control(Request::Resume(id)).unwrap();
+    rig.control(Resume(id)).unwrap();
     assert_eq!(rig.started().len(), 1);
 }
 
@@ -257,8 +245,8 @@ fn a_switch_holds_what_was_chosen_and_has_not_begun() {
     rig.finish("call", Outcome::not_done("timeout", "no"));
     let action = rig.action(id, "call").id;
     on(&mut rig, "all", Mode::Hold);
-    rig.act(Request::RetryNow(action)).unwrap();
-    let request = Request::Internal(Internal::Begin(id, action));
+    rig.act(RetryNow(action)).unwrap();
+    let request = Begin { execution: id, action };
     rig.tick(vec![Command::own(request)]);
     rig.run();
     assert_eq!(rig.started().len(), 1);
@@ -296,13 +284,13 @@ fn cancelling_goes_on_after_a_crash() {
     let mut rig = rig();
     let hold = on(&mut rig, "machine:m", Mode::Hold);
     let ids: Vec<_> = (0..150).map(|_| rig.start("m").id).collect();
-    let request = Request::Control(control::Request::SwitchOn(SwitchOn {
+    let request = SwitchOn {
         scope: Scope::Machine("m".to_owned()),
         mode: Mode::Cancel,
         reason: "x".to_owned(),
         by: "x".to_owned(),
         lasts: None,
-    }));
+    };
     rig.tick(vec![Command::own(request)]);
     rig.crash();
     for id in ids {
@@ -341,7 +329,7 @@ fn a_release_must_mean_the_switch_that_is_there() {
 #[test]
 fn there_are_only_so_many_switches() {
     let mut rig = rig();
-    for _ in 0..control::SWITCHES_MAX {
+    for _ in 0..SWITCHES_MAX {
         on(&mut rig, "type:x", Mode::Hold);
     }
     assert_eq!(code(switched(&mut rig, "all", Mode::Hold, None)), Code::SwitchesFull);

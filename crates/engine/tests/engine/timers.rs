@@ -1,7 +1,7 @@
 //! Timers: never early, in due order, gone with their visit, alive after a crash.
 
 use serde_json::json;
-use sprag_engine::command::Request;
+use sprag_engine::requests::{Pause, Resume};
 
 use crate::rig::Rig;
 
@@ -68,10 +68,10 @@ fn before_any_input_the_timers_due_fire() {
 fn while_paused_time_goes_on_and_timers_fire_on_resume() {
     let mut rig = Rig::new(SLEEPER);
     let id = rig.start("m").id;
-    rig.control(Request::Pause(id)).unwrap();
+    rig.control(Pause(id)).unwrap();
     rig.advance(60_000);
     assert_eq!(rig.configuration(id), ["a"]);
-    rig.control(Request::Resume(id)).unwrap();
+    rig.control(Resume(id)).unwrap();
     assert_eq!(rig.variables(id), json!({ "log": "5" }));
     assert_eq!(rig.configuration(id), ["late"]);
 }

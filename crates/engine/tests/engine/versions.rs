@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use sprag_core::ids::Slot;
 use sprag_engine::Options;
-use sprag_engine::command::{Answer, Applied, Apply, Code, Command, Request, Start};
-use sprag_engine::control::Matches;
-use sprag_engine::member::LEASE_MILLIS;
+use sprag_engine::lane::member::LEASE_MILLIS;
+use sprag_engine::requests::{Applied, Apply, Code, Command, Matches, Start};
 use sprag_store::home::CONTROL;
 use sprag_store::traits::Reader;
-use tokio::sync::oneshot;
 
 use super::crowd::Crowd;
 use super::rig::machine;
@@ -28,10 +26,7 @@ states: { a: { on: { GO: c } }, c: { type: final } }
 
 fn apply(crowd: &mut Crowd, text: &str) -> Applied {
     let control = crowd.owner(Slot(0));
-    match crowd.ask(control, Request::Apply(Arc::new(machine(text)).into())) {
-        Ok(Answer::Applied(applied)) => applied,
-        other => panic!("{other:?}"),
-    }
+    crowd.ask(control, Apply::from(Arc::new(machine(text)))).unwrap()
 }
 
 fn start() -> Start {
@@ -62,10 +57,7 @@ fn an_older_definition_applied_again_is_what_every_node_starts_even_after_the_co
     apply(&mut crowd, SECOND);
     crowd.pass(LEASE_MILLIS + 2_000, &[other]);
     // The other node knows version 1 as the newest: its first decision is refused by the store and taken again.
-    let applied = match crowd.ask(other, Request::Apply(Arc::new(machine(FIRST)).into())) {
-        Ok(Answer::Applied(applied)) => applied,
-        refused => panic!("{refused:?}"),
-    };
+    let applied = crowd.ask(other, Apply::from(Arc::new(machine(FIRST)))).unwrap();
     assert_eq!((applied.version, applied.created, applied.same_as), (3, true, Some(1)));
     assert_eq!(crowd.start(other, start()).unwrap().version, 3);
 }
@@ -76,18 +68,11 @@ fn a_batch_that_was_decided_on_an_old_version_is_decided_again_as_a_whole() {
     let other = 1 - crowd.owner(Slot(0));
     let waiting = crowd.start(other, start()).unwrap().id;
     apply(&mut crowd, SECOND);
-    let (commands, mut answers): (Vec<_>, Vec<_>) = (0..10)
-        .map(|_| {
-            let (reply, answer) = oneshot::channel();
-            (Command::asked(Request::Start(start()), reply), answer)
-        })
-        .unzip();
+    let (commands, mut answers): (Vec<_>, Vec<_>) = (0..10).map(|_| Command::asked(start())).unzip();
     crowd.nodes[other].lane.tick(commands).unwrap();
     crowd.run(other);
     for answer in &mut answers {
-        let Ok(Answer::Execution(view)) = answer.try_recv().expect("an answer") else {
-            panic!("not started");
-        };
+        let view = answer.try_recv().expect("an answer").answer.expect("started");
         assert_eq!(view.version, 2);
         assert_eq!(
             crowd.store.execution(view.id).unwrap().map(|stored| stored.version),
@@ -116,7 +101,7 @@ fn what_is_kept_only_if_nothing_newer_is_there_is_held_against_what_is_stored() 
         matches: Matches::Revision(version),
         ..Arc::new(machine(FIRST)).into()
     };
-    let refused = crowd.ask(other, Request::Apply(conditional(1)));
+    let refused = crowd.ask(other, conditional(1));
     assert!(
         matches!(&refused, Err(refusal) if refusal.code == Code::PreconditionFailed),
         "{refused:?}"

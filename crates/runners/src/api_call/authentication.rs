@@ -6,11 +6,12 @@ use reqwest::header::AUTHORIZATION;
 use serde_json::Value;
 use url::Url;
 
-use crate::config::{Object, Reader, shown};
 use crate::http::{self, Request, RequestError};
 use crate::oauth::{ClientCredentials, ClientProof, sensitive};
+use sprag_core::document::Reader;
+use sprag_core::source::{Spot, shown};
 
-/// The key under which it stands, in a service and in an action.
+/// The key that holds it, in a service and in an action.
 pub(super) const KEY: &str = "authentication";
 const TYPES: [&str; 5] = ["none", "basic", "bearer", "apiKey", "oauth2"];
 const HEADER_DEFAULT: &str = "X-API-Key";
@@ -23,7 +24,7 @@ pub(super) enum Authentication {
     None,
     /// A name and a password (RFC 7617).
     Basic { username: String, password: String },
-    /// A token that somebody made (RFC 6750).
+    /// A fixed token (RFC 6750).
     Bearer { token: String },
     /// A value under a name, in the headers or in the query.
     ApiKey { at: KeyPlace, name: String, value: String },
@@ -39,11 +40,11 @@ pub(super) enum KeyPlace {
 }
 
 /// Reads `authentication` of `parent`, if it is there.
-pub(super) fn read(reader: &mut Reader, parent: &Object<'_>) -> Option<Authentication> {
-    let kind = parent.get(KEY)?.get("type").and_then(Value::as_str);
-    let object = reader.object(parent, KEY, keys_of(kind))?;
+pub(super) fn read(reader: &mut Reader, parent: &Spot<'_>) -> Option<Authentication> {
+    let kind = parent.value_of(KEY)?.get("type").and_then(Value::as_str);
+    let object = reader.map(parent, KEY, keys_of(kind))?;
     reader.require(&object, "type", "`oauth2`")?;
-    match reader.choice(&object, "type", &TYPES)? {
+    match reader.word(&object, "type", &TYPES)? {
         "basic" => read_basic(reader, &object),
         "bearer" => read_bearer(reader, &object),
         "apiKey" => read_api_key(reader, &object),
@@ -86,13 +87,13 @@ fn keys_of(kind: Option<&str>) -> &'static [&'static str] {
     }
 }
 
-fn read_basic(reader: &mut Reader, object: &Object<'_>) -> Option<Authentication> {
+fn read_basic(reader: &mut Reader, object: &Spot<'_>) -> Option<Authentication> {
     let username = reader.required_text(object, "username", "`{{secrets.crm_user}}`");
     let password = reader.required_text(object, "password", "`{{secrets.crm_password}}`");
     let (username, password) = (username?, password?);
     if username.contains(':') && !reader.is_open(username) {
         let remedy = "write a name without `:`; the first one ends it";
-        reader.problem(object.at("username"), "the name holds `:`", remedy);
+        reader.refuse(&object.place_of("username"), "the name holds `:`", remedy);
     }
     Some(Authentication::Basic {
         username: username.to_owned(),
@@ -100,7 +101,7 @@ fn read_basic(reader: &mut Reader, object: &Object<'_>) -> Option<Authentication
     })
 }
 
-fn read_bearer(reader: &mut Reader, object: &Object<'_>) -> Option<Authentication> {
+fn read_bearer(reader: &mut Reader, object: &Spot<'_>) -> Option<Authentication> {
     let token = reader.required_text(object, "token", "`{{secrets.crm_token}}`")?;
     check_header(reader, object, ("token", "authorization", token));
     Some(Authentication::Bearer {
@@ -108,18 +109,18 @@ fn read_bearer(reader: &mut Reader, object: &Object<'_>) -> Option<Authenticatio
     })
 }
 
-fn read_api_key(reader: &mut Reader, object: &Object<'_>) -> Option<Authentication> {
-    let at = match object.get("in") {
+fn read_api_key(reader: &mut Reader, object: &Spot<'_>) -> Option<Authentication> {
+    let at = match object.value_of("in") {
         None => Some(KeyPlace::Header),
         Some(_) => reader
-            .choice(object, "in", &["header", "query"])
+            .word(object, "in", &["header", "query"])
             .map(|place| match place {
                 "query" => KeyPlace::Query,
                 _ => KeyPlace::Header,
             }),
     };
     let value = reader.required_text(object, "value", "`{{secrets.crm_key}}`");
-    let name = match object.get("name") {
+    let name = match object.value_of("name") {
         None => Some(None),
         Some(_) => reader.required_text(object, "name", "`X-API-Key`").map(Some),
     };
@@ -140,32 +141,29 @@ fn read_api_key(reader: &mut Reader, object: &Object<'_>) -> Option<Authenticati
 }
 
 /// Notes that a header cannot be made of these words; which of them is to blame is under `key`.
-fn check_header(reader: &mut Reader, object: &Object<'_>, (key, name, value): (&str, &str, &str)) {
+fn check_header(reader: &mut Reader, object: &Spot<'_>, (key, name, value): (&str, &str, &str)) {
     if reader.is_open(value) {
         return;
     }
     match http::header(name, value) {
         Err(error) if key == "name" || !matches!(error, RequestError::HeaderName(_) | RequestError::Reserved(_)) => {
             let remedy = "write what a header of HTTP can hold";
-            reader.problem(object.at(key), error.to_string(), remedy);
+            reader.refuse(&object.place_of(key), error.to_string(), remedy);
         }
         _ => {}
     }
 }
 
-fn read_oauth2(reader: &mut Reader, object: &Object<'_>) -> Option<Authentication> {
+fn read_oauth2(reader: &mut Reader, object: &Spot<'_>) -> Option<Authentication> {
     let endpoint = read_token_endpoint(reader, object);
     let client_id = reader.required_text(object, "clientId", "`{{secrets.crm_client_id}}`");
     let client_secret = reader.required_text(object, "clientSecret", "`{{secrets.crm_client_secret}}`");
-    let scope = match object.get("scope") {
-        Some(Value::Array(_)) => reader.texts(object, "scope").map(|scopes| scopes.join(" ")),
-        _ => reader.text(object, "scope").map(str::to_owned),
-    };
+    let scope = reader.text_or_texts(object, "scope").join(" ");
     let audience = reader.text(object, "audience").map(str::to_owned);
-    let proof = match object.get("clientAuthentication") {
+    let proof = match object.value_of("clientAuthentication") {
         None => Some(ClientProof::Basic),
         Some(_) => reader
-            .choice(object, "clientAuthentication", &["basic", "post"])
+            .word(object, "clientAuthentication", &["basic", "post"])
             .map(|proof| match proof {
                 "post" => ClientProof::Post,
                 _ => ClientProof::Basic,
@@ -175,13 +173,13 @@ fn read_oauth2(reader: &mut Reader, object: &Object<'_>) -> Option<Authenticatio
         endpoint: endpoint?,
         client_id: client_id?.to_owned(),
         client_secret: client_secret?.to_owned(),
-        scope: scope.filter(|scope| !scope.is_empty()),
+        scope: Some(scope).filter(|scope| !scope.is_empty()),
         audience: audience.filter(|audience| !audience.is_empty()),
         proof: proof?,
     }))
 }
 
-fn read_token_endpoint(reader: &mut Reader, object: &Object<'_>) -> Option<Url> {
+fn read_token_endpoint(reader: &mut Reader, object: &Spot<'_>) -> Option<Url> {
     let text = reader.required_text(object, "tokenEndpoint", "`https://login.example.com/oauth/token`")?;
     if reader.is_open(text) {
         return None;
@@ -190,8 +188,8 @@ fn read_token_endpoint(reader: &mut Reader, object: &Object<'_>) -> Option<Url> 
         Ok(url) => Some(url),
         Err(error) => {
             let remedy = "write an absolute URL such as `https://login.example.com/oauth/token`";
-            reader.problem(
-                object.at("tokenEndpoint"),
+            reader.refuse(
+                &object.place_of("tokenEndpoint"),
                 format!("`{}`: {error}", shown(text)),
                 remedy,
             );

@@ -9,9 +9,11 @@ use sprag_core::source::nearest;
 use super::authentication::{self, Authentication};
 use super::endpoint::Endpoint;
 use super::services::{Service, Services};
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config;
 use crate::webhook::lookup::{self, Lookup};
-use crate::webhook::{Body, read_body, read_headers, read_method, read_query};
+use crate::webhook::{WebhookBody, read_body, read_headers, read_method, read_query};
+use sprag_core::document::{Reader, Stage};
+use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 10] = [
     "service",
@@ -34,7 +36,7 @@ pub(super) struct Config<'s> {
     pub(super) endpoint: Endpoint,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<WebhookBody>,
     pub(super) expected: Option<Vec<u16>>,
     /// The action's own; the service's counts where there is none.
     pub(super) authentication: Option<Authentication>,
@@ -48,14 +50,12 @@ pub(super) fn check(config: &Value, services: &Services) -> Vec<ConfigProblem> {
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
 pub(super) fn read<'s>(config: &Value, stage: Stage, services: &'s Services) -> Result<Config<'s>, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let config = reader
-        .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object, services));
-    reader.finish(config)
+    config::read(config, stage, &KEYS, |reader, object| {
+        read_object(reader, object, services)
+    })
 }
 
-fn read_object<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Services) -> Option<Config<'s>> {
+fn read_object<'s>(reader: &mut Reader, object: &Spot<'_>, services: &'s Services) -> Option<Config<'s>> {
     let service = read_service(reader, object, services);
     let endpoint = read_endpoint(reader, object);
     let query = read_query(reader, object);
@@ -67,7 +67,7 @@ fn read_object<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Servi
     };
     let method = read_method(reader, object, &default);
     let headers = read_headers(reader, object);
-    let expected = reader.codes(object, "expectedStatusCodes", 100..=599);
+    let expected = config::codes(reader, object, "expectedStatusCodes", 100..=599);
     let authentication = authentication::read(reader, object);
     let lookup = lookup::read(reader, object, "endpoint", read_endpoint);
     if let Some(headers) = &headers {
@@ -88,7 +88,7 @@ fn read_object<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Servi
     })
 }
 
-fn read_service<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Services) -> Option<&'s Service> {
+fn read_service<'s>(reader: &mut Reader, object: &Spot<'_>, services: &'s Services) -> Option<&'s Service> {
     let name = reader.required_text(
         object,
         "service",
@@ -108,12 +108,12 @@ fn read_service<'s>(reader: &mut Reader, object: &Object<'_>, services: &'s Serv
         ),
     };
     let detail = format!("`{}` is not a service of this server", shown(name));
-    reader.unconfigured(object.at("service"), detail, remedy);
+    reader.error(&object.place_of("service"), config::NOT_CONFIGURED, detail, remedy);
     None
 }
 
 /// The endpoint under `endpoint`. As written, what stands around its templates is checked already.
-fn read_endpoint(reader: &mut Reader, object: &Object<'_>) -> Option<Endpoint> {
+fn read_endpoint(reader: &mut Reader, object: &Spot<'_>) -> Option<Endpoint> {
     if !object.has("endpoint") {
         return Some(Endpoint::default());
     }
@@ -128,7 +128,11 @@ fn read_endpoint(reader: &mut Reader, object: &Object<'_>) -> Option<Endpoint> {
         Ok(endpoint) => Some(endpoint).filter(|_| !is_open),
         Err(error) => {
             let remedy = "write a path below the service's `baseUrl`, such as `/v1/records/7?full=true`";
-            reader.problem(object.at("endpoint"), format!("`{}`: {error}", shown(text)), remedy);
+            reader.refuse(
+                &object.place_of("endpoint"),
+                format!("`{}`: {error}", shown(text)),
+                remedy,
+            );
             None
         }
     }
@@ -147,14 +151,14 @@ fn without_templates(text: &str) -> String {
 }
 
 /// A header that the authentication sets cannot be given too: one of them would be lost without a word.
-fn check_headers(reader: &mut Reader, object: &Object<'_>, headers: &HeaderMap, of_service: Option<String>) {
-    let signed = match object.get(authentication::KEY) {
+fn check_headers(reader: &mut Reader, object: &Spot<'_>, headers: &HeaderMap, of_service: Option<String>) {
+    let signed = match object.value_of(authentication::KEY) {
         Some(own) => authentication::header_of(own),
         None => of_service,
     };
     if let Some(signed) = signed.filter(|signed| headers.contains_key(signed.as_str())) {
         let detail = format!("header `{signed}` is set by the authentication");
         let remedy = "leave the header out, or write `authentication: {type: none}`";
-        reader.problem(object.at("headers"), detail, remedy);
+        reader.refuse(&object.place_of("headers"), detail, remedy);
     }
 }

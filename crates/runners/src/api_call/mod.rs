@@ -21,17 +21,18 @@ use serde_json::Value;
 use sprag_core::action::outcome::{Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use crate::http::Client;
 use crate::oauth::Tokens;
 use crate::secrets::Secrets;
 use crate::webhook;
 use services::Services;
 use session::Session;
+use sprag_core::document::Stage;
 
 pub use services::{Options, OptionsError, ServiceOptions};
 
-/// Where a secret may stand: in what is sent. The rest is compared and shown.
+/// Where a secret may appear: in what is sent. The rest is compared and shown.
 const SECRETS: [&str; 8] = [
     "/endpoint",
     "/headers",

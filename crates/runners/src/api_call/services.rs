@@ -15,12 +15,15 @@ use sprag_core::action::runner::{ConfigProblem, Fault};
 use url::Url;
 
 use super::authentication::{self, Authentication};
-use crate::config::{Reader, Stage};
+use crate::config;
 use crate::http::{self, RequestError};
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use crate::webhook::read_headers;
+use sprag_core::document::Stage;
 
 const HEADERS: &str = "headers";
+/// What of a service may hold secrets besides its URL.
+const SETTINGS: [&str; 2] = [HEADERS, authentication::KEY];
 
 /// What the configuration says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -54,7 +57,7 @@ pub struct OptionsError {
     pub key: &'static str,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
@@ -156,12 +159,11 @@ impl Service {
             };
             unusable(&error_of(&self.name, problem))
         })?;
-        let mut reader = Reader::new(Stage::Rendered);
-        let read = reader.root(&settings, &[HEADERS, authentication::KEY]).map(|object| {
-            let headers = read_headers(&mut reader, &object).unwrap_or_default();
-            (headers, authentication::read(&mut reader, &object))
+        let read = config::read(&settings, Stage::Rendered, &SETTINGS, |reader, object| {
+            let headers = read_headers(reader, object).unwrap_or_default();
+            Some((headers, authentication::read(reader, object)))
         });
-        let (headers, authentication) = reader.finish(read).map_err(|problems| {
+        let (headers, authentication) = read.map_err(|problems| {
             let problem = problems.into_iter().next().unwrap_or_else(nothing_read);
             unusable(&error_of(&self.name, problem))
         })?;
@@ -177,23 +179,23 @@ impl Service {
 
 /// Everything wrong with headers and authentication as they are written.
 fn checked(written: &Value) -> Vec<ConfigProblem> {
-    let mut reader = Reader::new(Stage::Written);
-    if let Some(object) = reader.root(written, &[HEADERS, authentication::KEY]) {
-        let headers = read_headers(&mut reader, &object);
-        authentication::read(&mut reader, &object);
+    let read = config::read(written, Stage::Written, &SETTINGS, |reader, object| {
+        let headers = read_headers(reader, object);
+        authentication::read(reader, object);
         let signed = written.get(authentication::KEY).and_then(authentication::header_of);
         if let (Some(headers), Some(signed)) = (headers, signed)
             && headers.contains_key(signed.as_str())
         {
             let detail = format!("header `{signed}` is set by `authentication`");
-            reader.problem(
-                object.at(HEADERS),
+            reader.refuse(
+                &object.place_of(HEADERS),
                 detail,
                 "leave the header out, or the authentication",
             );
         }
-    }
-    reader.problems()
+        Some(())
+    });
+    read.err().unwrap_or_default()
 }
 
 const BASE_REMEDY: &str = "write the service's URL, as in `https://crm.example.com/api`";
@@ -283,7 +285,7 @@ fn nothing_read() -> ConfigProblem {
     ConfigProblem {
         pointer: format!("/{}", authentication::KEY),
         detail: "it cannot be read".to_owned(),
-        remedy: "mend it".to_owned(),
+        remedy: "fix it".to_owned(),
         fault: Fault::Definition,
     }
 }

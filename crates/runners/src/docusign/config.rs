@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::runner::ConfigProblem;
 
 use super::people;
-use crate::config::{Object, Reader, Stage};
+use crate::config;
+use sprag_core::document::{Reader, Shape, Stage};
+use sprag_core::source::{Place, Spot};
 
 const KEYS: [&str; 10] = [
     "templateId",
@@ -76,19 +78,18 @@ pub(super) fn check(config: &Value, provider: Provider) -> Vec<ConfigProblem> {
 
 /// Reads the configuration. As written, values that are still templates may leave `Err` with no problems.
 pub(super) fn read(config: &Value, stage: Stage, provider: Provider) -> Result<Config, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    if provider == Provider::Missing {
-        let remedy =
-            "add `[providers.docusign]` with `account`, `integrationKey`, `user` and `privateKey` to `sprag.toml`";
-        reader.unconfigured("", "`[providers.docusign]` is not configured", remedy);
-    }
-    let config = reader
-        .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object));
-    reader.finish(config)
+    config::read(config, stage, &KEYS, |reader, object| {
+        if provider == Provider::Missing {
+            let detail = "`[providers.docusign]` is not configured";
+            let remedy =
+                "add `[providers.docusign]` with `account`, `integrationKey`, `user` and `privateKey` to `sprag.toml`";
+            reader.error(&object.place(), config::NOT_CONFIGURED, detail, remedy);
+        }
+        read_object(reader, object)
+    })
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
+fn read_object(reader: &mut Reader, object: &Spot<'_>) -> Option<Config> {
     let template = reader.required_text(object, "templateId", "`{{execution.variables.contractTemplateId}}`");
     let people = people::read(reader, object);
     let (text_fields, list_fields) = read_fields(reader, object);
@@ -99,16 +100,16 @@ fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
         ("brandId", SUBJECT_CHARACTERS_MAX),
     ] {
         if let Some(text) = reader.text(object, key) {
-            check_length(reader, (object.at(key), key), text, max);
+            check_length(reader, &object.place_of(key), key, text, max);
             definition.insert(key.to_owned(), Value::String(text.to_owned()));
         }
     }
     for key in ["notification", "eventNotification"] {
-        if reader.any_object(object, key).is_some() {
-            definition.extend(object.get(key).map(|value| (key.to_owned(), value.clone())));
+        if reader.read(object, key, &Shape::Open).is_some() {
+            definition.extend(object.value_of(key).map(|value| (key.to_owned(), value.clone())));
         }
     }
-    reader.choice(object, "status", &["sent"]);
+    reader.word(object, "status", &["sent"]);
     definition.insert("templateId".to_owned(), Value::String(template?.to_owned()));
     definition.extend(people);
     Some(Config {
@@ -119,65 +120,56 @@ fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
 }
 
 /// Custom fields: the vendor's two lists, or names with values.
-fn read_fields(reader: &mut Reader, object: &Object<'_>) -> (Vec<Value>, Option<Value>) {
+fn read_fields(reader: &mut Reader, object: &Spot<'_>) -> (Vec<Value>, Option<Value>) {
     let is_vendors = |value: &Value| [TEXT_FIELDS, LIST_FIELDS].iter().any(|key| value.get(key).is_some());
-    if object.get("customFields").is_some_and(is_vendors) {
-        let Some(lists) = reader.object(object, "customFields", &[TEXT_FIELDS, LIST_FIELDS]) else {
+    if object.value_of("customFields").is_some_and(is_vendors) {
+        let Some(lists) = reader.map(object, "customFields", &[TEXT_FIELDS, LIST_FIELDS]) else {
             return (Vec::new(), None);
         };
         for key in [TEXT_FIELDS, LIST_FIELDS] {
             check_fields(reader, &lists, key);
         }
-        let text = lists.get(TEXT_FIELDS).and_then(Value::as_array).cloned();
-        return (text.unwrap_or_default(), lists.get(LIST_FIELDS).cloned());
+        let text = lists.value_of(TEXT_FIELDS).and_then(Value::as_array).cloned();
+        return (text.unwrap_or_default(), lists.value_of(LIST_FIELDS).cloned());
     }
     let pairs = reader.pairs(object, "customFields");
     let fields = pairs.into_iter().map(|(name, value)| {
-        let pointer = format!("{}/{}", object.at("customFields"), escaped(name));
-        check_field(reader, &pointer, name, Some(&value));
+        let place = object.inside("/customFields").of(name);
+        check_field(reader, &place, name, Some(&value));
         json!({"name": name, "value": value})
     });
     (fields.collect(), None)
 }
 
-fn check_fields(reader: &mut Reader, lists: &Object<'_>, key: &str) {
-    match lists.get(key) {
-        None => {}
-        Some(Value::Array(fields)) => {
-            for (index, field) in fields.iter().enumerate() {
-                let pointer = format!("{}/{index}", lists.at(key));
-                match field.get("name").and_then(Value::as_str) {
-                    Some(name) => {
-                        let value = field.get("value").and_then(Value::as_str);
-                        check_field(reader, &format!("{pointer}/value"), name, value);
-                    }
-                    None => reader.problem(format!("{pointer}/name"), "the field has no `name`", "give it one"),
-                }
+fn check_fields(reader: &mut Reader, lists: &Spot<'_>, key: &str) {
+    let Some(list) = reader.read(lists, key, &Shape::List(&Shape::Any)) else {
+        return;
+    };
+    for field in list.items() {
+        match field.value.get("name").and_then(Value::as_str) {
+            Some(name) => {
+                let value = field.value.get("value").and_then(Value::as_str);
+                check_field(reader, &field.place_of("value"), name, value);
             }
+            None => reader.refuse(&field.place_of("name"), "the field has no `name`", "give it one"),
         }
-        Some(other) => reader.mismatch(other, lists.at(key), "a list of fields"),
     }
 }
 
-fn check_field(reader: &mut Reader, pointer: &str, name: &str, value: Option<&str>) {
+fn check_field(reader: &mut Reader, place: &Place, name: &str, value: Option<&str>) {
     if name == KEY_FIELD {
         let detail = format!("`{KEY_FIELD}` is the field that finds the envelope again");
-        reader.problem(pointer, detail, "choose another name");
+        reader.refuse(place, detail, "choose another name");
     }
     if let Some(value) = value {
-        check_length(reader, (pointer.to_owned(), name), value, FIELD_CHARACTERS_MAX);
+        check_length(reader, place, name, value, FIELD_CHARACTERS_MAX);
     }
 }
 
-fn check_length(reader: &mut Reader, (pointer, key): (String, &str), text: &str, max: usize) {
+fn check_length(reader: &mut Reader, place: &Place, key: &str, text: &str, max: usize) {
     let length = text.chars().count();
     if length > max && !reader.is_open(text) {
         let detail = format!("`{key}` has {length} characters, and the vendor takes {max}");
-        reader.problem(pointer, detail, "shorten it");
+        reader.refuse(place, detail, "shorten it");
     }
-}
-
-/// A name as it stands in a JSON pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -23,7 +23,7 @@ use sprag_core::action::outcome::{Failure, Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use crate::http::Client;
 use crate::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
 use crate::providers::{Asked, OptionsError, below};
@@ -31,11 +31,12 @@ use crate::secrets::{Secrets, Text};
 use crate::webhook::{destination, network};
 use config::Provider;
 use options::{DOCUSIGN, Docusign};
-use session::Session;
+use session::DocusignSession;
+use sprag_core::document::Stage;
 
 pub use options::DocusignOptions;
 
-/// Where no secret may stand.
+/// Where no secret may appear.
 const NO_SECRETS: [&str; 1] = ["/status"];
 
 const TYPE: &str = "docusign_envelope";
@@ -94,7 +95,7 @@ impl DocusignEnvelope {
         }
     }
 
-    async fn session<'a>(&'a self, attempt: Attempt<'a>, asked: &mut Asked) -> Result<Session<'a>, Stop> {
+    async fn session<'a>(&'a self, attempt: Attempt<'a>, asked: &mut Asked) -> Result<DocusignSession<'a>, Stop> {
         let deadline = Instant::now() + attempt.timeout;
         let config = config::read(attempt.config, Stage::Rendered, self.provider())
             .map_err(|problems| Box::new(refused(&problems)))?;
@@ -112,7 +113,7 @@ impl DocusignEnvelope {
             key: self.fill(asked, "privateKey", &docusign.private_key).await?,
         };
         check_key(&grant.key)?;
-        Ok(Session {
+        Ok(DocusignSession {
             attempt,
             config,
             envelopes: below(&docusign.url, &["restapi", "v2.1", "accounts", &account, "envelopes"]),
@@ -174,7 +175,7 @@ impl Runner for DocusignEnvelope {
     }
 }
 
-/// A key that signs nothing is said before anybody is asked.
+/// A key that signs nothing is reported before the vendor is called.
 fn check_key(pem: &str) -> Result<(), Stop> {
     SigningKey::parse(pem).map(drop).map_err(|error| {
         let message = format!("`[providers.docusign] privateKey`: {error}");

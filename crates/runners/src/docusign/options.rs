@@ -23,7 +23,7 @@ pub struct DocusignOptions {
     pub user: String,
     /// The RSA private key in PEM; it should name a secret.
     pub private_key: String,
-    /// Where the account is; a gateway or a test can stand in.
+    /// Where the account is; a gateway or a test can take its place.
     pub url: Option<String>,
     /// Where tokens come from.
     pub auth_url: Option<String>,

@@ -5,8 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::{Object, Reader, scalar, shown};
 use crate::email;
+use sprag_core::document::{Reader, Shape, scalar};
+use sprag_core::source::{Spot, shown};
 
 const RECIPIENTS: &str = "recipients";
 const ROLES: &str = "templateRoles";
@@ -26,7 +27,7 @@ const LISTS: [&str; 11] = [
 ];
 /// The words for a kind of recipient.
 const KINDS: [&str; 4] = ["signer", "cc", "carbonCopy", "certifiedDelivery"];
-/// What may stand beside somebody in the short form; besides `role`, the vendor's own words.
+/// What may stand beside a recipient in the short form; besides `role`, the vendor's own words.
 const PERSON_KEYS: [&str; 12] = [
     "email",
     "name",
@@ -41,7 +42,7 @@ const PERSON_KEYS: [&str; 12] = [
     "phoneNumber",
     "tabs",
 ];
-/// What the vendor knows of somebody who takes a role.
+/// What the vendor knows of a recipient with a role.
 const ROLE_KEYS: [&str; 15] = [
     "roleName",
     "name",
@@ -63,22 +64,19 @@ const ROLE_KEYS: [&str; 15] = [
 const CHARACTERS_MAX: usize = 100;
 
 /// `recipients` and `templateRoles` of the envelope definition, where anybody is named.
-pub(super) fn read(reader: &mut Reader, object: &Object<'_>) -> Map<String, Value> {
+pub(super) fn read(reader: &mut Reader, object: &Spot<'_>) -> Map<String, Value> {
     let mut roles = read_roles(reader, object);
     let mut lists = Map::new();
     match object.get(RECIPIENTS) {
         None => {}
-        Some(Value::Array(_)) => {
-            let people = reader.objects(object, RECIPIENTS, &PERSON_KEYS);
+        Some(list) if list.value.is_array() => {
+            let people = reader.maps(object, RECIPIENTS, &PERSON_KEYS);
             for (index, person) in people.iter().enumerate() {
                 read_person(reader, person, index + 1, (&mut lists, &mut roles));
             }
         }
-        Some(Value::Object(_)) => lists = read_lists(reader, object),
-        Some(other) => {
-            let expected = "a list of recipients, or the vendor's object of lists";
-            reader.mismatch(other, object.at(RECIPIENTS), expected);
-        }
+        Some(map) if map.value.is_object() => lists = read_lists(reader, object),
+        Some(other) => reader.wrong(&other, "a list of recipients, or the vendor's map of lists"),
     }
     let mut read = Map::new();
     if !lists.is_empty() {
@@ -90,11 +88,9 @@ pub(super) fn read(reader: &mut Reader, object: &Object<'_>) -> Map<String, Valu
     read
 }
 
-fn read_roles(reader: &mut Reader, object: &Object<'_>) -> Vec<Value> {
-    if let Some(other) = object.get(ROLES).filter(|value| !value.is_array()) {
-        reader.mismatch(other, object.at(ROLES), "a list of roles");
-    }
-    let people = reader.objects(object, ROLES, &ROLE_KEYS);
+fn read_roles(reader: &mut Reader, object: &Spot<'_>) -> Vec<Value> {
+    reader.read(object, ROLES, &Shape::List(&Shape::Any));
+    let people = reader.maps(object, ROLES, &ROLE_KEYS);
     let roles = people.iter().map(|person| {
         reader.required_text(person, "roleName", "`Tenant`");
         // A group of signers has no name and no address of its own.
@@ -108,7 +104,7 @@ fn read_roles(reader: &mut Reader, object: &Object<'_>) -> Vec<Value> {
 
 fn read_person(
     reader: &mut Reader,
-    person: &Object<'_>,
+    person: &Spot<'_>,
     number: usize,
     (lists, roles): (&mut Map<String, Value>, &mut Vec<Value>),
 ) {
@@ -122,7 +118,7 @@ fn read_person(
     entry
         .entry("recipientId")
         .or_insert_with(|| Value::String(number.to_string()));
-    let list = match reader.choice(person, "role", &KINDS) {
+    let list = match reader.word(person, "role", &KINDS) {
         Some("cc" | "carbonCopy") => "carbonCopies",
         Some("certifiedDelivery") => "certifiedDeliveries",
         _ => "signers",
@@ -134,46 +130,43 @@ fn read_person(
 }
 
 /// The vendor's own shape: an object of lists.
-fn read_lists(reader: &mut Reader, object: &Object<'_>) -> Map<String, Value> {
-    let Some(lists) = reader.object(object, RECIPIENTS, &LISTS) else {
+fn read_lists(reader: &mut Reader, object: &Spot<'_>) -> Map<String, Value> {
+    let Some(lists) = reader.map(object, RECIPIENTS, &LISTS) else {
         return Map::new();
     };
     let mut read = Map::new();
-    for (key, value, pointer) in lists.entries() {
-        if !value.is_array() {
-            reader.mismatch(value, pointer, "a list of recipients");
-        }
-        read.insert(key.to_owned(), value.clone());
+    for (key, member) in lists.members() {
+        reader.check(&member, &Shape::List(&Shape::Any));
+        read.insert(key.to_owned(), member.value.clone());
     }
     read
 }
 
-fn check_person(reader: &mut Reader, person: &Object<'_>) {
+fn check_person(reader: &mut Reader, person: &Spot<'_>) {
     if let Some(name) = reader.required_text(person, "name", "`Ann Lee`")
         && name.chars().count() > CHARACTERS_MAX
         && !reader.is_open(name)
     {
         let detail = format!("the name has more than {CHARACTERS_MAX} characters");
-        reader.problem(person.at("name"), detail, "shorten it");
+        reader.refuse(&person.place_of("name"), detail, "shorten it");
     }
     if let Some(address) = reader.required_text(person, "email", "`ann@example.com`")
         && !reader.is_open(address)
         && let Err(error) = email::check_address(address)
     {
         let detail = format!("`{}`: {error}", shown(address));
-        reader.problem(person.at("email"), detail, "write an address such as `ann@example.com`");
+        reader.refuse(
+            &person.place_of("email"),
+            detail,
+            "write an address such as `ann@example.com`",
+        );
     }
 }
 
 /// The entry with its numbers and truth values as texts: the vendor knows no others.
-fn texts(person: &Object<'_>) -> Map<String, Value> {
-    let text = |(key, value, _): (&str, &Value, String)| {
-        let value = scalar(value).map_or_else(|| value.clone(), Value::String);
-        (key.to_owned(), value)
-    };
-    person
-        .entries()
-        .filter(|(_, value, _)| !value.is_null())
-        .map(text)
-        .collect()
+fn texts(person: &Spot<'_>) -> Map<String, Value> {
+    let members = person.value.as_object().into_iter().flatten();
+    let given = members.filter(|(_, value)| !value.is_null());
+    let text = |value: &Value| scalar(value).map_or_else(|| value.clone(), Value::String);
+    given.map(|(key, value)| (key.clone(), text(value))).collect()
 }

@@ -22,7 +22,7 @@ const TRANSACTION_MILLIS_MAX: u64 = 6 * 24 * 60 * 60 * 1_000;
 const NO_LIST: [u16; 3] = [404, 405, 501];
 
 /// One attempt under way.
-pub(super) struct Session<'a> {
+pub(super) struct DocusignSession<'a> {
     pub(super) attempt: Attempt<'a>,
     pub(super) config: Config,
     /// The account's envelopes.
@@ -30,7 +30,7 @@ pub(super) struct Session<'a> {
     pub(super) bearer: Bearer<'a>,
 }
 
-impl Session<'_> {
+impl DocusignSession<'_> {
     /// Sends the envelope, unless an earlier attempt turns out to have sent it.
     pub(super) async fn send(&mut self) -> Result<Done, Stop> {
         if self.attempt.number > 1
@@ -48,7 +48,7 @@ impl Session<'_> {
         Ok(envelope.done(self.attempt.action_id))
     }
 
-    /// The envelope that carries the action's key, if the vendor has one. None also where nobody can be asked.
+    /// The envelope that carries the action's key, if the vendor has one. None also where the vendor cannot be asked.
     pub(super) async fn find(&mut self) -> Result<Option<Envelope>, Stop> {
         let mut url = self.envelopes.clone();
         let key = self.attempt.idempotency_key;
@@ -67,7 +67,7 @@ impl Session<'_> {
         }
         let reply = self.judged(reply)?;
         if !reply.is_whole_json() {
-            let message = "the vendor's list of envelopes cannot be read, so nobody knows whether there is one";
+            let message = "the vendor's list of envelopes cannot be read, so it is unknown whether there is one";
             return Err(Box::new(Outcome::unknown(kind::UNEXPECTED_STATUS, message)));
         }
         Ok(Envelope::in_list(&reply.data(), key))

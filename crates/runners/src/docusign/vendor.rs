@@ -134,7 +134,7 @@ fn fix(kind: &str, code: &str) -> Option<&'static str> {
     })
 }
 
-/// What would mend a refusal of the token server, by its word and its description.
+/// What would fix a refusal of the token server, by its word and its description.
 fn token_fix(word: &str, description: &str) -> &'static str {
     match (word, description) {
         ("consent_required", _) => {

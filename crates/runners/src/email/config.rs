@@ -10,7 +10,9 @@ use sprag_core::action::runner::ConfigProblem;
 use super::Providers;
 use super::address;
 use super::options::{SECURITY, SENDGRID, SMTP, Security};
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config;
+use sprag_core::document::{Reader, Shape, Stage};
+use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 13] = [
     "provider",
@@ -48,7 +50,7 @@ pub(super) struct Config {
     pub(super) subject: Option<String>,
     pub(super) content: Content,
     pub(super) attachments: Vec<Attachment>,
-    pub(super) server: Option<Server>,
+    pub(super) server: Option<SmtpServer>,
 }
 
 /// The words of the mail.
@@ -80,7 +82,7 @@ pub(super) struct Attachment {
 
 /// A server that the definition names: the outbound guard looks at it.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct SmtpServer {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) security: Security,
@@ -108,17 +110,15 @@ pub(super) fn check(config: &Value, providers: &Providers) -> Vec<ConfigProblem>
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
 pub(super) fn read(config: &Value, stage: Stage, providers: &Providers) -> Result<Config, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let config = reader
-        .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object, providers));
-    reader.finish(config)
+    config::read(config, stage, &KEYS, |reader, object| {
+        read_object(reader, object, providers)
+    })
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>, providers: &Providers) -> Option<Config> {
+fn read_object(reader: &mut Reader, object: &Spot<'_>, providers: &Providers) -> Option<Config> {
     let provider = reader
         .require(object, "provider", "`smtp`")
-        .and_then(|()| reader.choice(object, "provider", &[SMTP, SENDGRID]));
+        .and_then(|()| reader.word(object, "provider", &[SMTP, SENDGRID]));
     let server = read_server(reader, object);
     if let Some(provider) = provider {
         check_provider(reader, object, provider, providers);
@@ -127,12 +127,16 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, providers: &Providers) 
     let cc = read_mailboxes(reader, object, "cc");
     let bcc = read_mailboxes(reader, object, "bcc");
     reader.require(object, "to", "`ann@example.com`");
-    if object.get("to").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-        reader.problem(object.at("to"), "nobody gets the mail", "add an address");
+    if object
+        .value_of("to")
+        .and_then(Value::as_array)
+        .is_some_and(Vec::is_empty)
+    {
+        reader.refuse(&object.place_of("to"), "the mail has no recipient", "add an address");
     }
     if [&to, &cc, &bcc].iter().map(|list| list.len()).sum::<usize>() > RECIPIENTS_MAX {
         let detail = format!("there are more than {RECIPIENTS_MAX} receivers");
-        reader.problem(object.at("to"), detail, "send several mails");
+        reader.refuse(&object.place_of("to"), detail, "send several mails");
     }
     let from = read_from(reader, object, provider, providers);
     let reply_to = read_mailboxes(reader, object, "replyTo").into_iter().next();
@@ -161,37 +165,38 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
 }
 
 /// Whether there is anybody to hand the mail to. If not, that is said, and nothing that would follow from it.
-fn is_configured(object: &Object<'_>, provider: &str, providers: &Providers) -> bool {
+fn is_configured(object: &Spot<'_>, provider: &str, providers: &Providers) -> bool {
     match provider {
         SMTP => providers.smtp.is_some() || object.has("server"),
         _ => providers.sendgrid.is_some(),
     }
 }
 
-fn check_provider(reader: &mut Reader, object: &Object<'_>, provider: &str, providers: &Providers) {
+fn check_provider(reader: &mut Reader, object: &Spot<'_>, provider: &str, providers: &Providers) {
     if !is_configured(object, provider, providers) {
         let detail = format!("`[providers.{provider}]` is not configured");
         let remedy = format!("add `[providers.{provider}]` to `sprag.toml`");
-        reader.unconfigured(object.at("provider"), detail, remedy);
+        reader.error(&object.place_of("provider"), config::NOT_CONFIGURED, detail, remedy);
     }
     if provider != SMTP && object.has("server") {
         let detail = format!("`server` is for `smtp`, and the provider is `{provider}`");
-        reader.problem(object.at("server"), detail, "remove it, or write `provider: smtp`");
+        reader.refuse(
+            &object.place_of("server"),
+            detail,
+            "remove it, or write `provider: smtp`",
+        );
     }
 }
 
-fn read_mailboxes(reader: &mut Reader, object: &Object<'_>, key: &str) -> Vec<Mailbox> {
-    let texts = match object.get(key) {
-        Some(Value::Array(_)) => reader.texts(object, key).unwrap_or_default(),
-        _ => reader.text(object, key).into_iter().collect(),
-    };
+fn read_mailboxes(reader: &mut Reader, object: &Spot<'_>, key: &str) -> Vec<Mailbox> {
+    let texts = reader.text_or_texts(object, key);
     let mut mailboxes = Vec::new();
     for text in texts {
         match address::several(text) {
             _ if reader.is_open(text) => {}
             Ok(read) => mailboxes.extend(read),
-            Err(detail) => reader.problem(
-                object.at(key),
+            Err(detail) => reader.refuse(
+                &object.place_of(key),
                 format!("`{}` is not an address: {detail}", shown(text)),
                 "write `ann@example.com` or `Ann Lee <ann@example.com>`",
             ),
@@ -200,12 +205,7 @@ fn read_mailboxes(reader: &mut Reader, object: &Object<'_>, key: &str) -> Vec<Ma
     mailboxes
 }
 
-fn read_from(
-    reader: &mut Reader,
-    object: &Object<'_>,
-    provider: Option<&str>,
-    providers: &Providers,
-) -> Option<Mailbox> {
+fn read_from(reader: &mut Reader, object: &Spot<'_>, provider: Option<&str>, providers: &Providers) -> Option<Mailbox> {
     if object.has("from") {
         return read_mailboxes(reader, object, "from").into_iter().next();
     }
@@ -216,43 +216,43 @@ fn read_from(
     };
     if default.is_none() && is_configured(object, provider, providers) {
         let remedy = format!("add `from`, here or in `[providers.{provider}]`");
-        reader.problem(object.at("from"), "nobody is named as the sender", remedy);
+        reader.refuse(&object.place_of("from"), "the sender is missing", remedy);
     }
     default
 }
 
 /// A text that becomes part of a header.
-fn read_line(reader: &mut Reader, object: &Object<'_>, key: &str) -> Option<String> {
+fn read_line(reader: &mut Reader, object: &Spot<'_>, key: &str) -> Option<String> {
     let text = reader.text(object, key)?;
     if text.contains(['\r', '\n']) && !reader.is_open(text) {
         let detail = format!("`{key}` holds a line break");
-        reader.problem(object.at(key), detail, "put it on one line");
+        reader.refuse(&object.place_of(key), detail, "put it on one line");
         return None;
     }
     Some(text.to_owned())
 }
 
-fn read_content(reader: &mut Reader, object: &Object<'_>) -> Option<Content> {
+fn read_content(reader: &mut Reader, object: &Spot<'_>) -> Option<Content> {
     let template = reader.text(object, "template");
-    let variables = reader.any_object(object, "variables");
+    let variables = reader.object(object, "variables");
     let (text, html) = (reader.text(object, "text"), reader.text(object, "html"));
     match template {
         Some(_) if object.has("text") || object.has("html") => {
             let detail = "`template` and words of the action's own are both given";
-            reader.problem(object.at("template"), detail, "keep `template`, or `text` and `html`");
+            reader.refuse(
+                &object.place_of("template"),
+                detail,
+                "keep `template`, or `text` and `html`",
+            );
             None
         }
         Some(name) => Some(Content::Template {
             name: name.to_owned(),
-            variables: variables
-                .iter()
-                .flat_map(Object::entries)
-                .map(|(name, value, _)| (name.to_owned(), value.clone()))
-                .collect(),
+            variables: variables.cloned().unwrap_or_default(),
         }),
         None if !object.has("template") && !object.has("text") && !object.has("html") => {
             let remedy = "add `template`, `text` or `html`";
-            reader.problem(object.at("text"), "the mail has no words", remedy);
+            reader.refuse(&object.place_of("text"), "the mail has no words", remedy);
             None
         }
         None => Some(Content::Words {
@@ -262,37 +262,35 @@ fn read_content(reader: &mut Reader, object: &Object<'_>) -> Option<Content> {
     }
 }
 
-fn read_attachments(reader: &mut Reader, object: &Object<'_>) -> Vec<Attachment> {
-    let count = match object.get("attachments") {
-        None => return Vec::new(),
-        Some(Value::Array(items)) => items.len(),
-        Some(other) => {
-            reader.mismatch(other, object.at("attachments"), "a list of attachments");
-            return Vec::new();
-        }
-    };
+fn read_attachments(reader: &mut Reader, object: &Spot<'_>) -> Vec<Attachment> {
+    let list = reader.read(object, "attachments", &Shape::List(&Shape::Any));
+    let count = list.map_or(0, |list| list.items().count());
     if count > ATTACHMENTS_MAX {
         let detail = format!("there are {count} attachments, and at most {ATTACHMENTS_MAX} can be sent");
-        reader.problem(object.at("attachments"), detail, "send several mails, or links");
+        reader.refuse(&object.place_of("attachments"), detail, "send several mails, or links");
         return Vec::new();
     }
-    let items = reader.objects(object, "attachments", &ATTACHMENT_KEYS);
+    let items = reader.maps(object, "attachments", &ATTACHMENT_KEYS);
     let attachments: Vec<_> = items.iter().filter_map(|item| read_attachment(reader, item)).collect();
     let bytes: usize = attachments.iter().map(|attachment| attachment.bytes.len()).sum();
     if bytes > ATTACHMENT_BYTES_MAX {
         let detail = format!("the attachments have {bytes} bytes, and at most {ATTACHMENT_BYTES_MAX} can be sent");
-        reader.problem(object.at("attachments"), detail, "send links instead");
+        reader.refuse(&object.place_of("attachments"), detail, "send links instead");
     }
     attachments
 }
 
-fn read_attachment(reader: &mut Reader, item: &Object<'_>) -> Option<Attachment> {
+fn read_attachment(reader: &mut Reader, item: &Spot<'_>) -> Option<Attachment> {
     reader.require(item, "filename", "`invoice.pdf`")?;
     let filename = read_line(reader, item, "filename")?;
     let content_type = reader.text(item, "contentType").unwrap_or("application/octet-stream");
     if !reader.is_open(content_type) && ContentType::parse(content_type).is_err() {
         let detail = format!("`{}` is not a media type", shown(content_type));
-        reader.problem(item.at("contentType"), detail, "write it as in `application/pdf`");
+        reader.refuse(
+            &item.place_of("contentType"),
+            detail,
+            "write it as in `application/pdf`",
+        );
     }
     let bytes = match (reader.text(item, "content"), reader.text(item, "text")) {
         (Some(content), None) if reader.is_open(content) => return None,
@@ -300,14 +298,14 @@ fn read_attachment(reader: &mut Reader, item: &Object<'_>) -> Option<Attachment>
             Ok(bytes) => bytes,
             Err(error) => {
                 let detail = format!("`content` is not base64: {error}");
-                reader.problem(item.at("content"), detail, "encode it, or write `text` for text");
+                reader.refuse(&item.place_of("content"), detail, "encode it, or write `text` for text");
                 return None;
             }
         },
         (None, Some(text)) => text.as_bytes().to_vec(),
         _ => {
             let detail = "an attachment has either `content` or `text`";
-            reader.problem(item.at("content"), detail, "add base64 as `content`, or `text`");
+            reader.refuse(&item.place_of("content"), detail, "add base64 as `content`, or `text`");
             return None;
         }
     };
@@ -318,23 +316,23 @@ fn read_attachment(reader: &mut Reader, item: &Object<'_>) -> Option<Attachment>
     })
 }
 
-fn read_server(reader: &mut Reader, object: &Object<'_>) -> Option<Server> {
-    let server = reader.object(object, "server", &SERVER_KEYS)?;
+fn read_server(reader: &mut Reader, object: &Spot<'_>) -> Option<SmtpServer> {
+    let server = reader.map(object, "server", &SERVER_KEYS)?;
     let host = reader.required_text(&server, "host", "`mail.example.com`");
     let security = reader
-        .choice(&server, "security", &SECURITY)
+        .word(&server, "security", &SECURITY)
         .map_or(Security::Starttls, Security::of);
-    let port = reader.whole(&server, "port", u64::from(u16::MAX));
+    let port = reader.whole(&server, "port", 0, u64::from(u16::MAX));
     let login = match (reader.text(&server, "username"), reader.text(&server, "password")) {
         (Some(username), Some(password)) => Some((username.to_owned(), password.to_owned())),
         (None, None) => None,
         _ => {
             let detail = "`username` and `password` go together";
-            reader.problem(server.at("password"), detail, "give both, or none");
+            reader.refuse(&server.place_of("password"), detail, "give both, or none");
             None
         }
     };
-    Some(Server {
+    Some(SmtpServer {
         host: host?.to_owned(),
         port: port
             .and_then(|port| u16::try_from(port).ok())

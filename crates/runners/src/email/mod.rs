@@ -22,20 +22,21 @@ use sprag_core::action::outcome::{Done, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use crate::http::Client;
 use crate::outbound::Guard;
 use crate::providers::{Asked, OptionsError};
 use crate::secrets::Secrets;
 use crate::webhook::destination;
-use config::{Config, Content, Server};
+use config::{Config, Content, SmtpServer};
 use options::{SENDGRID, SMTP, Security, Sendgrid, Smtp};
 use smtp::Route;
+use sprag_core::document::Stage;
 
 pub(crate) use address::check as check_address;
 pub use options::{SendgridOptions, SmtpOptions};
 
-/// Where no secret may stand. What a mail template makes of its variables is not masked.
+/// Where no secret may appear. What a mail template makes of its variables is not masked.
 const NO_SECRETS: [&str; 3] = ["/provider", "/template", "/variables"];
 
 const TYPE: &str = "email";
@@ -126,8 +127,8 @@ impl Email {
         Ok((id, Value::from(answer)))
     }
 
-    async fn named_by_definition(&self, server: &Server) -> Result<Route, Box<Outcome>> {
-        let Server {
+    async fn named_by_definition(&self, server: &SmtpServer) -> Result<Route, Box<Outcome>> {
+        let SmtpServer {
             host,
             port,
             security,

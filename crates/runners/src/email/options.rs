@@ -7,9 +7,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::address;
-use crate::config::shown;
 use crate::providers::{Checker, OptionsError};
 use crate::secrets::Text;
+use sprag_core::source::shown;
 
 pub(super) const SMTP: &str = "smtp";
 pub(super) const SENDGRID: &str = "sendgrid";
@@ -47,7 +47,7 @@ pub struct SendgridOptions {
     pub key: String,
     /// Who sends, unless an action says.
     pub from: Option<String>,
-    /// Where the service is; a gateway or a test can stand in.
+    /// Where the service is; a gateway or a test can take its place.
     pub url: Option<String>,
     /// Names of templates and the vendor's ids for them, as `name=d-0123`.
     pub templates: Vec<String>,

@@ -33,7 +33,7 @@ pub(super) struct Route {
 
 /// What was under way when something failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum SmtpStep {
     Connect,
     Login,
     Envelope,
@@ -45,11 +45,11 @@ impl Route {
     pub(super) async fn deliver(&self, message: &Message, deadline: Instant) -> Result<String, Box<Outcome>> {
         let bytes = message.formatted();
         let opened = timeout_at(deadline, self.open(message, bytes.is_ascii())).await;
-        let mut connection = opened.map_err(|_| self.late(Step::Envelope))??;
+        let mut connection = opened.map_err(|_| self.late(SmtpStep::Envelope))??;
         let answer = timeout_at(deadline, connection.message(&bytes))
             .await
-            .map_err(|_| self.late(Step::Message))?
-            .map_err(|error| self.failed(Step::Message, &error))?;
+            .map_err(|_| self.late(SmtpStep::Message))?
+            .map_err(|error| self.failed(SmtpStep::Message, &error))?;
         let said: Vec<&str> = answer.message().collect();
         let said = said.join(" ");
         // The mail is delivered; how the goodbye goes does not matter.
@@ -63,7 +63,7 @@ impl Route {
         if let Some((username, password)) = &self.login {
             let credentials = Credentials::new(username.clone(), password.clone());
             let logged_in = connection.auth(&MECHANISMS, &credentials).await;
-            logged_in.map_err(|error| self.failed(Step::Login, &error))?;
+            logged_in.map_err(|error| self.failed(SmtpStep::Login, &error))?;
         }
         let envelope = message.envelope();
         let mut parameters = Vec::new();
@@ -75,7 +75,7 @@ impl Route {
         if !is_ascii && connection.server_info().supports_feature(Extension::EightBitMime) {
             parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
         }
-        let failed = |error| self.failed(Step::Envelope, &error);
+        let failed = |error| self.failed(SmtpStep::Envelope, &error);
         connection
             .command(Mail::new(envelope.from().cloned(), parameters))
             .await
@@ -89,7 +89,7 @@ impl Route {
     }
 
     async fn connect(&self) -> Result<AsyncSmtpConnection, Box<Outcome>> {
-        let failed = |error| self.failed(Step::Connect, &error);
+        let failed = |error| self.failed(SmtpStep::Connect, &error);
         let hello = ClientId::default();
         let tls = match self.security {
             Security::None => None,
@@ -124,14 +124,14 @@ impl Route {
         builder.build_rustls()
     }
 
-    fn late(&self, step: Step) -> Box<Outcome> {
+    fn late(&self, step: SmtpStep) -> Box<Outcome> {
         let message = format!("`{}` did not answer in time", self.host);
         let error = ActionError::new(kind::TIMEOUT, message).with_details(json!({"host": self.host}));
         Box::new(outcome(step, error))
     }
 
     fn refused(&self, receiver: &str, error: &Error) -> Box<Outcome> {
-        let mut outcome = self.failed(Step::Envelope, error);
+        let mut outcome = self.failed(SmtpStep::Envelope, error);
         if let Outcome::NotDone(failure) = outcome.as_mut() {
             failure.error.message = format!("receiver `{receiver}`: {}", failure.error.message);
             failure.error.details = Some(json!({"host": self.host, "receiver": receiver}));
@@ -139,7 +139,7 @@ impl Route {
         outcome
     }
 
-    fn failed(&self, step: Step, error: &Error) -> Box<Outcome> {
+    fn failed(&self, step: SmtpStep, error: &Error) -> Box<Outcome> {
         let code = error.status().map(u16::from);
         let kind = code.map_or_else(|| without_code(step, error), |code| of_code(step, code));
         let mut said = ActionError::new(kind, format!("`{}`: {}", self.host, describe(error)))
@@ -151,33 +151,33 @@ impl Route {
             said = said.with_fix("check `username` and `password` of the SMTP server");
         }
         // A code is the server's word that it did not take the mail, also after it has seen all of it.
-        let step = if code.is_some() { Step::Envelope } else { step };
+        let step = if code.is_some() { SmtpStep::Envelope } else { step };
         Box::new(outcome(step, said))
     }
 }
 
-fn outcome(step: Step, error: ActionError) -> Outcome {
+fn outcome(step: SmtpStep, error: ActionError) -> Outcome {
     match step {
-        Step::Message => Outcome::Unknown(Failure::new(error)),
-        Step::Connect | Step::Login | Step::Envelope => Outcome::NotDone(Failure::new(error)),
+        SmtpStep::Message => Outcome::Unknown(Failure::new(error)),
+        SmtpStep::Connect | SmtpStep::Login | SmtpStep::Envelope => Outcome::NotDone(Failure::new(error)),
     }
 }
 
 /// The error type of a reply code (RFC 5321, RFC 4954).
-fn of_code(step: Step, code: u16) -> &'static str {
+fn of_code(step: SmtpStep, code: u16) -> &'static str {
     match (step, code) {
         (_, 421) => kind::SERVICE_UNAVAILABLE,
         (_, 450 | 452) => kind::RATE_LIMIT,
         (_, 400..=499) => kind::TEMPORARY_FAILURE,
-        (_, 530 | 534 | 535 | 538) | (Step::Login, 500..=599) => kind::AUTHENTICATION_FAILED,
-        (Step::Envelope, 550 | 551 | 553 | 556) => kind::NOT_FOUND,
+        (_, 530 | 534 | 535 | 538) | (SmtpStep::Login, 500..=599) => kind::AUTHENTICATION_FAILED,
+        (SmtpStep::Envelope, 550 | 551 | 553 | 556) => kind::NOT_FOUND,
         (_, 554 | 521) => kind::AUTHORIZATION_FAILED,
         _ => kind::MALFORMED_REQUEST,
     }
 }
 
-fn without_code(step: Step, error: &Error) -> &'static str {
-    if error.is_client() && step == Step::Login {
+fn without_code(step: SmtpStep, error: &Error) -> &'static str {
+    if error.is_client() && step == SmtpStep::Login {
         return kind::INVALID_CONFIGURATION;
     }
     if error.is_timeout() {

@@ -6,14 +6,16 @@ use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
 
 use super::variables::{Refused, Variables};
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config;
+use sprag_core::document::{Reader, Stage};
+use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 6] = ["command", "env", "cwd", "stdin", "expectedExitCodes", "killGrace"];
 /// Between SIGTERM and SIGKILL, unless the configuration says otherwise.
 const GRACE_MILLIS: u64 = 2_000;
 /// The engine waits ten seconds for a cancelled attempt to end.
 const GRACE_MILLIS_MAX: u64 = 8_000;
-/// Where a program runs unless the configuration says otherwise: the server's own directory is nobody's business.
+/// Where a program runs unless the configuration says otherwise: programs do not see the server's own directory.
 const DIRECTORY: &str = "/";
 /// The most arguments and variables, far below what the kernel takes.
 const WORDS_MAX: usize = 1_000;
@@ -31,21 +33,19 @@ pub(super) struct Config {
 
 /// Reads the configuration.
 pub(super) fn read(config: &Value, stage: Stage, allowed: &Variables) -> Result<Config, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let config = reader
-        .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object, allowed));
-    reader.finish(config)
+    config::read(config, stage, &KEYS, |reader, object| {
+        read_object(reader, object, allowed)
+    })
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>, allowed: &Variables) -> Option<Config> {
+fn read_object(reader: &mut Reader, object: &Spot<'_>, allowed: &Variables) -> Option<Config> {
     let command = read_command(reader, object);
     let variables = read_variables(reader, object, allowed);
     let directory = read_directory(reader, object);
     let stdin = reader.text(object, "stdin").map(str::to_owned);
-    let expected = reader.codes(object, "expectedExitCodes", 0..=255);
+    let expected = config::codes(reader, object, "expectedExitCodes", 0..=255);
     let grace = reader
-        .whole(object, "killGrace", GRACE_MILLIS_MAX)
+        .whole(object, "killGrace", 0, GRACE_MILLIS_MAX)
         .unwrap_or(GRACE_MILLIS);
     let (program, arguments) = command?;
     Some(Config {
@@ -59,25 +59,29 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, allowed: &Variables) ->
     })
 }
 
-fn read_command(reader: &mut Reader, object: &Object<'_>) -> Option<(String, Vec<String>)> {
+fn read_command(reader: &mut Reader, object: &Spot<'_>) -> Option<(String, Vec<String>)> {
     reader.require(object, "command", "`[\"/usr/bin/rsync\", \"-a\", \"/from\", \"/to\"]`")?;
-    if let Some(Value::String(text)) = object.get("command")
+    if let Some(Value::String(text)) = object.value_of("command")
         && !reader.is_open(text)
     {
         let remedy = "write the program and its arguments as a list of strings: no shell reads them";
-        reader.problem(object.at("command"), "`command` is a string", remedy);
+        reader.refuse(&object.place_of("command"), "`command` is a string", remedy);
         return None;
     }
     let words = reader.texts(object, "command")?;
     if words.len() > WORDS_MAX {
-        reader.problem(
-            object.at("command"),
+        reader.refuse(
+            &object.place_of("command"),
             format!("there are more than {WORDS_MAX} words"),
             "pass them by `stdin`",
         );
     }
     if words.iter().any(|word| word.contains('\0')) {
-        reader.problem(object.at("command"), "a word holds a NUL character", "leave it out");
+        reader.refuse(
+            &object.place_of("command"),
+            "a word holds a NUL character",
+            "leave it out",
+        );
     }
     match words.split_first() {
         Some((program, arguments)) if !program.is_empty() => Some((
@@ -85,8 +89,8 @@ fn read_command(reader: &mut Reader, object: &Object<'_>) -> Option<(String, Vec
             arguments.iter().map(ToString::to_string).collect(),
         )),
         _ => {
-            reader.problem(
-                object.at("command"),
+            reader.refuse(
+                &object.place_of("command"),
                 "`command` names no program",
                 "put the program first",
             );
@@ -95,22 +99,22 @@ fn read_command(reader: &mut Reader, object: &Object<'_>) -> Option<(String, Vec
     }
 }
 
-fn read_variables(reader: &mut Reader, object: &Object<'_>, allowed: &Variables) -> Vec<(String, String)> {
+fn read_variables(reader: &mut Reader, object: &Spot<'_>, allowed: &Variables) -> Vec<(String, String)> {
     let pairs = reader.pairs(object, "env");
     if pairs.len() > WORDS_MAX {
-        reader.problem(
-            object.at("env"),
+        reader.refuse(
+            &object.place_of("env"),
             format!("there are more than {WORDS_MAX} variables"),
             "pass them by `stdin`",
         );
     }
     for (name, value) in &pairs {
-        let place = format!("{}/{}", object.at("env"), name.replace('~', "~0").replace('/', "~1"));
+        let place = object.inside("/env").of(name);
         if let Some(Refused { detail, remedy }) = allowed.refusal(name) {
-            reader.problem(place, format!("`{}` {detail}", shown(name)), remedy);
+            reader.refuse(&place, format!("`{}` {detail}", shown(name)), remedy);
         } else if value.contains('\0') {
             let detail = format!("the value of `{}` holds a NUL character", shown(name));
-            reader.problem(place, detail, "leave it out");
+            reader.refuse(&place, detail, "leave it out");
         }
     }
     pairs
@@ -119,11 +123,11 @@ fn read_variables(reader: &mut Reader, object: &Object<'_>, allowed: &Variables)
         .collect()
 }
 
-fn read_directory(reader: &mut Reader, object: &Object<'_>) -> String {
+fn read_directory(reader: &mut Reader, object: &Spot<'_>) -> String {
     let directory = reader.text(object, "cwd").unwrap_or(DIRECTORY);
     if !reader.is_open(directory) && (!directory.starts_with('/') || directory.contains('\0')) {
-        reader.problem(
-            object.at("cwd"),
+        reader.refuse(
+            &object.place_of("cwd"),
             format!("`{}` is not an absolute path", shown(directory)),
             "begin it with `/`",
         );

@@ -21,18 +21,19 @@ use sprag_core::action::error::{ActionError, kind, of_io};
 use sprag_core::action::outcome::{Done, Failure, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use allow::Programs;
 use checkpoint::Checkpoint;
 use config::Config;
-use process::{End, Finished, Process, Program, StartError};
+use process::{Finished, Process, ProcessEnd, Program, StartError};
+use sprag_core::document::Stage;
 use variables::Variables;
 
 pub use allow::{Options, OptionsError};
 pub use user::UserError;
 
 const TYPE: &str = "exec";
-/// Where a secret may stand.
+/// Where a secret may appear.
 const SECRETS: [&str; 3] = ["/command", "/env", "/stdin"];
 /// Where the program stands, which messages name.
 const PROGRAM: &str = "/command/0";
@@ -171,7 +172,7 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
         Err(Box::new(Outcome::Unknown(Failure::new(error))))
     };
     match end {
-        End::Exited(code) if config.expected.contains(&code) => {
+        ProcessEnd::Exited(code) if config.expected.contains(&code) => {
             let payload = json!({"exitCode": code, "actionId": attempt.action_id});
             let event = ResultEvent {
                 kind: "process_exited".to_owned(),
@@ -184,22 +185,22 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
                 metadata: Map::new(),
             })
         }
-        End::Exited(code) => unknown(
+        ProcessEnd::Exited(code) => unknown(
             kind::PROCESS_FAILED,
             format!("`{program}` exited with {code}"),
             Some(code),
         ),
-        End::Signalled(signal) => unknown(
+        ProcessEnd::Signalled(signal) => unknown(
             kind::PROCESS_FAILED,
             format!("`{program}` was ended by signal {signal}"),
             None,
         ),
-        End::Lost(error) => unknown(
+        ProcessEnd::Lost(error) => unknown(
             kind::UNKNOWN_ERROR,
             format!("`{program}` was lost sight of: {error}"),
             None,
         ),
-        End::TimedOut => {
+        ProcessEnd::TimedOut => {
             let millis = attempt.timeout.as_millis();
             unknown(
                 kind::TIMEOUT,
@@ -207,7 +208,7 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
                 None,
             )
         }
-        End::Cancelled => unknown(
+        ProcessEnd::Cancelled => unknown(
             CANCELLED,
             format!("`{program}` was killed because the action was cancelled"),
             None,
@@ -215,5 +216,5 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
     }
 }
 
-/// The error type of an attempt that ended because somebody cancelled its action.
+/// The error type of an attempt that ended because a caller cancelled its action.
 const CANCELLED: &str = "cancelled";

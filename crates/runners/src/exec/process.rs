@@ -44,12 +44,12 @@ pub(super) enum StartError {
 
 /// How the first process ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum ProcessEnd {
     /// By itself, with this code.
     Exited(i32),
     /// By a signal that was not ours.
     Signalled(i32),
-    /// Nobody knows how.
+    /// How is unknown.
     Lost(io::Error),
     /// By us, for lack of time.
     TimedOut,
@@ -59,7 +59,7 @@ pub(super) enum End {
 
 /// What is left of a process.
 pub(super) struct Finished {
-    pub(super) end: End,
+    pub(super) end: ProcessEnd,
     pub(super) output: Output,
 }
 
@@ -158,17 +158,17 @@ impl Process {
     }
 
     /// Takes the exit status. The process is only waited for now, so that its id was its own while its group was ended.
-    async fn reap(&mut self, stopped: Stopped) -> End {
+    async fn reap(&mut self, stopped: Stopped) -> ProcessEnd {
         use std::os::unix::process::ExitStatusExt;
         let late = || io::Error::from(io::ErrorKind::TimedOut);
         let status = timeout(DRAIN, self.child.wait()).await.unwrap_or_else(|_| Err(late()));
         match (stopped, status) {
-            (Stopped::TimedOut, _) => End::TimedOut,
-            (Stopped::Cancelled, _) => End::Cancelled,
-            (Stopped::Exited, Err(error)) => End::Lost(error),
+            (Stopped::TimedOut, _) => ProcessEnd::TimedOut,
+            (Stopped::Cancelled, _) => ProcessEnd::Cancelled,
+            (Stopped::Exited, Err(error)) => ProcessEnd::Lost(error),
             (Stopped::Exited, Ok(status)) => match (status.code(), status.signal()) {
-                (Some(code), _) => End::Exited(code),
-                (None, signal) => End::Signalled(signal.unwrap_or(0)),
+                (Some(code), _) => ProcessEnd::Exited(code),
+                (None, signal) => ProcessEnd::Signalled(signal.unwrap_or(0)),
             },
         }
     }
@@ -192,7 +192,7 @@ async fn stop(exited: impl Future<Output = ()>, time: Duration, control: &dyn Co
     }
 }
 
-/// Returns when the process has ended, and leaves it to be waited for: while nobody did, its id and its group's are
+/// Returns when the process has ended, and leaves it to be waited for: until then, its id and its group's are
 /// not given to others.
 async fn exited(exits: &mut Signal, root: Identity) {
     let Some(pid) = Pid::from_raw(root.pid) else { return };
@@ -229,7 +229,7 @@ fn command(program: &Program<'_>) -> Command {
         .process_group(0)
         .kill_on_drop(true);
     if let Some(User { uid, gid }) = user {
-        // Where root changes to somebody else, this drops root's other groups too.
+        // Where root changes to another user, this drops root's other groups too.
         command.uid(*uid).gid(*gid);
     }
     command

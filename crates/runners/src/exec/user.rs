@@ -1,7 +1,7 @@
 //! Who runs the programs: the server's own user, or another one that `[exec] user` names.
 //!
 //! A program that runs as the server's user can do to the server's files whatever the server can. Only root can start
-//! programs as somebody else; the program then has that user's own group and no other.
+//! programs as another user; the program then has that user's own group and no other.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ pub enum UserError {
         /// The user.
         name: String,
     },
-    /// Nobody can be looked up.
+    /// Users cannot be looked up.
     #[error("`[exec] user = \"{name}\"`: {PASSWD} cannot be read: {reason}")]
     Unreadable {
         /// The user.

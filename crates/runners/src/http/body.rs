@@ -13,7 +13,7 @@ pub(super) const KEPT_BYTES_MAX: usize = 64 * 1024;
 
 /// How reading ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum BodyEnd {
     /// The body was read to its end.
     Whole,
     /// There was more than is read.
@@ -29,7 +29,7 @@ pub(super) enum End {
 pub(super) struct Body {
     pub(super) kept: Vec<u8>,
     pub(super) truncated: bool,
-    pub(super) end: End,
+    pub(super) end: BodyEnd,
 }
 
 /// Reads the body until its end, a bound, or the deadline.
@@ -38,10 +38,15 @@ pub(super) async fn read(response: &mut Response, deadline: Instant) -> Body {
     let mut read = 0;
     loop {
         match timeout_at(deadline, response.chunk()).await {
-            Err(_) => return Body { end: End::Late, ..body },
+            Err(_) => {
+                return Body {
+                    end: BodyEnd::Late,
+                    ..body
+                };
+            }
             Ok(Err(error)) => {
                 return Body {
-                    end: End::Cut(describe(&error)),
+                    end: BodyEnd::Cut(describe(&error)),
                     ..body
                 };
             }
@@ -51,7 +56,7 @@ pub(super) async fn read(response: &mut Response, deadline: Instant) -> Body {
                 body.keep(&chunk);
                 if read > READ_BYTES_MAX {
                     return Body {
-                        end: End::Endless,
+                        end: BodyEnd::Endless,
                         truncated: true,
                         ..body
                     };
@@ -66,12 +71,12 @@ impl Body {
         Self {
             kept: Vec::new(),
             truncated: false,
-            end: End::Whole,
+            end: BodyEnd::Whole,
         }
     }
 
     /// A body that is there already, kept within the same bounds as one that is read.
-    pub(super) fn of(bytes: &[u8], end: End) -> Self {
+    pub(super) fn of(bytes: &[u8], end: BodyEnd) -> Self {
         let mut body = Self { end, ..Self::new() };
         body.keep(bytes);
         body

@@ -14,18 +14,18 @@ use sprag_core::clock::Clock;
 use sprag_core::time::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{self, Body, End};
+use super::body::{self, Body, BodyEnd};
 use super::reply::Reply;
 use super::request::Request;
 use super::wire::{Came, Exchange, Script, Wire};
 use super::{retry_after, tls};
 use crate::outbound::{Guard, GuardError};
 
-/// How long a connection may take to stand, name look-up and TLS included. There is one pool for each, and a request
-/// uses the longest that is shorter than its own time: so when a request's time is up, its connection stood, and
+/// How long a connection may take to open, name look-up and TLS included. There is one pool for each, and a request
+/// uses the longest that is shorter than its own time: so when a request's time is up, its connection was open, and
 /// something may have left.
 const CONNECT_MILLIS: [u64; 6] = [10_000, 5_000, 2_000, 1_000, 400, 150];
-/// The same for requests that have even less time; only these may be unknown although no connection stood.
+/// The same for requests that have even less time; only these may be unknown although no connection opened.
 const CONNECT_MILLIS_MIN: u64 = 50;
 /// An unused connection is closed after this. Common servers keep one for five seconds: ours is gone before theirs, so
 /// that a request rarely meets a connection that the server is just closing, which would be an unknown outcome.
@@ -74,9 +74,9 @@ enum Unanswered {
     Refused(Box<Outcome>),
     /// It could not be made of its parts.
     Unmade(String),
-    /// No connection stood.
+    /// No connection opened.
     NoConnection(Why),
-    /// The connection stood, and no reply came.
+    /// The connection was open, and no reply came.
     Broken(Why),
     /// The time was up.
     Late(Duration),
@@ -247,9 +247,9 @@ async fn scripted(script: &dyn Script, request: &Request, deadline: Instant) -> 
             is_cut,
         } => {
             let end = if is_cut {
-                End::Cut("the connection was cut".to_owned())
+                BodyEnd::Cut("the connection was cut".to_owned())
             } else {
-                End::Whole
+                BodyEnd::Whole
             };
             Ok(Arrived {
                 status,

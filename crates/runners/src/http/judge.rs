@@ -6,7 +6,7 @@ use serde_json::Value;
 use sprag_core::action::error::{ActionError, kind, of_http_status};
 use sprag_core::action::outcome::{Failure, Outcome};
 
-use super::body::End;
+use super::body::BodyEnd;
 use super::reply::Reply;
 
 /// What an error shows of a reply's body at most.
@@ -20,9 +20,9 @@ impl Reply {
         }
         let unknown = |kind, message: String| Err(Box::new(Outcome::Unknown(Failure::new(self.error(kind, message)))));
         match &self.body.end {
-            End::Whole | End::Endless => Ok(self),
-            End::Cut(how) => unknown(kind::NETWORK_ERROR, format!("the reply broke off: {how}")),
-            End::Late => unknown(kind::TIMEOUT, "the reply did not end in time".to_owned()),
+            BodyEnd::Whole | BodyEnd::Endless => Ok(self),
+            BodyEnd::Cut(how) => unknown(kind::NETWORK_ERROR, format!("the reply broke off: {how}")),
+            BodyEnd::Late => unknown(kind::TIMEOUT, "the reply did not end in time".to_owned()),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It goes through the outbound guard, follows no redirect, takes no proxy from the environment and repeats nothing
 //! by itself: one attempt is one request. What it says about an attempt that did not succeed is exact where it can
-//! be: until a connection stands nothing has left, from then on nobody knows.
+//! be: until a connection is open nothing has left, from then on the effect is unknown.
 
 mod body;
 mod client;

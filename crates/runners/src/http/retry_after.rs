@@ -1,7 +1,7 @@
 //! `Retry-After`: seconds, or a date in one of the three forms that HTTP knows.
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use std::time::UNIX_EPOCH;
+
 use sprag_core::time::Timestamp;
 
 /// Milliseconds from `now` until the other side wants to hear of us again; none in the past, none when the text says
@@ -21,16 +21,10 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The date in milliseconds since 1970; the last days of the year 9999 are beyond what can be counted, and mean never.
+/// The date in milliseconds since 1970.
 fn date(text: &str) -> Option<i64> {
-    let forms = [
-        "%a, %d %b %Y %H:%M:%S GMT",
-        "%A, %d-%b-%y %H:%M:%S GMT",
-        "%a %b %e %H:%M:%S %Y",
-    ];
-    let date = forms.iter().find_map(|form| DateTime::strptime(form, text).ok())?;
-    let instant = date.to_zoned(TimeZone::UTC);
-    Some(instant.map_or(i64::MAX, |zoned| zoned.timestamp().as_millisecond()))
+    let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
 }
 
 #[cfg(test)]

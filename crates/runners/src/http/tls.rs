@@ -18,15 +18,15 @@ pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
 fn roots() -> RootCertStore {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
-        tracing::warn!(%error, "a trusted certificate could not be read");
+        tracing::warn!(%error, "trusted certificate not readable");
     }
     let mut roots = RootCertStore::empty();
     let (_, ignored) = roots.add_parsable_certificates(found.certs);
     if ignored > 0 {
-        tracing::warn!(ignored, "trusted certificates could not be parsed");
+        tracing::warn!(ignored, "trusted certificates not parsed");
     }
     if roots.is_empty() {
-        tracing::warn!("this machine trusts no certificates, so no HTTPS call can succeed; install ca-certificates");
+        tracing::warn!("no trusted certificates, every HTTPS call fails; install ca-certificates");
     }
     roots
 }

@@ -1,4 +1,4 @@
-//! What lies between a client and the other side: the network, or a script that stands in for it; and who watches.
+//! What lies between a client and the other side: the network, or a script in its place; and who watches.
 //!
 //! A script says only what comes back and when. Whether that is in time, what it means, what was sent before it and
 //! what is kept of it is decided by the same code as for the network. It waits on the runtime's clock: where that is
@@ -18,7 +18,7 @@ use super::request::Request;
 pub struct Wire {
     /// Stands in for the network, if it is there.
     pub script: Option<Arc<dyn Script>>,
-    /// Is told of every exchange, if it is there.
+    /// Sees every exchange, if it is there.
     pub observer: Option<Arc<dyn Observer>>,
 }
 

@@ -11,7 +11,8 @@ use alloy_primitives::{Address, B256, Bytes, I256, Selector, U256, hex};
 use serde_json::Value;
 use sprag_core::source::nearest;
 
-use crate::config::{Object, Reader, list, shown};
+use sprag_core::document::{Reader, quoted};
+use sprag_core::source::{Spot, shown};
 
 /// `Error(string)`, what `require` and `revert` say.
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
@@ -67,7 +68,7 @@ fn signatures(texts: &[&str]) -> Result<JsonAbi, String> {
 /// The function a configuration means: by its name, or where that is overloaded by its signature or its parameters.
 pub(super) fn function<'a>(
     reader: &mut Reader,
-    object: &Object<'_>,
+    object: &Spot<'_>,
     abi: &'a JsonAbi,
     text: &str,
 ) -> Option<&'a Function> {
@@ -76,10 +77,10 @@ pub(super) fn function<'a>(
         let names: Vec<&str> = abi.functions().map(|function| function.name.as_str()).collect();
         let remedy = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the ABI has {}", list(&names)),
+            None => format!("the ABI has {}", quoted(names)),
         };
-        reader.problem(
-            object.at("function"),
+        reader.refuse(
+            &object.place_of("function"),
             format!("the contract has no function `{}`", shown(name)),
             remedy,
         );
@@ -89,8 +90,8 @@ pub(super) fn function<'a>(
         let wanted: String = text.split_whitespace().collect();
         let chosen = found.iter().find(|function| function.signature() == wanted);
         if chosen.is_none() {
-            reader.problem(
-                object.at("function"),
+            reader.refuse(
+                &object.place_of("function"),
                 format!("there is no `{}`", shown(text)),
                 format!("write one of {}", overloads(found)),
             );
@@ -98,7 +99,7 @@ pub(super) fn function<'a>(
         return chosen;
     }
     let [only] = found.as_slice() else {
-        let given = object.get("parameters").and_then(Value::as_object);
+        let given = object.value_of("parameters").and_then(Value::as_object);
         let fits = |function: &&Function| {
             given.is_some_and(|given| {
                 given.len() == function.inputs.len() && names(function).iter().all(|name| given.contains_key(name))
@@ -109,8 +110,8 @@ pub(super) fn function<'a>(
             return Some(one);
         }
         let detail = format!("`{name}` is overloaded, and the names of the parameters do not say which is meant");
-        reader.problem(
-            object.at("function"),
+        reader.refuse(
+            &object.place_of("function"),
             detail,
             format!("write one of {}", overloads(found)),
         );
@@ -122,7 +123,7 @@ pub(super) fn function<'a>(
 fn overloads(functions: &[Function]) -> String {
     let signatures: Vec<String> = functions.iter().map(Function::signature).collect();
     let texts: Vec<&str> = signatures.iter().map(String::as_str).collect();
-    list(&texts)
+    quoted(texts)
 }
 
 /// The names of a function's parameters; one without a name has its number.
@@ -135,48 +136,44 @@ fn names(function: &Function) -> Vec<String> {
 }
 
 /// The call's data, from `parameters` by name. None where something is wrong, or still to be rendered.
-pub(super) fn encode(reader: &mut Reader, object: &Object<'_>, function: &Function) -> Option<Vec<u8>> {
+pub(super) fn encode(reader: &mut Reader, object: &Spot<'_>, function: &Function) -> Option<Vec<u8>> {
     let names = names(function);
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
     let given = if object.has("parameters") {
-        Some(reader.object(object, "parameters", &texts)?)
+        Some(reader.map(object, "parameters", &texts)?)
     } else {
         None
     };
     let mut values = Vec::with_capacity(names.len());
     let mut whole = true;
     for (name, input) in names.iter().zip(&function.inputs) {
-        let pointer = given
-            .as_ref()
-            .map_or_else(|| format!("{}/{name}", object.at("parameters")), |given| given.at(name));
-        let Some(value) = given.as_ref().and_then(|given| given.get(name)) else {
+        let Some(spot) = given.as_ref().and_then(|given| given.get(name)) else {
             let detail = format!(
                 "parameter `{name}` ({}) of `{}` is missing",
                 input.ty,
                 function.signature()
             );
-            reader.problem(pointer, detail, format!("add `{name}` to `parameters`"));
+            let place = object.place_of("parameters").of(name);
+            reader.refuse(&place, detail, format!("add `{name}` to `parameters`"));
             whole = false;
             continue;
         };
         match input.resolve() {
-            Ok(kind) => match value_of(
-                reader,
-                value,
-                &Kind {
+            Ok(kind) => {
+                let of = Kind {
                     kind: &kind,
                     parts: &input.components,
-                },
-                pointer,
-            ) {
-                Some(value) => values.push(value),
-                None => whole = false,
-            },
+                };
+                match value_of(reader, &spot, &of) {
+                    Some(value) => values.push(value),
+                    None => whole = false,
+                }
+            }
             Err(error) => {
-                reader.problem(
-                    pointer,
+                reader.refuse(
+                    &spot.place(),
                     format!("type `{}` is not known: {error}", input.ty),
-                    "mend the ABI",
+                    "fix the ABI",
                 );
                 whole = false;
             }
@@ -187,7 +184,7 @@ pub(super) fn encode(reader: &mut Reader, object: &Object<'_>, function: &Functi
     }
     function
         .abi_encode_input(&values)
-        .map_err(|error| reader.problem(object.at("parameters"), error.to_string(), "mend the parameters"))
+        .map_err(|error| reader.refuse(&object.place_of("parameters"), error.to_string(), "fix the parameters"))
         .ok()
 }
 
@@ -198,28 +195,28 @@ struct Kind<'a> {
     parts: &'a [Param],
 }
 
-fn value_of(reader: &mut Reader, value: &Value, of: &Kind<'_>, pointer: String) -> Option<DynSolValue> {
+fn value_of(reader: &mut Reader, spot: &Spot<'_>, of: &Kind<'_>) -> Option<DynSolValue> {
     let Kind { kind, parts } = *of;
-    if value.as_str().is_some_and(|text| reader.is_open(text)) {
+    if spot.text().is_some_and(|text| reader.is_open(text)) {
         return None;
     }
     let found = match kind {
         DynSolType::Array(inner) | DynSolType::FixedArray(inner, _) => {
-            return list_of(reader, value, of, &Kind { kind: inner, parts }, &pointer);
+            return list_of(reader, spot, of, &Kind { kind: inner, parts });
         }
-        DynSolType::Tuple(kinds) => return tuple_of(reader, value, kinds, parts, &pointer),
-        DynSolType::Address => match value.as_str().map(address) {
+        DynSolType::Tuple(kinds) => return tuple_of(reader, spot, kinds, parts),
+        DynSolType::Address => match spot.text().map(address) {
             Some(Ok(address)) => Some(DynSolValue::Address(address)),
             Some(Err((detail, remedy))) => {
-                reader.problem(pointer, detail, remedy);
+                reader.refuse(&spot.place(), detail, remedy);
                 return None;
             }
             None => None,
         },
-        kind => plain(value, kind),
+        kind => plain(spot.value, kind),
     };
     if found.is_none() {
-        reader.mismatch(value, pointer, &expected(kind));
+        reader.wrong(spot, &expected(kind));
     }
     found
 }
@@ -278,28 +275,20 @@ fn signed(value: &Value) -> Option<I256> {
     }
 }
 
-fn list_of(
-    reader: &mut Reader,
-    value: &Value,
-    outer: &Kind<'_>,
-    inner: &Kind<'_>,
-    pointer: &str,
-) -> Option<DynSolValue> {
+fn list_of(reader: &mut Reader, spot: &Spot<'_>, outer: &Kind<'_>, inner: &Kind<'_>) -> Option<DynSolValue> {
     let size = match outer.kind {
         DynSolType::FixedArray(_, size) => Some(*size),
         _ => None,
     };
-    let items = value
-        .as_array()
-        .filter(|items| size.is_none_or(|size| items.len() == size));
-    let Some(items) = items else {
-        reader.mismatch(value, pointer.to_owned(), &expected(outer.kind));
+    let count = spot.value.as_array().map(Vec::len);
+    if count.is_none() || size.is_some_and(|size| count != Some(size)) {
+        reader.wrong(spot, &expected(outer.kind));
         return None;
-    };
-    let mut values = Vec::with_capacity(items.len());
+    }
+    let mut values = Vec::new();
     let mut whole = true;
-    for (index, item) in items.iter().enumerate() {
-        match value_of(reader, item, inner, format!("{pointer}/{index}")) {
+    for item in spot.items() {
+        match value_of(reader, &item, inner) {
             Some(value) => values.push(value),
             None => whole = false,
         }
@@ -312,34 +301,24 @@ fn list_of(
     whole.then_some(made)
 }
 
-fn tuple_of(
-    reader: &mut Reader,
-    value: &Value,
-    kinds: &[DynSolType],
-    parts: &[Param],
-    pointer: &str,
-) -> Option<DynSolValue> {
+fn tuple_of(reader: &mut Reader, spot: &Spot<'_>, kinds: &[DynSolType], parts: &[Param]) -> Option<DynSolValue> {
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-    let fits = value
+    let fits = spot
+        .value
         .as_object()
         .is_some_and(|object| object.len() == names.len() && names.iter().all(|name| object.contains_key(*name)));
     if !fits {
-        reader.mismatch(
-            value,
-            pointer.to_owned(),
-            &format!("an object with exactly {}", list(&names)),
-        );
+        reader.wrong(spot, &format!("a map with exactly {}", quoted(names)));
         return None;
     }
     let mut values = Vec::with_capacity(kinds.len());
     let mut whole = true;
     for (kind, part) in kinds.iter().zip(parts) {
-        let item = value.get(&part.name).unwrap_or(&Value::Null);
         let of = Kind {
             kind,
             parts: &part.components,
         };
-        match value_of(reader, item, &of, format!("{pointer}/{}", part.name)) {
+        match spot.member(&part.name).and_then(|item| value_of(reader, &item, &of)) {
             Some(value) => values.push(value),
             None => whole = false,
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use alloy_primitives::Address;
 use tokio::sync::{Mutex as Permit, MutexGuard};
 
-/// Accounts that nobody uses are forgotten beyond this number.
+/// Unused accounts are forgotten beyond this number.
 const ACCOUNTS_MAX: usize = 1_024;
 
 /// All accounts that attempts of this process sign with.

@@ -1,4 +1,4 @@
-//! One attempt at a mint: begin or go on, follow, say how it ended.
+//! One attempt at a mint: begin or continue, follow, say how it ended.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio::time::timeout_at;
 use super::accounts::{Account, Hold};
 use super::claim::{Claim, Signed};
 use super::config::Plan;
-use super::follow::{End, Held};
+use super::follow::{FollowEnd, FollowedClaim};
 use super::node::{At, Call, Node, Receipt};
 use super::refusal::Meaning;
 use super::rpc::{Error, Refusal};
@@ -51,17 +51,17 @@ impl Mint<'_> {
         loop {
             let found = earlier.is_some();
             let mut held = match earlier.take() {
-                Some(claim) => Held::of(claim, None),
+                Some(claim) => FollowedClaim::of(claim, None),
                 None => self.begin().await?,
             };
             match self.follow(&mut held).await? {
-                End::Mined(receipt) => return self.mined(&held.claim, &receipt),
+                FollowEnd::Mined(receipt) => return self.mined(&held.claim, &receipt),
                 // The nonce is used up and nothing was minted; an earlier attempt has said so, or died over it.
-                End::Reverted(_) if found => {}
-                End::Reverted(receipt) => return Err(self.reverted(&held.claim, &receipt).await),
-                End::Lost => {
+                FollowEnd::Reverted(_) if found => {}
+                FollowEnd::Reverted(receipt) => return Err(self.reverted(&held.claim, &receipt).await),
+                FollowEnd::Lost => {
                     let nonce = held.claim.nonce;
-                    tracing::info!(action = %self.attempt.action, nonce, "another transaction used the nonce: choosing anew");
+                    tracing::info!(action = %self.attempt.action, nonce, "nonce used by another transaction, choosing the next");
                 }
             }
         }
@@ -72,16 +72,16 @@ impl Mint<'_> {
         let Ok(Some(claim)) = self.earlier() else {
             return Probe::Unclear;
         };
-        let mut held = Held::of(claim, None);
+        let mut held = FollowedClaim::of(claim, None);
         match self.follow(&mut held).await {
-            Ok(End::Mined(receipt)) => match self.mined(&held.claim, &receipt) {
+            Ok(FollowEnd::Mined(receipt)) => match self.mined(&held.claim, &receipt) {
                 Ok(done) => match Outcome::Done(done).masked(&self.redactor) {
                     Outcome::Done(done) => Probe::Happened(done),
                     _ => Probe::Unclear,
                 },
                 Err(_) => Probe::Unclear,
             },
-            Ok(End::Reverted(_) | End::Lost) => Probe::DidNotHappen,
+            Ok(FollowEnd::Reverted(_) | FollowEnd::Lost) => Probe::DidNotHappen,
             Err(_) => Probe::Unclear,
         }
     }
@@ -117,7 +117,7 @@ impl Mint<'_> {
     }
 
     /// Chooses a nonce, signs, stores, sends.
-    async fn begin(&self) -> Result<Held, Stop> {
+    async fn begin(&self) -> Result<FollowedClaim, Stop> {
         let gas_limit = self.gas().await?;
         let fees = self.fees().await?;
         self.check_balance(gas_limit, fees).await?;
@@ -144,8 +144,8 @@ impl Mint<'_> {
         sent
     }
 
-    async fn send_first(&self, claim: Claim, nonce: Hold) -> Result<Held, Stop> {
-        let mut held = Held::of(claim, Some(nonce));
+    async fn send_first(&self, claim: Claim, nonce: Hold) -> Result<FollowedClaim, Stop> {
+        let mut held = FollowedClaim::of(claim, Some(nonce));
         let sent = match held.claim.newest() {
             Some(signed) => self.node.send(&signed.raw).await,
             None => Ok(()),
@@ -155,7 +155,7 @@ impl Mint<'_> {
             Err(Error::Transport(failure)) => held.trouble = Some(failure),
             Err(Error::Node(refusal)) => match refusal.meaning() {
                 Meaning::Known | Meaning::NonceUsed | Meaning::Occupied => held.trouble = Some(refusal.failure()),
-                // These words mean that the node did not take it, and nobody else was asked.
+                // These words mean that the node did not take it, and no other node was asked.
                 Meaning::FeeTooLow | Meaning::Funds | Meaning::Busy | Meaning::Unfit => {
                     return Err(Box::new(Outcome::NotDone(self.explained(&refusal))));
                 }
@@ -429,7 +429,7 @@ fn revert(reason: &str) -> Failure {
     let error = ActionError::new(kind::CONFLICT, format!("the contract reverted: {reason}"))
         .with_code("reverted")
         .with_details(json!({"reason": reason}))
-        .with_fix("mend what the contract complains about (its state, or the action's parameters), then retry");
+        .with_fix("fix what the contract complains about (its state, or the action's parameters), then retry");
     Failure::new(error)
 }
 

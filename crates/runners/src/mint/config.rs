@@ -9,14 +9,16 @@ use alloy_json_abi::{JsonAbi, StateMutability};
 use alloy_primitives::{Address, B256, U256, keccak256};
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
-use sprag_core::source::nearest;
+use sprag_core::source::{Place, nearest};
 use url::Url;
 
 use super::options::{CONFIRMATIONS_MAX, Chain, Contract, Pace, Signer, World};
 use super::{abi, amount};
-use crate::config::{Object, Reader, Stage, list, shown};
+use crate::config;
 use crate::http;
 use crate::secrets::Text;
+use sprag_core::document::{Reader, Stage, quoted};
+use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 14] = [
     "blockchain",
@@ -43,7 +45,7 @@ const GAS_LIMIT_MAX: u64 = 1_000_000_000;
 /// What to call, where, and who signs it.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) network: Network,
+    pub(super) network: MintNetwork,
     pub(super) signer: (String, Signer),
     pub(super) contract: Address,
     /// The contract as the configuration writes it: if that is a secret, it is masked wherever it appears.
@@ -76,16 +78,16 @@ impl Plan {
 
 /// Where a call goes.
 #[derive(Clone, Debug)]
-pub(super) struct Network {
+pub(super) struct MintNetwork {
     pub(super) name: String,
-    pub(super) rpc: Endpoint,
+    pub(super) rpc: RpcEndpoint,
     pub(super) chain_id: Option<u64>,
     pub(super) pace: Pace,
 }
 
 /// Whose word the node's address is.
 #[derive(Clone, Debug)]
-pub(super) enum Endpoint {
+pub(super) enum RpcEndpoint {
     /// The operator's: it passes.
     Configured(Text),
     /// The definition's: it is guarded.
@@ -99,17 +101,15 @@ pub(super) fn check(config: &Value, world: &World) -> Vec<ConfigProblem> {
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
 pub(super) fn read(config: &Value, stage: Stage, world: &World) -> Result<Plan, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let plan = reader
-        .root(config, &KEYS)
-        .and_then(|object| Reading { world, object }.plan(&mut reader));
-    reader.finish(plan)
+    config::read(config, stage, &KEYS, |reader, object| {
+        Reading { world, object }.plan(reader)
+    })
 }
 
 /// A configuration being read.
 struct Reading<'a> {
     world: &'a World,
-    object: Object<'a>,
+    object: &'a Spot<'a>,
 }
 
 /// A value that is still a template, or wrong and noted.
@@ -117,15 +117,15 @@ struct Unread;
 
 /// What is known of the contract so far.
 struct Target<'a> {
-    network: Option<Network>,
+    network: Option<MintNetwork>,
     entry: Option<&'a Contract>,
     address: Option<(Address, String)>,
 }
 
 impl<'a> Reading<'a> {
     fn plan(&self, reader: &mut Reader) -> Option<Plan> {
-        let object = &self.object;
-        reader.choice(object, "blockchain", &BLOCKCHAINS);
+        let object = self.object;
+        reader.word(object, "blockchain", &BLOCKCHAINS);
         let target = self.target(reader);
         let abi = self.abi(reader, &target);
         let call = abi.as_ref().and_then(|abi| self.call(reader, abi));
@@ -134,10 +134,10 @@ impl<'a> Reading<'a> {
         let gas_price = self.price(reader, "gasPrice");
         let tip = self.price(reader, "maxPriorityFeePerGas");
         let value = self.value(reader);
-        let confirmations = reader.whole(object, "confirmations", CONFIRMATIONS_MAX);
+        let confirmations = reader.whole(object, "confirmations", 0, CONFIRMATIONS_MAX);
         if confirmations == Some(0) {
             let detail = "a transaction in no block is no transaction";
-            reader.problem(object.at("confirmations"), detail, "write 1 or more");
+            reader.refuse(&object.place_of("confirmations"), detail, "write 1 or more");
         }
         let mut network = target.network?;
         network.pace.confirmations = confirmations.unwrap_or(network.pace.confirmations);
@@ -158,7 +158,7 @@ impl<'a> Reading<'a> {
 
     /// The contract and its chain, by name or by network and address.
     fn target(&self, reader: &mut Reader) -> Target<'a> {
-        let object = &self.object;
+        let object = self.object;
         let named = self.named_contract(reader);
         let entry = named.as_ref().ok().copied().flatten();
         let network = match entry {
@@ -172,8 +172,8 @@ impl<'a> Reading<'a> {
             (None, Some(contract)) => Some((contract.address, contract.address.to_string())),
             (None, None) => {
                 if named.is_ok() && !object.has("contractAddress") {
-                    reader.problem(
-                        object.at("contractAddress"),
+                    reader.refuse(
+                        &object.place_of("contractAddress"),
                         "neither `contract` nor `contractAddress` is given",
                         "name a contract of `sprag.toml` under `contract`, or write the address under `contractAddress`",
                     );
@@ -195,7 +195,7 @@ impl<'a> Reading<'a> {
 
     /// The contract under `contract`, if the key is given.
     fn named_contract(&self, reader: &mut Reader) -> Result<Option<&'a Contract>, Unread> {
-        let object = &self.object;
+        let object = self.object;
         if !object.has("contract") {
             return Ok(None);
         }
@@ -205,7 +205,7 @@ impl<'a> Reading<'a> {
         if found.is_none() {
             unknown(
                 reader,
-                object.at("contract"),
+                &object.place_of("contract"),
                 "contracts",
                 name,
                 self.world.contracts.keys(),
@@ -215,14 +215,14 @@ impl<'a> Reading<'a> {
     }
 
     /// The chain of a named contract, which `network` may only repeat.
-    fn network_of(&self, reader: &mut Reader, contract: &Contract) -> Option<Network> {
-        let object = &self.object;
+    fn network_of(&self, reader: &mut Reader, contract: &Contract) -> Option<MintNetwork> {
+        let object = self.object;
         if let Some(text) = reader.text(object, "network").filter(|text| !reader.is_open(text))
             && text != contract.chain
         {
             let detail = format!("the contract is on `{}`, not on `{}`", contract.chain, shown(text));
-            reader.problem(
-                object.at("network"),
+            reader.refuse(
+                &object.place_of("network"),
                 detail,
                 "leave `network` out, or name another contract",
             );
@@ -231,8 +231,8 @@ impl<'a> Reading<'a> {
         Some(self.configured(reader, &contract.chain, chain))
     }
 
-    fn network(&self, reader: &mut Reader, required: bool) -> Option<Network> {
-        let object = &self.object;
+    fn network(&self, reader: &mut Reader, required: bool) -> Option<MintNetwork> {
+        let object = self.object;
         if required {
             reader.require(
                 object,
@@ -243,61 +243,67 @@ impl<'a> Reading<'a> {
         let text = reader.text(object, "network").filter(|text| !reader.is_open(text))?;
         if text.contains("://") {
             return match http::url(text) {
-                Ok(url) => Some(Network {
+                Ok(url) => Some(MintNetwork {
                     name: url.host_str().unwrap_or_default().to_owned(),
-                    rpc: Endpoint::Written(url),
+                    rpc: RpcEndpoint::Written(url),
                     chain_id: self.chain_id(reader),
                     pace: Pace::default(),
                 }),
                 Err(error) => {
                     let remedy = "write the node's URL, as in `https://mainnet.base.org`";
-                    reader.problem(object.at("network"), error.to_string(), remedy);
+                    reader.refuse(&object.place_of("network"), error.to_string(), remedy);
                     None
                 }
             };
         }
         let Some(chain) = self.world.chains.get(text) else {
-            unknown(reader, object.at("network"), "chains", text, self.world.chains.keys());
+            unknown(
+                reader,
+                &object.place_of("network"),
+                "chains",
+                text,
+                self.world.chains.keys(),
+            );
             return None;
         };
         Some(self.configured(reader, text, chain))
     }
 
-    fn configured(&self, reader: &mut Reader, name: &str, chain: &Chain) -> Network {
+    fn configured(&self, reader: &mut Reader, name: &str, chain: &Chain) -> MintNetwork {
         let chain_id = self.chain_id(reader);
         if let (Some(written), Some(known)) = (chain_id, chain.id)
             && written != known
         {
             let detail = format!("`[chains.{name}]` is chain {known}, not {written}");
-            reader.problem(
-                self.object.at("chainId"),
+            reader.refuse(
+                &self.object.place_of("chainId"),
                 detail,
                 "leave `chainId` out, or name another network",
             );
         }
-        Network {
+        MintNetwork {
             name: name.to_owned(),
-            rpc: Endpoint::Configured(chain.rpc.clone()),
+            rpc: RpcEndpoint::Configured(chain.rpc.clone()),
             chain_id: chain_id.or(chain.id),
             pace: chain.pace,
         }
     }
 
     fn chain_id(&self, reader: &mut Reader) -> Option<u64> {
-        reader.whole(&self.object, "chainId", u64::MAX)
+        reader.whole(self.object, "chainId", 0, u64::MAX)
     }
 
     fn address(&self, reader: &mut Reader, text: &str, entry: Option<&Contract>) -> Option<(Address, String)> {
-        let pointer = self.object.at("contractAddress");
+        let place = self.object.place_of("contractAddress");
         match abi::address(text) {
             Ok(address) if entry.is_some_and(|entry| entry.address != address) => {
                 let detail = "the address is not that of the named contract";
-                reader.problem(pointer, detail, "leave `contractAddress` out, or name another contract");
+                reader.refuse(&place, detail, "leave `contractAddress` out, or name another contract");
                 None
             }
             Ok(address) => Some((address, text.to_owned())),
             Err((detail, remedy)) => {
-                reader.problem(pointer, detail, remedy);
+                reader.refuse(&place, detail, remedy);
                 None
             }
         }
@@ -305,8 +311,8 @@ impl<'a> Reading<'a> {
 
     /// The ABI: written here, or that of the configured contract.
     fn abi(&self, reader: &mut Reader, target: &Target<'_>) -> Option<Arc<JsonAbi>> {
-        let object = &self.object;
-        if let Some(value) = object.get("abi") {
+        let object = self.object;
+        if let Some(value) = object.value_of("abi") {
             if value.as_str().is_some_and(|text| reader.is_open(text)) {
                 return None;
             }
@@ -315,7 +321,7 @@ impl<'a> Reading<'a> {
                 Err(detail) => {
                     let remedy = "write the compiler's `abi` list, or signatures such as \
                                   `function mint(address to, string tokenURI)`";
-                    reader.problem(object.at("abi"), detail, remedy);
+                    reader.refuse(&object.place_of("abi"), detail, remedy);
                     None
                 }
             };
@@ -332,14 +338,14 @@ impl<'a> Reading<'a> {
             let remedy = format!(
                 "add `abi` here, or `[contracts.NAME]` with `chain = \"{name}\"`, `address` and `abi` to `sprag.toml`"
             );
-            reader.problem(object.at("contractAddress"), detail, remedy);
+            reader.refuse(&object.place_of("contractAddress"), detail, remedy);
         }
         None
     }
 
     /// The call's data.
     fn call(&self, reader: &mut Reader, abi: &JsonAbi) -> Option<Vec<u8>> {
-        let object = &self.object;
+        let object = self.object;
         let text = reader.required_text(object, "function", "`mint`")?;
         if reader.is_open(text) {
             return None;
@@ -350,22 +356,22 @@ impl<'a> Reading<'a> {
                 "`{}` only reads: a transaction would change nothing",
                 function.signature()
             );
-            reader.problem(
-                object.at("function"),
+            reader.refuse(
+                &object.place_of("function"),
                 detail,
                 "name a function that changes the contract",
             );
         }
         if object.has("value") && function.state_mutability != StateMutability::Payable {
             let detail = format!("`{}` takes no coins", function.signature());
-            reader.problem(object.at("value"), detail, "leave `value` out");
+            reader.refuse(&object.place_of("value"), detail, "leave `value` out");
         }
         abi::encode(reader, object, function)
     }
 
     /// Who signs: as written, as the contract says, or the only one there is.
     fn signer(&self, reader: &mut Reader, entry: Option<&Contract>) -> Option<(String, Signer)> {
-        let object = &self.object;
+        let object = self.object;
         let signers = &self.world.signers;
         let names: Vec<&str> = signers.keys().map(String::as_str).collect();
         let name = match (
@@ -378,18 +384,22 @@ impl<'a> Reading<'a> {
                 [only] => only,
                 [] => {
                     let remedy = "add `[signers.issuer]` with `key = \"{{secrets.issuer_key}}\"` to `sprag.toml`";
-                    reader.problem(object.at("signer"), "no signer is configured", remedy);
+                    reader.refuse(&object.place_of("signer"), "no signer is configured", remedy);
                     return None;
                 }
                 several => {
                     let detail = "several signers are configured, and none is named";
-                    reader.problem(object.at("signer"), detail, format!("write one of {}", list(several)));
+                    reader.refuse(
+                        &object.place_of("signer"),
+                        detail,
+                        format!("write one of {}", quoted(several.iter().copied())),
+                    );
                     return None;
                 }
             },
         };
         let Some(signer) = signers.get(name) else {
-            unknown(reader, object.at("signer"), "signers", name, signers.keys());
+            unknown(reader, &object.place_of("signer"), "signers", name, signers.keys());
             return None;
         };
         Some((name.to_owned(), signer.clone()))
@@ -397,8 +407,8 @@ impl<'a> Reading<'a> {
 
     /// `gasLimit`; none means that the node is asked.
     fn gas_limit(&self, reader: &mut Reader) -> Result<Option<u64>, Unread> {
-        let object = &self.object;
-        match object.get("gasLimit") {
+        let object = self.object;
+        match object.value_of("gasLimit") {
             None => Ok(None),
             Some(Value::String(text)) if text == AUTO => Ok(None),
             Some(Value::String(text)) if !reader.is_open(text) => {
@@ -408,13 +418,16 @@ impl<'a> Reading<'a> {
                 }
                 number.map(Some).ok_or(Unread)
             }
-            Some(_) => reader.whole(object, "gasLimit", GAS_LIMIT_MAX).map(Some).ok_or(Unread),
+            Some(_) => reader
+                .whole(object, "gasLimit", 0, GAS_LIMIT_MAX)
+                .map(Some)
+                .ok_or(Unread),
         }
     }
 
     /// A price of gas; none means that the node is asked.
     fn price(&self, reader: &mut Reader, key: &'static str) -> Result<Option<u128>, Unread> {
-        let value = match self.object.get(key) {
+        let value = match self.object.value_of(key) {
             None => return Ok(None),
             Some(Value::String(text)) if text == AUTO => return Ok(None),
             Some(Value::String(text)) if reader.is_open(text) => return Err(Unread),
@@ -428,7 +441,7 @@ impl<'a> Reading<'a> {
     }
 
     fn value(&self, reader: &mut Reader) -> Option<U256> {
-        let value = match self.object.get("value") {
+        let value = match self.object.value_of("value") {
             None => return Some(U256::ZERO),
             Some(Value::String(text)) if reader.is_open(text) => return None,
             Some(value) => value,
@@ -441,30 +454,21 @@ impl<'a> Reading<'a> {
     }
 
     fn wrong(&self, reader: &mut Reader, key: &str, expected: &str) {
-        let text = match self.object.get(key) {
-            Some(Value::String(text)) => shown(text),
-            Some(value) => shown(&value.to_string()),
-            None => String::new(),
-        };
-        let detail = format!("`{text}` stands where {expected} belongs");
-        reader.problem(self.object.at(key), detail, format!("write {expected}"));
+        if let Some(spot) = self.object.get(key) {
+            reader.wrong(&spot, expected);
+        }
     }
 }
 
 /// Notes a name that `sprag.toml` does not have.
-fn unknown<'n>(
-    reader: &mut Reader,
-    pointer: String,
-    section: &str,
-    name: &str,
-    known: impl Iterator<Item = &'n String>,
-) {
+fn unknown<'n>(reader: &mut Reader, place: &Place, section: &str, name: &str, known: impl Iterator<Item = &'n String>) {
     let remedy = match nearest(name, known.map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("add `[{section}.{}]` to `sprag.toml`", shown(name)),
     };
-    reader.unconfigured(
-        pointer,
+    reader.error(
+        place,
+        config::NOT_CONFIGURED,
         format!("`[{section}.{}]` is not configured", shown(name)),
         remedy,
     );

@@ -23,7 +23,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// A claim being followed.
-pub(super) struct Held {
+pub(super) struct FollowedClaim {
     pub(super) claim: Claim,
     /// The nonce in this process's memory; none while another attempt holds it.
     pub(super) hold: Option<Hold>,
@@ -35,7 +35,7 @@ pub(super) struct Held {
     pub(super) trouble: Option<Failure>,
 }
 
-impl Held {
+impl FollowedClaim {
     /// A claim that is followed from now on.
     pub(super) fn of(claim: Claim, hold: Option<Hold>) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Held {
 }
 
 /// How a claim ends.
-pub(super) enum End {
+pub(super) enum FollowEnd {
     /// One of its transactions is confirmed.
     Mined(Receipt),
     /// One of its transactions is confirmed, and changed nothing.
@@ -81,19 +81,19 @@ pub(super) struct Waiting {
 
 impl Mint<'_> {
     /// Looks and pushes until the claim has ended, or the time.
-    pub(super) async fn follow(&self, held: &mut Held) -> Result<End, Stop> {
+    pub(super) async fn follow(&self, held: &mut FollowedClaim) -> Result<FollowEnd, Stop> {
         let mut pause = PAUSE_MIN;
         loop {
             match self.look(&held.claim).await {
                 Ok(Seen::Confirmed(receipt)) => {
                     failpoint::reach("mint-confirmed");
                     return Ok(if receipt.succeeded {
-                        End::Mined(receipt)
+                        FollowEnd::Mined(receipt)
                     } else {
-                        End::Reverted(receipt)
+                        FollowEnd::Reverted(receipt)
                     });
                 }
-                Ok(Seen::Lost) => return Ok(End::Lost),
+                Ok(Seen::Lost) => return Ok(FollowEnd::Lost),
                 Ok(Seen::Unsettled(why)) => held.trouble = Some(congestion(&why)),
                 Ok(Seen::Waiting(waiting)) => {
                     held.trouble = None;
@@ -141,7 +141,7 @@ impl Mint<'_> {
     }
 
     /// Does what helps a claim that waits: sends again, offers more, clears the way.
-    async fn push(&self, held: &mut Held, waiting: Waiting) -> Result<(), Stop> {
+    async fn push(&self, held: &mut FollowedClaim, waiting: Waiting) -> Result<(), Stop> {
         if held.hold.is_none() {
             held.hold = self.account.hold(held.claim.nonce);
         }
@@ -178,7 +178,7 @@ impl Mint<'_> {
     }
 
     /// Sends the newest transaction as it was signed.
-    pub(super) async fn send_again(&self, held: &mut Held) -> Result<(), Stop> {
+    pub(super) async fn send_again(&self, held: &mut FollowedClaim) -> Result<(), Stop> {
         let Some(signed) = held.claim.newest() else {
             return Ok(());
         };
@@ -187,7 +187,7 @@ impl Mint<'_> {
             Err(Error::Transport(failure)) => held.trouble = Some(failure),
             Err(Error::Node(refusal)) => match refusal.meaning() {
                 Meaning::Known => {}
-                // Somebody must act before this can go on; what was sent before may still be mined.
+                // A person must act before this can continue; what was sent before may still be mined.
                 Meaning::Funds => return Err(Box::new(Outcome::Unknown(self.explained(&refusal)))),
                 _ => held.trouble = Some(self.explained(&refusal)),
             },
@@ -195,7 +195,7 @@ impl Mint<'_> {
         Ok(())
     }
 
-    async fn pause(&self, held: &Held, pause: Duration) -> Result<(), Stop> {
+    async fn pause(&self, held: &FollowedClaim, pause: Duration) -> Result<(), Stop> {
         let until = (Instant::now() + pause).min(self.node.deadline());
         let cancelled = tokio::select! {
             biased;
@@ -212,8 +212,8 @@ impl Mint<'_> {
         Ok(())
     }
 
-    /// The time is over; the next attempt goes on from the same claim.
-    fn late(&self, held: &Held) -> Failure {
+    /// The time is over; the next attempt continues from the same claim.
+    fn late(&self, held: &FollowedClaim) -> Failure {
         let mut failure = held
             .trouble
             .clone()
@@ -233,10 +233,10 @@ pub(super) fn depth(head: u64, block: u64) -> u64 {
     (head + 1).saturating_sub(block)
 }
 
-/// A failure that time may mend.
+/// A failure that may pass with time.
 pub(super) fn congestion(why: &str) -> Failure {
     let error = ActionError::new(kind::NETWORK_CONGESTION, why)
-        .with_fix("retry: it goes on where it was; raise the action's `timeout` or the chain's `maxFeePerGas` if it happens often");
+        .with_fix("retry: it continues where it was; raise the action's `timeout` or the chain's `maxFeePerGas` if it happens often");
     Failure::new(error)
 }
 

@@ -13,11 +13,11 @@
 //! 5. *Follow*, until one of the claim's transactions has its confirmations. What a node forgot is sent again, as it
 //!    was signed. What is not mined in time gets a higher fee: signed for the same nonce, stored in the claim, then sent.
 //!
-//! An attempt that finds a claim (after a crash, a timeout, a retry of a dead letter) goes on at 5.
+//! An attempt that finds a claim (after a crash, a timeout, a retry of a dead letter) continues at 5.
 //!
 //! # Why it can never mint twice
 //!
-//! - Nothing is sent before it stands in the claim, so an action without a claim has sent nothing.
+//! - Nothing is sent before it is in the claim, so an action without a claim has sent nothing.
 //! - All transactions of a claim have one nonce of one account, so the chain takes one of them at most.
 //! - A claim is given up for another nonce only when the chain itself says that none of its transactions can ever
 //!   succeed: one of them is confirmed *and reverted*, or *another's transaction with its
@@ -25,14 +25,14 @@
 //! - An edited configuration takes over the claim: its call is signed for the same nonce, so it takes the place of the
 //!   old one or is refused because the old one was mined.
 //!
-//! Nobody has to agree on who may use which nonce for this to hold: two actions, two processes or a stranger with the
+//! This holds without any agreement on who may use which nonce: two actions, two processes or a stranger with the
 //! same key may choose the same nonce; the chain takes one, and the others find their nonce used up by another and
 //! choose again. The permit and the memory of held nonces only keep that rare.
 //!
-//! # Nobody stays stuck
+//! # No mint stays stuck
 //!
 //! A nonce can be left behind: its action died before its transaction was sent, or a node dropped it. While it is next,
-//! every later one waits. The next mint takes the chain's pending count, which is that nonce. If no mint comes, whoever
+//! every later one waits. The next mint takes the chain's pending count, which is that nonce. If no mint comes, the one that
 //! waits behind it fills it with an empty transfer to the account itself, once it has been stuck for a while and no
 //! running attempt holds it. A transaction that is in the pool, blocks, and belongs to no running attempt is replaced the
 //! same way, later, unless the signer says `unclaimed = "wait"`. An action whose nonce was filled chooses again.
@@ -67,20 +67,21 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use sprag_core::redact::Redactor;
 use tokio::time::Instant;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use crate::http::{self, Client};
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use accounts::Accounts;
 use attempt::{Mint, Mode};
-use config::{Endpoint, Plan};
+use config::{Plan, RpcEndpoint};
 use node::Node;
 use options::World;
 use rpc::Rpc;
+use sprag_core::document::Stage;
 use wallet::Wallet;
 
 pub use options::{ChainOptions, ContractOptions, Options, OptionsError, SignerOptions};
 
-/// Where a secret may stand. Everything else of a call is public once it is sent.
+/// Where a secret may appear. Everything else of a call is public once it is sent.
 const SECRETS: [&str; 1] = ["/contractAddress"];
 
 const TYPE: &str = "blockchain_mint";
@@ -176,8 +177,8 @@ impl BlockchainMint {
 
     async fn rpc(&self, plan: &Plan) -> Result<(Rpc, BTreeMap<String, String>), Stop> {
         match &plan.network.rpc {
-            Endpoint::Written(url) => Ok((Rpc::new(self.guarded.clone(), url.clone()), BTreeMap::new())),
-            Endpoint::Configured(text) => {
+            RpcEndpoint::Written(url) => Ok((Rpc::new(self.guarded.clone(), url.clone()), BTreeMap::new())),
+            RpcEndpoint::Configured(text) => {
                 let filled = self.fill(text).await?;
                 let url = http::url(&filled.text).map_err(|error| {
                     let message = format!("`[chains.{}] rpc`: {error}", plan.network.name);
@@ -275,7 +276,7 @@ fn check_chain(plan: &Plan, found: u64) -> Result<(), Stop> {
                 network.name
             );
             let fix = format!(
-                "mend `[chains.{}]`: `rpc` leads to another chain than `chainId` says",
+                "fix `[chains.{}]`: `rpc` leads to another chain than `chainId` says",
                 network.name
             );
             let error = ActionError::new(kind::INVALID_CONFIGURATION, message).with_fix(fix);

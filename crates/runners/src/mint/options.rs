@@ -91,7 +91,7 @@ pub struct OptionsError {
     pub key: &'static str,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
@@ -141,7 +141,7 @@ pub(super) struct Signer {
 pub(super) enum Unclaimed {
     /// It is replaced: the key is used by this server alone, so its action is over.
     Replace,
-    /// It is waited for: somebody else may use the key.
+    /// It is waited for: another process may use the key.
     Wait,
 }
 

@@ -8,7 +8,7 @@ use super::Stop;
 use super::amount;
 use super::attempt::Mint;
 use super::claim::SIGNED_MAX;
-use super::follow::{Held, congestion};
+use super::follow::{FollowedClaim, congestion};
 use super::node::At;
 use super::options::Unclaimed;
 use super::wallet::{Fees, Order};
@@ -21,7 +21,7 @@ const FILLS_MAX: u32 = 32;
 
 impl Mint<'_> {
     /// Signs the plan's call for the same nonce with higher fees, stores it, sends it.
-    pub(super) async fn raise(&self, held: &mut Held) -> Result<(), Stop> {
+    pub(super) async fn raise(&self, held: &mut FollowedClaim) -> Result<(), Stop> {
         let Some(newest) = held.claim.newest() else {
             return Ok(());
         };
@@ -45,7 +45,7 @@ impl Mint<'_> {
         self.store(&claim).await?;
         held.claim = claim;
         failpoint::reach("mint-raise-stored");
-        tracing::info!(action = %self.attempt.action, nonce = held.claim.nonce, "stuck: offering {}", amount::shown(fees.max));
+        tracing::info!(action = %self.attempt.action, nonce = held.claim.nonce, fee = amount::shown(fees.max), "transaction stuck, fee raised");
         held.trouble = None;
         self.send_again(held).await?;
         drop(permit);
@@ -54,8 +54,8 @@ impl Mint<'_> {
         Ok(())
     }
 
-    /// Fills the nonce that this claim waits for, if nobody is there to use it.
-    pub(super) async fn clear(&self, held: &mut Held, nonce: u64) -> Result<(), Stop> {
+    /// Fills the nonce that this claim waits for, if no attempt is there to use it.
+    pub(super) async fn clear(&self, held: &mut FollowedClaim, nonce: u64) -> Result<(), Stop> {
         let why = format!("it waits behind nonce {nonce} of the same signer");
         held.trouble = Some(congestion(&why));
         if self.account.is_held(nonce) || held.fills >= FILLS_MAX {
@@ -88,7 +88,7 @@ impl Mint<'_> {
     }
 
     /// Sends an empty transfer of the account to itself. It mints nothing, so it needs no claim.
-    async fn fill(&self, held: &mut Held, nonce: u64, fees: Fees) -> Result<(), Stop> {
+    async fn fill(&self, held: &mut FollowedClaim, nonce: u64, fees: Fees) -> Result<(), Stop> {
         let order = Order {
             chain_id: self.chain_id,
             nonce,
@@ -104,7 +104,7 @@ impl Mint<'_> {
         held.fills += 1;
         match self.node.send(&made.raw).await {
             Ok(()) => {
-                tracing::warn!(nonce, hash = %made.hash, "a nonce that nobody used was filled with an empty transfer");
+                tracing::warn!(nonce, hash = %made.hash, "unused nonce filled with an empty transfer");
                 held.sent_at = Instant::now();
             }
             Err(error) => held.trouble = Some(error.failure()),

@@ -112,7 +112,7 @@ impl Refusal {
                 "send coins of the chain to the signer's address, then retry",
             ),
             Meaning::Unfit => (kind::INVALID_CONFIGURATION, "raise `gasLimit`, or leave it at `auto`"),
-            Meaning::Reverted => (kind::CONFLICT, "mend what the contract complains about, then retry"),
+            Meaning::Reverted => (kind::CONFLICT, "fix what the contract complains about, then retry"),
             Meaning::Pruned | Meaning::Other => (kind::UNKNOWN_ERROR, "look at what the node says"),
         };
         let message = format!("the node refused: {}", self.message);

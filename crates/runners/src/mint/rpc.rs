@@ -115,7 +115,7 @@ fn refusal(data: &Value) -> Option<Refusal> {
     })
 }
 
-/// Questions change nothing, so what is known about an effect is for whoever asked to say.
+/// Questions change nothing, so what is known about an effect is for the caller to say.
 fn transport(outcome: Outcome) -> Error {
     match outcome {
         Outcome::NotDone(failure) | Outcome::Unknown(failure) => Error::Transport(failure),

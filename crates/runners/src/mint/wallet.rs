@@ -68,7 +68,7 @@ pub(super) struct Wallet {
 /// A text that is no private key. It shows nothing of the text.
 #[derive(Debug, thiserror::Error)]
 #[error("the secret is not a private key: 64 hexadecimal digits, with or without `0x`")]
-pub(super) struct KeyError;
+pub(super) struct WalletKeyError;
 
 /// Why nothing was signed.
 #[derive(Debug, thiserror::Error)]
@@ -77,9 +77,9 @@ pub(super) struct SignError;
 
 impl Wallet {
     /// Reads a private key.
-    pub(super) fn parse(text: &str) -> Result<Self, KeyError> {
-        let bytes = hex::decode(text.trim()).map_err(|_| KeyError)?;
-        let key = SigningKey::from_slice(&bytes).map_err(|_| KeyError)?;
+    pub(super) fn parse(text: &str) -> Result<Self, WalletKeyError> {
+        let bytes = hex::decode(text.trim()).map_err(|_| WalletKeyError)?;
+        let key = SigningKey::from_slice(&bytes).map_err(|_| WalletKeyError)?;
         let address = Address::from_private_key(&key);
         Ok(Self { key, address })
     }

@@ -18,7 +18,7 @@ pub(crate) struct Bearer<'a> {
     pub(crate) origin: Origin,
     /// Reaches the token endpoint.
     pub(crate) fetcher: &'a Client,
-    /// Reaches whoever is called.
+    /// Reaches the called service.
     pub(crate) caller: &'a Client,
     pub(crate) deadline: Instant,
     /// The tokens that were used: they must not be seen.

@@ -60,12 +60,12 @@ impl ClientCredentials {
         Question {
             form: form.finish(),
             authorization,
-            // Whoever has the credentials masks them.
+            // The holder of the credentials masks them.
             secrets: Vec::new(),
         }
     }
 
-    /// What would mend a refusal in OAuth2's words.
+    /// What would fix a refusal in OAuth2's words.
     pub(super) fn fix(word: &str) -> &'static str {
         match word {
             "invalid_scope" | "invalid_target" => "check `scope` and `audience`",

@@ -18,8 +18,8 @@ use super::bearer::sensitive;
 use super::client::ClientCredentials;
 use super::jwt::JwtBearer;
 use super::tokens::Token;
-use crate::config::shown;
 use crate::http::{self, Client, Reply, Request};
+use sprag_core::source::shown;
 
 /// How long a token endpoint may take. Not the action's own time: others may wait for the same token.
 const FETCH_MAX: Duration = Duration::from_secs(30);
@@ -171,7 +171,7 @@ impl Grant {
         Box::new(Failure::new(error))
     }
 
-    /// What would mend a refusal.
+    /// What would fix a refusal.
     fn fix(&self, word: &str) -> &'static str {
         match self {
             Self::Client(_) => ClientCredentials::fix(word),

@@ -109,7 +109,7 @@ impl JwtBearer {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// What would mend a refusal in OAuth2's words.
+    /// What would fix a refusal in OAuth2's words.
     pub(super) fn fix(word: &str) -> &'static str {
         match word {
             "consent_required" => "let the user allow the client once",

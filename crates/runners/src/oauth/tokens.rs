@@ -1,8 +1,8 @@
 //! Access tokens in memory: fetched once for everybody who needs the same one, and never stored.
 //!
-//! A fetch is a task of its own. Whoever needs the token while it is under way waits for it as long as they have time,
+//! A fetch is a task of its own. A caller that needs the token meanwhile waits for it as long as it has time,
 //! and all of them get its one result; no attempt that ends early takes it from the others. A token is fetched anew a
-//! while before it dies, during which calls go on with the old one.
+//! while before it dies, during which calls continue with the old one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,7 +62,7 @@ struct Key {
 /// Whose word a token endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
-    /// The operator's: it stands in the configuration.
+    /// The operator's: it is in the configuration.
     Configured,
     /// A definition's.
     Written,

@@ -159,7 +159,7 @@ impl Guard {
     }
 
     /// What lint says of an address that a configuration names outright, as a URL or as a host, and that no attempt would
-    /// reach. Where its host is a template or a name, nobody can know yet.
+    /// reach. Where its host is a template or a name, it is not known yet.
     pub(crate) fn warning(&self, config: &Value, pointer: &str) -> Option<ConfigProblem> {
         let text = config.pointer(pointer)?.as_str()?;
         let checked = match Url::parse(text) {

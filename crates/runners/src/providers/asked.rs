@@ -38,7 +38,7 @@ impl Asked {
         }
     }
 
-    /// Masks what somebody gave for the secrets, such as access tokens.
+    /// Masks what a service gave for the secrets, such as access tokens.
     pub(crate) fn fetched(&mut self, name: &str, values: Vec<String>) {
         self.secrets
             .extend(values.into_iter().map(|value| (name.to_owned(), value)));

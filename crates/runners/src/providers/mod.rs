@@ -1,6 +1,6 @@
 //! `[providers.*]`: whose services send mail, text messages and envelopes, and with which credentials.
 //!
-//! Addresses that stand there are the operator's word and pass the outbound guard. Credentials may name secrets: they
+//! Addresses there are configured by the operator and bypass the outbound guard. Credentials may name secrets: they
 //! are asked for when an attempt needs them, held as long as it lasts, and masked in whatever it says.
 
 mod asked;
@@ -40,7 +40,7 @@ pub struct OptionsError {
     pub key: &'static str,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
@@ -71,7 +71,7 @@ impl Checker {
         Ok(parsed)
     }
 
-    /// The base of a service's URLs: what stands behind its host is kept.
+    /// The base of a service's URLs: the path after its host is kept.
     pub(crate) fn base(self, key: &'static str, text: Option<&str>, default: &str) -> Result<Url, OptionsError> {
         let text = text.unwrap_or(default);
         let remedy = format!("write it as in `{key} = \"{default}\"`");

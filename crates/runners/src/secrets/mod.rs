@@ -75,7 +75,7 @@ pub enum SecretError {
         /// Why.
         source: io::Error,
     },
-    /// Whoever keeps it does not give it.
+    /// Its provider does not give it.
     #[error("secret `{name}` cannot be had from {place}: {reason}")]
     Unavailable {
         /// The name.
@@ -168,7 +168,7 @@ pub enum OptionsError {
         key: &'static str,
         /// What is wrong with it.
         detail: String,
-        /// What would mend it.
+        /// What would fix it.
         remedy: String,
     },
 }
@@ -182,7 +182,7 @@ pub enum Error {
     /// There is no HTTP client to ask with.
     #[error(transparent)]
     Http(#[from] http::BuildError),
-    /// Nobody can be reached.
+    /// The provider is unreachable.
     #[error(transparent)]
     Outbound(#[from] outbound::OptionsError),
 }
@@ -280,7 +280,7 @@ impl Secrets {
     }
 }
 
-/// What stands in the configuration is the operator's word, and reached wherever it leads.
+/// Addresses in the configuration are the operator's, and bypass the outbound guard.
 fn client(clock: &Arc<dyn Clock>) -> Result<http::Client, Error> {
     Ok(http::Client::new(outbound::Guard::unguarded()?, Arc::clone(clock))?)
 }
@@ -296,6 +296,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), SecretError> {
         return Ok(());
     }
     Err(SecretError::Name {
-        name: crate::config::shown(name),
+        name: sprag_core::source::shown(name),
     })
 }

@@ -1,7 +1,7 @@
 //! Secrets in a Vault: the keys of one path of its key-value engine, version 2.
 //!
 //! The whole path is read at once and kept in memory for a moment, so that a thousand attempts ask once; those who come
-//! while it is being read wait for that one answer. A failure is kept for a shorter moment, so that nobody stands in line
+//! while it is being read wait for that one answer. A failure is kept for a shorter moment, so that no caller waits in line
 //! behind a Vault that does not answer. Nothing that it says is shown: its answers hold secrets.
 
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::{OptionsError, Provider, SecretError, VALUE_BYTES_MAX, check_name};
-use crate::config::shown;
 use crate::http::{self, Client, Reply, Request};
 use crate::providers::below;
+use sprag_core::source::shown;
 
 const MOUNT: &str = "secret";
 /// Where the token is, unless the configuration has it. The vendor's own tools read it there too.
@@ -110,7 +110,7 @@ impl VaultOptions {
         let token = token.clone().or_else(|| std::env::var(TOKEN_VARIABLE).ok());
         let token = token.filter(|token| !token.is_empty());
         let remedy = "set `VAULT_TOKEN` in the environment, or `token` here";
-        let token = token.ok_or_else(|| wrong("token", "nobody says who asks", remedy))?;
+        let token = token.ok_or_else(|| wrong("token", "no token is configured", remedy))?;
         let mut pairs = vec![("x-vault-request", "true"), ("x-vault-token", token.as_str())];
         pairs.extend(namespace.as_deref().map(|namespace| ("x-vault-namespace", namespace)));
         let mut headers = http::headers(pairs)
@@ -203,7 +203,7 @@ impl Vault {
         }
     }
 
-    /// What the path holds. Whoever comes while it is being read waits, and gets the same answer.
+    /// What the path holds. A caller that comes while it is being read waits, and gets the same answer.
     async fn keys(&self) -> Result<Keys, String> {
         let mut kept = self.kept.lock().await;
         if let Some(kept) = kept.as_ref().filter(|kept| Instant::now() < kept.until) {

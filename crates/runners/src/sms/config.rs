@@ -5,8 +5,10 @@ use sprag_core::action::runner::ConfigProblem;
 
 use super::options::{SERVICE_REMEDY, Sender, TWILIO, Twilio, is_service};
 use super::phone;
-use crate::config::{Object, Reader, Stage, shown};
+use crate::config;
 use crate::http;
+use sprag_core::document::{Reader, Stage};
+use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 7] = [
     "provider",
@@ -49,27 +51,30 @@ pub(super) fn check(config: &Value, twilio: Option<&Twilio>) -> Vec<ConfigProble
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
 pub(super) fn read(config: &Value, stage: Stage, twilio: Option<&Twilio>) -> Result<Config, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let config = reader
-        .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object, twilio));
-    reader.finish(config)
+    config::read(config, stage, &KEYS, |reader, object| {
+        read_object(reader, object, twilio)
+    })
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>, twilio: Option<&Twilio>) -> Option<Config> {
+fn read_object(reader: &mut Reader, object: &Spot<'_>, twilio: Option<&Twilio>) -> Option<Config> {
     let provider = reader
         .require(object, "provider", "`twilio`")
-        .and_then(|()| reader.choice(object, "provider", &PROVIDERS));
+        .and_then(|()| reader.word(object, "provider", &PROVIDERS));
     if provider.is_some() && twilio.is_none() {
         let remedy = "add `[providers.twilio]` with `account` and `token` to `sprag.toml`";
-        reader.unconfigured(object.at("provider"), "`[providers.twilio]` is not configured", remedy);
+        reader.error(
+            &object.place_of("provider"),
+            config::NOT_CONFIGURED,
+            "`[providers.twilio]` is not configured",
+            remedy,
+        );
     }
     let to = read_number(reader, object);
     let message = read_message(reader, object);
     let sender = read_sender(reader, object, twilio);
     let media = read_media(reader, object);
     let wait_for = reader
-        .choice(object, "waitFor", &["sent", "delivered"])
+        .word(object, "waitFor", &["sent", "delivered"])
         .map(|word| match word {
             "sent" => Milestone::Sent,
             _ => Milestone::Delivered,
@@ -83,71 +88,72 @@ fn read_object(reader: &mut Reader, object: &Object<'_>, twilio: Option<&Twilio>
     })
 }
 
-fn read_number(reader: &mut Reader, object: &Object<'_>) -> Option<String> {
+fn read_number(reader: &mut Reader, object: &Spot<'_>) -> Option<String> {
     let text = reader.required_text(object, "to", "`+15558675310`")?;
     if reader.is_open(text) {
         return None;
     }
     if !phone::is_number(text) {
         let detail = format!("`{}` is not a telephone number in E.164", shown(text));
-        reader.problem(object.at("to"), detail, format!("write {}", phone::EXPECTED));
+        reader.refuse(&object.place_of("to"), detail, format!("write {}", phone::EXPECTED));
         return None;
     }
     Some(text.to_owned())
 }
 
-fn read_message(reader: &mut Reader, object: &Object<'_>) -> Option<String> {
+fn read_message(reader: &mut Reader, object: &Spot<'_>) -> Option<String> {
     let text = reader.required_text(object, "message", "`Your parcel has arrived.`")?;
     let length = text.chars().count();
     if length > MESSAGE_CHARACTERS_MAX && !reader.is_open(text) {
         let detail = format!("the message has {length} characters, and the provider takes {MESSAGE_CHARACTERS_MAX}");
-        reader.problem(object.at("message"), detail, "shorten it, or send several");
+        reader.refuse(&object.place_of("message"), detail, "shorten it, or send several");
         return None;
     }
     Some(text.to_owned())
 }
 
-fn read_sender(reader: &mut Reader, object: &Object<'_>, twilio: Option<&Twilio>) -> Option<Sender> {
+fn read_sender(reader: &mut Reader, object: &Spot<'_>, twilio: Option<&Twilio>) -> Option<Sender> {
     if object.has("from") && object.has("messagingService") {
         let detail = "`from` and `messagingService` are both given";
-        reader.problem(object.at("messagingService"), detail, "keep one of them");
+        reader.refuse(&object.place_of("messagingService"), detail, "keep one of them");
         return None;
     }
     if let Some(from) = reader.text(object, "from") {
         if !reader.is_open(from) && !phone::is_sender(from) {
             let detail = format!("`{}` cannot send", shown(from));
-            reader.problem(object.at("from"), detail, format!("write {}", phone::EXPECTED));
+            reader.refuse(&object.place_of("from"), detail, format!("write {}", phone::EXPECTED));
         }
         return Some(Sender::From(from.to_owned()));
     }
     if let Some(service) = reader.text(object, "messagingService") {
         if !reader.is_open(service) && !is_service(service) {
             let detail = format!("`{}` is not a messaging service", shown(service));
-            reader.problem(object.at("messagingService"), detail, SERVICE_REMEDY);
+            reader.refuse(&object.place_of("messagingService"), detail, SERVICE_REMEDY);
         }
         return Some(Sender::Service(service.to_owned()));
     }
     let twilio = twilio?;
     if twilio.sender.is_none() {
         let remedy = "add `from`, here or in `[providers.twilio]`";
-        reader.problem(object.at("from"), "nobody is named as the sender", remedy);
+        reader.refuse(&object.place_of("from"), "the sender is missing", remedy);
     }
     twilio.sender.clone()
 }
 
-fn read_media(reader: &mut Reader, object: &Object<'_>) -> Vec<String> {
-    let texts = match object.get("mediaUrl") {
-        Some(Value::Array(_)) => reader.texts(object, "mediaUrl").unwrap_or_default(),
-        _ => reader.text(object, "mediaUrl").into_iter().collect(),
-    };
+fn read_media(reader: &mut Reader, object: &Spot<'_>) -> Vec<String> {
+    let texts = reader.text_or_texts(object, "mediaUrl");
     if texts.len() > MEDIA_MAX {
         let detail = format!("there are more than {MEDIA_MAX} URLs");
-        reader.problem(object.at("mediaUrl"), detail, "keep those that matter");
+        reader.refuse(&object.place_of("mediaUrl"), detail, "keep those that matter");
     }
     for text in &texts {
         if let (false, Err(error)) = (reader.is_open(text), http::url(text)) {
             let remedy = "write an absolute URL that the provider can fetch";
-            reader.problem(object.at("mediaUrl"), format!("`{}`: {error}", shown(text)), remedy);
+            reader.refuse(
+                &object.place_of("mediaUrl"),
+                format!("`{}`: {error}", shown(text)),
+                remedy,
+            );
         }
     }
     texts.into_iter().map(str::to_owned).collect()

@@ -26,18 +26,19 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use crate::http::{Client, Reply, Request};
 use crate::providers::{Asked, OptionsError, below};
 use crate::secrets::Secrets;
 use crate::webhook::{destination, network};
 use config::{Config, Milestone};
 use options::{Sender, TWILIO, Twilio};
+use sprag_core::document::Stage;
 use twilio::{Message, Progress};
 
 pub use options::TwilioOptions;
 
-/// Where no secret may stand.
+/// Where no secret may appear.
 const NO_SECRETS: [&str; 2] = ["/provider", "/waitFor"];
 
 const TYPE: &str = "sms";

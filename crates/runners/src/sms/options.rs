@@ -4,9 +4,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::phone;
-use crate::config::shown;
 use crate::providers::{Checker, OptionsError};
 use crate::secrets::Text;
+use sprag_core::source::shown;
 
 pub(super) const TWILIO: &str = "twilio";
 const URL: &str = "https://api.twilio.com";
@@ -25,7 +25,7 @@ pub struct TwilioOptions {
     pub from: Option<String>,
     /// The messaging service that sends, unless an action says.
     pub messaging_service: Option<String>,
-    /// Where the service is; a gateway or a test can stand in.
+    /// Where the service is; a gateway or a test can take its place.
     pub url: Option<String>,
 }
 

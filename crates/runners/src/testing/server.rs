@@ -1,4 +1,4 @@
-//! A server that reads requests and then does as it is told, byte for byte.
+//! A server that reads requests and then replies as scripted, byte for byte.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

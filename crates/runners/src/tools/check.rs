@@ -11,7 +11,9 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::config::{Reader, Stage, is_within, refused};
+use sprag_core::document::Stage;
+
+use crate::config::{self, is_within, refused};
 use crate::http::{Client, Request};
 use crate::outbound::Guard;
 use crate::webhook::{destination, network, read_headers, read_method, read_url, trace};
@@ -81,30 +83,23 @@ fn read_http(
     stage: Stage,
     timeout: Duration,
 ) -> Result<(Request, Option<Vec<u16>>), Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let Some(object) = reader.root(config, &HTTP_KEYS) else {
-        return Err(reader.problems());
-    };
-    let url = read_url(&mut reader, &object);
-    let method = read_method(&mut reader, &object, &Method::GET);
-    let headers = read_headers(&mut reader, &object);
-    let expected = reader.codes(&object, "expectedStatusCodes", 100..=599);
-    let parts = url.zip(method).zip(headers);
-    reader.finish(parts.map(|((url, method), headers)| {
-        (
-            Request {
-                method,
-                url,
-                headers,
-                body: None,
-                timeout,
-            },
-            expected,
-        )
-    }))
+    config::read(config, stage, &HTTP_KEYS, |reader, object| {
+        let url = read_url(reader, object);
+        let method = read_method(reader, object, &Method::GET);
+        let headers = read_headers(reader, object);
+        let expected = config::codes(reader, object, "expectedStatusCodes", 100..=599);
+        let request = Request {
+            method: method?,
+            url: url?,
+            headers: headers?,
+            body: None,
+            timeout,
+        };
+        Some((request, expected))
+    })
 }
 
-/// Runs `tcp_check`: succeeds when a connection stands.
+/// Runs `tcp_check`: succeeds when a connection opens.
 pub struct TcpCheck {
     guard: Guard,
 }
@@ -202,17 +197,11 @@ impl Runner for TcpCheck {
 }
 
 fn read_tcp(config: &Value, stage: Stage) -> Result<(String, u16), Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let Some(object) = reader.root(config, &TCP_KEYS) else {
-        return Err(reader.problems());
-    };
-    let host = reader.required_text(&object, "host", "`db.example.com`");
-    reader.require(&object, "port", "`5432`");
-    let port = reader
-        .whole(&object, "port", u64::from(u16::MAX))
-        .and_then(|port| u16::try_from(port).ok());
-    if port == Some(0) {
-        reader.problem(object.at("port"), "port 0 is no port", "write a number from 1 to 65535");
-    }
-    reader.finish(host.map(str::to_owned).zip(port))
+    config::read(config, stage, &TCP_KEYS, |reader, object| {
+        let host = reader.required_text(object, "host", "`db.example.com`");
+        reader.require(object, "port", "`5432`");
+        let port = reader.whole(object, "port", 1, u64::from(u16::MAX));
+        let port = port.and_then(|port| u16::try_from(port).ok());
+        host.map(str::to_owned).zip(port)
+    })
 }

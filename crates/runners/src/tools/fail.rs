@@ -1,11 +1,13 @@
-//! `fail`: an action that fails as it is told, to see what follows.
+//! `fail`: an action that fails as configured, to see what follows.
 
 use serde_json::{Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 
-use crate::config::{Reader, Stage, refused};
+use sprag_core::document::Stage;
+
+use crate::config::{self, refused};
 
 const KEYS: [&str; 5] = ["type", "message", "outcome", "retryAfter", "times"];
 const OUTCOMES: [&str; 2] = ["notDone", "unknown"];
@@ -49,23 +51,21 @@ impl Runner for Fail {
 }
 
 fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let Some(object) = reader.root(config, &KEYS) else {
-        return Err(reader.problems());
-    };
-    let kind = reader.text(&object, "type").unwrap_or(kind::TEMPORARY_FAILURE);
-    let message = reader.text(&object, "message").unwrap_or("failed as configured");
-    let outcome = reader.choice(&object, "outcome", &OUTCOMES).unwrap_or("notDone");
-    let retry_after = reader.whole(&object, "retryAfter", u64::MAX);
-    let times = reader.whole(&object, "times", u64::from(u32::MAX));
-    let failure = Failure {
-        error: ActionError::new(kind, message),
-        retry_after,
-        hopeless: false,
-    };
-    reader.finish(Some(Config {
-        failure,
-        outcome,
-        times,
-    }))
+    config::read(config, stage, &KEYS, |reader, object| {
+        let kind = reader.text(object, "type").unwrap_or(kind::TEMPORARY_FAILURE);
+        let message = reader.text(object, "message").unwrap_or("failed as configured");
+        let outcome = reader.word(object, "outcome", &OUTCOMES).unwrap_or("notDone");
+        let retry_after = reader.whole(object, "retryAfter", 0, u64::MAX);
+        let times = reader.whole(object, "times", 0, u64::from(u32::MAX));
+        let failure = Failure {
+            error: ActionError::new(kind, message),
+            retry_after,
+            hopeless: false,
+        };
+        Some(Config {
+            failure,
+            outcome,
+            times,
+        })
+    })
 }

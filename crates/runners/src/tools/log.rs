@@ -7,7 +7,9 @@ use sprag_core::action::outcome::Outcome;
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 use sprag_core::ids::AttemptId;
 
-use crate::config::{Reader, Stage, refused};
+use sprag_core::document::Stage;
+
+use crate::config::{self, refused};
 
 const KEYS: [&str; 2] = ["message", "level"];
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
@@ -49,17 +51,14 @@ impl Runner for LogMessage {
 }
 
 fn read(config: &Value, stage: Stage) -> Result<Line, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let Some(object) = reader.root(config, &KEYS) else {
-        return Err(reader.problems());
-    };
-    let level = reader.choice(&object, "level", &LEVELS).unwrap_or("info");
-    let message = reader.required_text(&object, "message", "`\"the contract is signed\"`");
-    let line = message.map(|text| Line {
-        message: text.chars().take(MESSAGE_CHARACTERS_MAX).collect(),
-        level,
-    });
-    reader.finish(line)
+    config::read(config, stage, &KEYS, |reader, object| {
+        let level = reader.word(object, "level", &LEVELS).unwrap_or("info");
+        let message = reader.required_text(object, "message", "`\"the contract is signed\"`");
+        message.map(|text| Line {
+            message: text.chars().take(MESSAGE_CHARACTERS_MAX).collect(),
+            level,
+        })
+    })
 }
 
 impl Line {

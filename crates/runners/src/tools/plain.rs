@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use sprag_core::action::outcome::Outcome;
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 
-use crate::config::{Reader, Stage};
+use sprag_core::document::Stage;
+
+use crate::config;
 
 /// The longest wait, in seconds: about a hundred years.
 const WAIT_SECONDS_MAX: f64 = 3_155_760_000.0;
@@ -19,9 +21,8 @@ impl Runner for Noop {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        let mut reader = Reader::new(Stage::Written);
-        reader.root(config, &[]);
-        reader.problems()
+        let read = config::read(config, Stage::Written, &[], |_, _| Some(()));
+        read.err().unwrap_or_default()
     }
 
     fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {
@@ -43,23 +44,16 @@ impl Runner for Wait {
     }
 
     fn validate(&self, _kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        let mut reader = Reader::new(Stage::Written);
-        let Some(object) = reader.root(config, &["seconds"]) else {
-            return reader.problems();
-        };
-        reader.require(&object, "seconds", "`30`");
-        if let Some(value) = object.get("seconds")
-            && !value
-                .as_f64()
-                .is_some_and(|seconds| (0.0..=WAIT_SECONDS_MAX).contains(&seconds))
-        {
-            reader.mismatch(
-                value,
-                object.at("seconds"),
-                &format!("a number from 0 to {WAIT_SECONDS_MAX}"),
-            );
-        }
-        reader.problems()
+        let read = config::read(config, Stage::Written, &["seconds"], |reader, object| {
+            reader.require(object, "seconds", "`30`")?;
+            let spot = object.get("seconds")?;
+            let seconds = spot.value.as_f64();
+            if !seconds.is_some_and(|seconds| (0.0..=WAIT_SECONDS_MAX).contains(&seconds)) {
+                reader.wrong(&spot, &format!("a number from 0 to {WAIT_SECONDS_MAX}"));
+            }
+            Some(())
+        });
+        read.err().unwrap_or_default()
     }
 
     fn takes_secret(&self, _kind: &str, _pointer: &str) -> bool {

@@ -8,8 +8,10 @@ use sprag_core::signature::Secret;
 use url::Url;
 
 use super::lookup::{self, Lookup};
-use crate::config::{Object, Reader, Stage, list, scalar, shown};
+use crate::config;
 use crate::http::{self, METHODS};
+use sprag_core::document::{Reader, Shape, Stage, quoted, scalar};
+use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 10] = [
     "url",
@@ -33,14 +35,14 @@ pub(super) struct Config {
     pub(super) url: Url,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<WebhookBody>,
     pub(super) expected: Option<Vec<u16>>,
     pub(super) secrets: Vec<Secret>,
     pub(super) lookup: Option<Lookup<Url>>,
 }
 
 /// A body and what it is, unless a header says otherwise.
-pub(crate) struct Body {
+pub(crate) struct WebhookBody {
     pub(crate) bytes: Vec<u8>,
     pub(crate) content_type: &'static str,
 }
@@ -52,27 +54,27 @@ pub(super) fn check(config: &Value) -> Vec<ConfigProblem> {
 
 /// Reads the configuration. As written, values that are still templates leave `Err` with no problems.
 pub(super) fn read(config: &Value, stage: Stage) -> Result<Config, Vec<ConfigProblem>> {
-    let mut reader = Reader::new(stage);
-    let config = reader
-        .root(config, &KEYS)
-        .and_then(|object| read_object(&mut reader, &object));
-    reader.finish(config)
+    config::read(config, stage, &KEYS, read_object)
 }
 
-fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
+fn read_object(reader: &mut Reader, object: &Spot<'_>) -> Option<Config> {
     let url = read_url(reader, object);
     let method = read_method(reader, object, &Method::POST);
     let headers = read_headers(reader, object);
     let query = read_query(reader, object);
     let body = read_body(reader, object);
     let secrets = read_secrets(reader, object);
-    let expected = reader.codes(object, "expectedStatusCodes", 100..=599);
+    let expected = config::codes(reader, object, "expectedStatusCodes", 100..=599);
     let lookup = lookup::read(reader, object, "url", read_url);
     let headers = headers?;
     if !secrets.is_empty() {
         for name in SIGNATURE_HEADERS.iter().filter(|name| headers.contains_key(**name)) {
             let detail = format!("header `{name}` is set by the signature");
-            reader.problem(object.at("headers"), detail, "leave the header out, or the secret");
+            reader.refuse(
+                &object.place_of("headers"),
+                detail,
+                "leave the header out, or the secret",
+            );
         }
     }
     let mut url = url?;
@@ -91,7 +93,7 @@ fn read_object(reader: &mut Reader, object: &Object<'_>) -> Option<Config> {
 }
 
 /// The URL under `url`, unless it is still a template.
-pub(crate) fn read_url(reader: &mut Reader, object: &Object<'_>) -> Option<Url> {
+pub(crate) fn read_url(reader: &mut Reader, object: &Spot<'_>) -> Option<Url> {
     let text = reader.required_text(object, "url", "`https://example.com/hook`")?;
     if reader.is_open(text) {
         return None;
@@ -100,14 +102,14 @@ pub(crate) fn read_url(reader: &mut Reader, object: &Object<'_>) -> Option<Url> 
         Ok(url) => Some(url),
         Err(error) => {
             let remedy = "write an absolute URL such as `https://example.com/hook`";
-            reader.problem(object.at("url"), format!("`{}`: {error}", shown(text)), remedy);
+            reader.refuse(&object.place_of("url"), format!("`{}`: {error}", shown(text)), remedy);
             None
         }
     }
 }
 
 /// The method under `method`, unless it is still a template.
-pub(crate) fn read_method(reader: &mut Reader, object: &Object<'_>, default: &Method) -> Option<Method> {
+pub(crate) fn read_method(reader: &mut Reader, object: &Spot<'_>, default: &Method) -> Option<Method> {
     let Some(text) = reader.text(object, "method") else {
         return Some(default.clone());
     };
@@ -117,13 +119,17 @@ pub(crate) fn read_method(reader: &mut Reader, object: &Object<'_>, default: &Me
     let method = http::method(text).ok();
     if method.is_none() {
         let detail = format!("`{}` is not a method that can be sent", shown(text));
-        reader.problem(object.at("method"), detail, format!("write one of {}", list(&METHODS)));
+        reader.refuse(
+            &object.place_of("method"),
+            detail,
+            format!("write one of {}", quoted(METHODS)),
+        );
     }
     method
 }
 
 /// The headers under `headers`; those whose value is still a template are left out.
-pub(crate) fn read_headers(reader: &mut Reader, object: &Object<'_>) -> Option<HeaderMap> {
+pub(crate) fn read_headers(reader: &mut Reader, object: &Spot<'_>) -> Option<HeaderMap> {
     let pairs = reader.pairs(object, "headers");
     let known = pairs
         .iter()
@@ -132,8 +138,8 @@ pub(crate) fn read_headers(reader: &mut Reader, object: &Object<'_>) -> Option<H
         Ok(headers) => Some(headers),
         Err(errors) => {
             for error in errors {
-                reader.problem(
-                    object.at("headers"),
+                reader.refuse(
+                    &object.place_of("headers"),
                     error.to_string(),
                     "write names and values as HTTP knows them",
                 );
@@ -144,21 +150,16 @@ pub(crate) fn read_headers(reader: &mut Reader, object: &Object<'_>) -> Option<H
 }
 
 /// Names and values under `query`, a list as several of one name.
-pub(crate) fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(String, String)> {
-    let Some(query) = reader.any_object(object, "query") else {
+pub(crate) fn read_query(reader: &mut Reader, object: &Spot<'_>) -> Vec<(String, String)> {
+    let Some(query) = reader.read(object, "query", &Shape::Open) else {
         return Vec::new();
     };
     let mut pairs = Vec::new();
-    for (name, value, pointer) in query.entries() {
-        let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-        for item in items {
-            match scalar(item) {
+    for (name, member) in query.members() {
+        for item in member.each() {
+            match scalar(item.value) {
                 Some(text) => pairs.push((name.to_owned(), text)),
-                None => reader.mismatch(
-                    item,
-                    pointer.clone(),
-                    "a string, a number, a truth value or a list of them",
-                ),
+                None => reader.wrong(&item, "text, a number, a truth value or a list of them"),
             }
         }
     }
@@ -166,30 +167,34 @@ pub(crate) fn read_query(reader: &mut Reader, object: &Object<'_>) -> Vec<(Strin
 }
 
 /// The body: `payload` as JSON, or `body` as it is.
-pub(crate) fn read_body(reader: &mut Reader, object: &Object<'_>) -> Option<Body> {
+pub(crate) fn read_body(reader: &mut Reader, object: &Spot<'_>) -> Option<WebhookBody> {
     if object.has("payload") && object.has("body") {
         let detail = "`payload` and `body` are both given";
-        reader.problem(object.at("body"), detail, "keep `payload` for JSON or `body` for text");
+        reader.refuse(
+            &object.place_of("body"),
+            detail,
+            "keep `payload` for JSON or `body` for text",
+        );
     }
     if let Some(text) = reader.text(object, "body") {
-        return Some(Body {
+        return Some(WebhookBody {
             bytes: text.as_bytes().to_vec(),
             content_type: "text/plain; charset=utf-8",
         });
     }
-    let payload = object.get("payload")?;
-    Some(Body {
+    let payload = object.value_of("payload")?;
+    Some(WebhookBody {
         bytes: payload.to_string().into_bytes(),
         content_type: "application/json",
     })
 }
 
-fn read_secrets(reader: &mut Reader, object: &Object<'_>) -> Vec<Secret> {
+fn read_secrets(reader: &mut Reader, object: &Spot<'_>) -> Vec<Secret> {
     let key = match (object.has("secret"), object.has("signingSecret")) {
         (true, true) => {
             let detail = "`secret` and `signingSecret` are both given";
-            reader.problem(
-                object.at("signingSecret"),
+            reader.refuse(
+                &object.place_of("signingSecret"),
                 detail,
                 "keep one; several secrets are a list",
             );
@@ -199,13 +204,14 @@ fn read_secrets(reader: &mut Reader, object: &Object<'_>) -> Vec<Secret> {
         (false, true) => "signingSecret",
         (false, false) => return Vec::new(),
     };
-    let texts = match object.get(key) {
-        Some(Value::Array(_)) => reader.texts(object, key).unwrap_or_default(),
-        _ => reader.text(object, key).into_iter().collect(),
-    };
+    let texts = reader.text_or_texts(object, key);
     if texts.len() > SECRETS_MAX {
         let detail = format!("there are more than {SECRETS_MAX} secrets");
-        reader.problem(object.at(key), detail, "keep those that a receiver may still check");
+        reader.refuse(
+            &object.place_of(key),
+            detail,
+            "keep those that a receiver may still check",
+        );
     }
     let mut secrets = Vec::new();
     for text in texts {
@@ -214,7 +220,7 @@ fn read_secrets(reader: &mut Reader, object: &Object<'_>) -> Vec<Secret> {
             Ok(secret) => secrets.push(secret),
             Err(error) => {
                 let remedy = "write `whsec_` and the base64 of 24 to 64 random bytes, better through `{{secrets.…}}`";
-                reader.problem(object.at(key), error.to_string(), remedy);
+                reader.refuse(&object.place_of(key), error.to_string(), remedy);
             }
         }
     }

@@ -12,8 +12,10 @@ use sprag_core::action::outcome::{Done, Probe};
 use url::Url;
 
 use super::config::{read_headers, read_method};
-use crate::config::{Object, Reader};
+use crate::config;
 use crate::http::{Reply, Request};
+use sprag_core::document::Reader;
+use sprag_core::source::Spot;
 
 const KEYS: [&str; 4] = ["method", "headers", "expectedStatusCodes", "happened"];
 const HAPPENED_KEYS: [&str; 2] = ["pointer", "equals"];
@@ -37,16 +39,16 @@ struct Happened {
 /// Reads `lookup`, if it is there. Where to ask stands under `key`, and `read_at` reads it.
 pub(crate) fn read<At>(
     reader: &mut Reader,
-    parent: &Object<'_>,
+    parent: &Spot<'_>,
     key: &str,
-    read_at: impl FnOnce(&mut Reader, &Object<'_>) -> Option<At>,
+    read_at: impl FnOnce(&mut Reader, &Spot<'_>) -> Option<At>,
 ) -> Option<Lookup<At>> {
     let keys: Vec<&str> = std::iter::once(key).chain(KEYS).collect();
-    let object = reader.object(parent, "lookup", &keys)?;
+    let object = reader.map(parent, "lookup", &keys)?;
     let at = read_at(reader, &object);
     let method = read_method(reader, &object, &Method::GET);
     let headers = read_headers(reader, &object);
-    let expected = reader.codes(&object, "expectedStatusCodes", 100..=599);
+    let expected = config::codes(reader, &object, "expectedStatusCodes", 100..=599);
     let happened = read_happened(reader, &object);
     Some(Lookup {
         at: at?,
@@ -57,19 +59,19 @@ pub(crate) fn read<At>(
     })
 }
 
-fn read_happened(reader: &mut Reader, parent: &Object<'_>) -> Option<Happened> {
-    let object = reader.object(parent, "happened", &HAPPENED_KEYS)?;
+fn read_happened(reader: &mut Reader, parent: &Spot<'_>) -> Option<Happened> {
+    let object = reader.map(parent, "happened", &HAPPENED_KEYS)?;
     let pointer = reader.required_text(&object, "pointer", "`/items/0`")?;
     if !pointer.starts_with('/') && !reader.is_open(pointer) {
-        reader.problem(
-            object.at("pointer"),
+        reader.refuse(
+            &object.place_of("pointer"),
             "the text is not a JSON pointer",
             "begin it with `/`, such as `/items/0`",
         );
     }
     Some(Happened {
         pointer: pointer.to_owned(),
-        equals: object.get("equals").cloned(),
+        equals: object.value_of("equals").cloned(),
     })
 }
 
@@ -112,7 +114,7 @@ impl<At> Lookup<At> {
         };
         match &self.happened {
             Some(happened) if !reply.is_whole_json() => {
-                tracing::warn!(pointer = %happened.pointer, "the reply to a lookup is not JSON, or too long to look into");
+                tracing::warn!(pointer = %happened.pointer, "lookup reply is not JSON or is too long");
                 Probe::Unclear
             }
             Some(happened) if !happened.is_in(&reply.data()) => Probe::DidNotHappen,

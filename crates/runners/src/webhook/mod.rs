@@ -18,14 +18,15 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use sprag_core::signature;
 use url::Url;
 
-use crate::config::{Stage, is_within, refused};
+use crate::config::{is_within, refused};
 use crate::failpoint;
 use crate::http::{self, Client, Reply, Request};
 use config::Config;
+use sprag_core::document::Stage;
 
-pub(crate) use config::{Body, read_body, read_headers, read_method, read_query, read_url};
+pub(crate) use config::{WebhookBody, read_body, read_headers, read_method, read_query, read_url};
 
-/// Where a secret may stand: in what is sent. The rest is compared and shown.
+/// Where a secret may appear: in what is sent. The rest is compared and shown.
 const SECRETS: [&str; 9] = [
     "/url",
     "/headers",
@@ -66,7 +67,7 @@ impl Webhook {
         complete(&mut headers, attempt.idempotency_key, config.body.as_ref())?;
         trace(&mut headers, attempt)?;
         if !config.secrets.is_empty() {
-            let message = signature::Message {
+            let message = signature::SignedMessage {
                 id: attempt.idempotency_key,
                 seconds: self.client.now().as_millis().div_euclid(1_000),
                 body: body.as_deref().unwrap_or_default(),
@@ -153,7 +154,7 @@ fn done(config: &Config, reply: &Reply, action_id: &str) -> Done {
 pub(crate) fn complete(
     headers: &mut HeaderMap,
     idempotency_key: &str,
-    body: Option<&Body>,
+    body: Option<&WebhookBody>,
 ) -> Result<(), Box<Outcome>> {
     add(headers, "idempotency-key", idempotency_key)?;
     match body {
@@ -162,7 +163,7 @@ pub(crate) fn complete(
     }
 }
 
-/// Adds the header that lets the receiver go on with the attempt's trace, unless the definition gives it. It is no part
+/// Adds the header that lets the receiver continue with the attempt's trace, unless the definition gives it. It is no part
 /// of what is signed, and says nothing about which attempts are repeats: the idempotency key does.
 pub(crate) fn trace(headers: &mut HeaderMap, attempt: &Attempt<'_>) -> Result<(), Box<Outcome>> {
     match attempt.control.traceparent() {

@@ -62,7 +62,7 @@ fn everything_wrong_is_reported_at_once_with_pointer_and_value() {
     let refused = refused(&json!({"version": -1, "tags": ["a", 5], "states": {"x/y": true}, "zzzzzz": 1}));
     for part in [
         "`machine` is missing",
-        "`-1` is not a version",
+        "`-1` is not a whole number from 1",
         "/tags/1",
         "`5` is not text",
         "/states/x~1y",

@@ -4,8 +4,8 @@ use axum::extract::State;
 use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_engine::health::Window;
-use sprag_wire as wire;
+use sprag_engine::read::health::Window;
+use sprag_engine::requests::{CancelAction, RetryNow};
 
 use super::explain::explained;
 use crate::app::App;
@@ -14,7 +14,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -61,7 +60,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.views())
+        .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -69,7 +68,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/actions/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.action(id).await?;
-    Ok(ok(&explained(&app.engine, view).await.into_wire()))
+    Ok(ok(&explained(&app.engine, view).await))
 }
 
 /// Where the lines of the queue continue.
@@ -85,14 +84,10 @@ impl FromParams for QueueParams {
 
 /// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
 pub(crate) async fn queue(State(app): State<App>, Query(QueueParams(page)): Query<QueueParams>) -> Answer {
-    let wire::Queue { data, types, held, .. } = app.engine.queue().await?.into_wire();
-    let wire::Page { data, next_cursor } = page.part(data)?;
-    Ok(ok(&wire::Queue {
-        data,
-        next_cursor,
-        types,
-        held,
-    }))
+    let mut queue = app.engine.queue().await?;
+    let part = page.part(queue.data)?;
+    (queue.data, queue.next_cursor) = (part.data, part.next_cursor);
+    Ok(ok(&queue))
 }
 
 pub(crate) struct HealthParams {
@@ -121,18 +116,18 @@ pub(crate) async fn health(State(app): State<App>, Query(params): Query<HealthPa
 pub(crate) async fn retry_now(
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.retry_now(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(RetryNow(id)).await, |view| ok(&view)))
 }
 
 /// `POST /v1/actions/{id}/cancel`
 pub(crate) async fn cancel(
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel_action(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(CancelAction(id)).await, |view| ok(&view)))
 }

@@ -16,7 +16,6 @@ use crate::body::{Body, NoFields};
 use crate::problem::{Code, Problem};
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 /// What a backup is.
 const MEDIA_TYPE: &str = "application/vnd.sqlite3";
@@ -35,7 +34,7 @@ pub(crate) async fn take(
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;
     let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {
-        tracing::error!(%error, "a backup cannot be read");
+        tracing::error!(%error, "backup not readable");
         Problem::new(
             Code::InternalError,
             "the backup cannot be read; the server's log says why",
@@ -76,5 +75,5 @@ fn download(file: File, digest: String) -> std::io::Result<Response> {
 
 /// `GET /v1/system/restored`: the effects that may repeat, where the store comes from a backup; `null` where not.
 pub(crate) async fn restored(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.restored().await?.into_wire()))
+    Ok(ok(&app.engine.restored().await?))
 }

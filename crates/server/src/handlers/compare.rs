@@ -6,7 +6,6 @@ use axum::response::IntoResponse;
 use sprag_core::machine::{DiagramFormat, diagram as draw, diff as compare};
 use sprag_wire as wire;
 
-use super::machines::compile;
 use super::source::Source;
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields};
@@ -73,7 +72,7 @@ pub(crate) async fn diagram(
     Path(id): Path<String>,
     Query(DiagramParams { format, version }): Query<DiagramParams>,
 ) -> Answer {
-    let machine = compile(&app.engine.machine(id, version).await?)?;
+    let machine = app.engine.compiled_machine(id, version).await?;
     let text = app.apart(move || draw(&machine, format)).await?;
     let media = match format {
         DiagramFormat::Svg => "image/svg+xml",

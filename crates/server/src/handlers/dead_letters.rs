@@ -4,12 +4,12 @@ use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
 use sprag_core::duration::Millis;
-use sprag_core::filter::{Condition, Constant, Field, Relation, Resource, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resource};
 use sprag_core::ids::ActionId;
 use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
-use sprag_engine::command::RetryDead;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
+use sprag_engine::requests::{Archive, RetryDead};
 use sprag_wire as wire;
 
 use crate::app::App;
@@ -19,7 +19,6 @@ use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, accepted, ok};
-use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -84,14 +83,14 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_actions(condition, after, page.limit(), rows.views())
+        .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
 /// Before or after an instant that long ago.
 fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
-    Condition::Is(Test {
+    Condition::Is(Comparison {
         field: Field::DiedAt,
         relation,
         constants: vec![Constant::Number(now.as_millis().saturating_sub_unsigned(age.get()))],
@@ -101,32 +100,25 @@ fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
 /// `GET /v1/dead-letters/{id}`: the case file.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
     let file = app.engine.case_file(id).await?;
-    let status = file.action.status;
-    if status != Status::Dead {
-        let detail = format!("action `{id}` is {}, not a dead letter", status.word());
+    let status = &file.action.status;
+    if *status != wire::ActionStatus::Dead {
+        let detail = format!("action `{id}` is {status}, not a dead letter");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
-    Ok(ok(&file.into_wire()))
+    Ok(ok(&file))
 }
 
-/// With what a dead letter is tried again.
-pub(crate) struct Retry {
-    config: Option<Value>,
-    version: Option<u32>,
-    patch: Vec<Operation>,
-}
-
-impl FromFields for Retry {
-    type Shape = wire::RetryRequest;
+impl FromFields for wire::RetryRequest {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["config", "version", "patch"];
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
         Self {
-            config: fields.object("config").map(Value::Object),
+            config: fields.object("config"),
             version: fields.version("version"),
-            patch: patch(fields),
+            patch: Some(patch(fields)),
         }
     }
 }
@@ -147,16 +139,17 @@ fn patch(fields: &mut Fields) -> Vec<Operation> {
 pub(crate) async fn retry(
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
-    Body(Retry { config, version, patch }): Body<Retry>,
+    once: Once,
+    Body(body): Body<wire::RetryRequest>,
 ) -> Answer {
+    let wire::RetryRequest { config, version, patch } = body;
     let retry = RetryDead {
         action: id,
-        config,
+        config: config.map(Value::Object),
         version,
-        patch,
+        patch: patch.unwrap_or_default(),
     };
-    Ok(answered(once.retry_dead(retry).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(retry).await, |view| ok(&view)))
 }
 
 /// A bulk retry, or only what it would do.
@@ -195,15 +188,15 @@ impl FromFields for Bulk {
 pub(crate) async fn retry_all(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(Bulk { mut retry, dry_run }): Body<Bulk>,
 ) -> Answer {
     if dry_run {
-        return Ok(ok(&app.engine.dry_run(retry.filter).await?.into_wire()));
+        return Ok(ok(&app.engine.dry_run(retry.filter).await?));
     }
     retry.expected = Some(app.engine.expect_letters(&retry.filter).await?);
-    Ok(answered(once.retry_all(retry).await, |view| {
-        accepted(format!("/v1/jobs/{}", view.id), &view.into_wire())
+    Ok(answered(once.ask(retry).await, |view| {
+        accepted(format!("/v1/jobs/{}", view.id), &view)
     }))
 }
 
@@ -211,8 +204,8 @@ pub(crate) async fn retry_all(
 pub(crate) async fn archive(
     Id(id): Id<ActionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.archive(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(Archive(id)).await, |view| ok(&view)))
 }

@@ -1,16 +1,13 @@
 //! Executions: start, show, and what people do to them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
-use sprag_engine::command::{Migrate, Start};
-use sprag_engine::view::ExecutionView;
-use sprag_engine::{self as engine, Asked};
+use sprag_engine::requests::{Cancel, Migrate, Pause, Replied, Resume};
 use sprag_store::records::ExecutionStatus;
-use sprag_wire as wire;
+use sprag_wire::{self as wire, Start};
 
 use super::explain;
 use crate::app::App;
@@ -19,10 +16,9 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 use crate::reply::{Answer, created, ok};
-use crate::views::IntoWire as _;
 
 impl FromFields for Start {
-    type Shape = wire::StartRequest;
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["machine", "version", "key", "variables", "tags"];
     const EMPTY: Empty = Empty::Refused;
@@ -42,20 +38,20 @@ impl FromFields for Start {
 pub(crate) async fn start(
     State(app): State<App>,
     Query(Wait(wait)): Query<Wait>,
-    Once(once): Once,
+    once: Once,
     Body(start): Body<Start>,
 ) -> Answer {
     let asked = match wait {
-        None => once.start(start).await,
-        Some(wait) => start_and_wait(&app, once, start, wait).await,
+        None => once.ask(start).await,
+        Some(wait) => start_and_wait(&app, &once, start, wait).await,
     };
     Ok(answered(asked, |view| {
-        created(format!("/v1/executions/{}", view.id), &view.into_wire())
+        created(format!("/v1/executions/{}", view.id), &view)
     }))
 }
 
-async fn start_and_wait(app: &App, once: engine::Once, start: Start, wait: Duration) -> Asked<ExecutionView> {
-    let (mut asked, closing) = once.start_awaited(start).await;
+async fn start_and_wait(app: &App, once: &Once, start: Start, wait: Duration) -> Replied<Box<wire::Execution>> {
+    let (mut asked, closing) = app.engine.ask_closing(start, once.key.as_ref()).await;
     if let Ok(view) = &mut asked.answer {
         let later = if asked.replayed {
             app.execution(view.id, Some(wait)).await
@@ -64,7 +60,7 @@ async fn start_and_wait(app: &App, once: engine::Once, start: Start, wait: Durat
         };
         // It is started, whatever becomes of the waiting: an error here would make the client start another one.
         if let Ok(later) = later {
-            *view = later;
+            **view = later;
         }
     }
     asked
@@ -102,7 +98,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
-        .find_executions(condition, after, page.limit(), rows.views())
+        .find_executions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
 }
@@ -110,7 +106,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 /// `GET /v1/executions/{id}`, with `?wait=30s` until it is closed.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ExecutionId>, Query(Wait(wait)): Query<Wait>) -> Answer {
     let view = app.execution(id, wait).await?;
-    Ok(ok(&explain::refined(&app.engine, view).await?.into_wire()))
+    Ok(ok(&explain::refined(&app.engine, view).await?))
 }
 
 pub(crate) struct HistoryParams {
@@ -160,41 +156,34 @@ pub(crate) async fn replay(
 pub(crate) async fn cancel(
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(Cancel(id)).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/pause`
 pub(crate) async fn pause(
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.pause(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(Pause(id)).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/resume`
 pub(crate) async fn resume(
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.resume(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(Resume(id)).await, |view| ok(&view)))
 }
 
-/// To which version, and which states become which; or only what that would do.
-pub(crate) struct Destination {
-    version: Option<u32>,
-    states: BTreeMap<String, String>,
-    check: bool,
-}
-
-impl FromFields for Destination {
-    type Shape = wire::MigrateRequest;
+impl FromFields for wire::MigrateRequest {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["version", "states", "check"];
     const EMPTY: Empty = Empty::Object;
@@ -202,8 +191,8 @@ impl FromFields for Destination {
     fn read(fields: &mut Fields) -> Self {
         Self {
             version: fields.version("version"),
-            states: fields.text_map("states"),
-            check: fields.flag("check").unwrap_or(false),
+            states: Some(fields.text_map("states")),
+            check: fields.flag("check"),
         }
     }
 }
@@ -213,16 +202,17 @@ pub(crate) async fn migrate(
     State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
-    Body(Destination { version, states, check }): Body<Destination>,
+    once: Once,
+    Body(body): Body<wire::MigrateRequest>,
 ) -> Answer {
+    let wire::MigrateRequest { version, states, check } = body;
     let migrate = Migrate {
         execution: id,
         version,
-        states,
+        states: states.unwrap_or_default(),
     };
-    if check {
+    if check == Some(true) {
         return Ok(ok(&app.engine.check_migration(migrate).await?));
     }
-    Ok(answered(once.migrate(migrate).await, |view| ok(&view.into_wire())))
+    Ok(answered(once.ask(migrate).await, |view| ok(&view)))
 }

@@ -3,14 +3,11 @@
 use sprag_core::action::Status;
 use sprag_core::ids::ExecutionId;
 use sprag_core::json;
-use sprag_engine::command::Refusal;
-use sprag_engine::view::{ActionView, ExecutionView};
+use sprag_engine::requests::{Explain, Refusal};
 use sprag_engine::{Diagnosis, Handle};
-use sprag_store::PAGE_BYTES_MAX;
 use sprag_store::traits::ActionQuery;
+use sprag_store::{PAGE_BYTES_MAX, Page};
 use sprag_wire as wire;
-
-use crate::views::IntoWire as _;
 
 /// Open actions that are explained, per status; fewer where they take more bytes than a page holds.
 const EXPLAINED_MAX: usize = 20;
@@ -20,21 +17,19 @@ const FRAME_BYTES: usize = 8 << 10;
 
 /// Explains an execution, its open actions and its dead letters.
 pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Explanation, Refusal> {
-    let ExecutionView {
+    let wire::Execution {
         status,
-        waiting,
+        mut waiting,
         failure,
         ..
     } = engine.execution(id).await?;
-    let is_for_permit = waiting.is_for_permit();
-    let mut waiting = waiting.into_wire();
     let (mut actions, mut bytes): (Vec<wire::ExplainedAction>, _) = (Vec::new(), FRAME_BYTES);
     let told = |status: &Status| status.is_open() || *status == Status::Dead;
     for open in Status::ALL.into_iter().filter(told) {
         let query = ActionQuery {
             execution: Some(id),
             status: Some(open.number()),
-            limit: EXPLAINED_MAX,
+            page: Page::first(EXPLAINED_MAX),
             ..ActionQuery::default()
         };
         for view in engine.actions(query).await? {
@@ -51,7 +46,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Ex
         }
     }
     // The store knows only that a queued action waits for a permit; the dispatcher knows what really holds it.
-    if is_for_permit
+    if waiting.is_for_permit()
         && let Some(queued) = actions
             .iter()
             .find(|action| action.status == wire::ActionStatus::Queued)
@@ -60,7 +55,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Ex
     }
     Ok(wire::Explanation {
         id,
-        status: wire::ExecutionStatus::of(status),
+        status,
         waiting,
         failure,
         actions,
@@ -68,12 +63,12 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Ex
 }
 
 /// An execution with what its owner knows, while one of its actions is queued.
-pub(super) async fn refined(engine: &Handle, mut view: ExecutionView) -> Result<ExecutionView, Refusal> {
+pub(super) async fn refined(engine: &Handle, mut view: wire::Execution) -> Result<wire::Execution, Refusal> {
     if view.waiting.is_for_permit() {
         let query = ActionQuery {
             execution: Some(view.id),
             status: Some(Status::Queued.number()),
-            limit: 1,
+            page: Page::first(1),
             ..ActionQuery::default()
         };
         if let Some(queued) = engine.actions(query).await?.into_iter().next() {
@@ -85,16 +80,16 @@ pub(super) async fn refined(engine: &Handle, mut view: ExecutionView) -> Result<
 
 /// An action with what its owner knows, while it is queued. Whatever keeps the owner from saying it (too much to do, going
 /// down, the action deleted meanwhile), what was read is still what it was.
-pub(super) async fn explained(engine: &Handle, view: ActionView) -> ActionView {
-    if view.status != Status::Queued {
+pub(super) async fn explained(engine: &Handle, view: wire::Action) -> wire::Action {
+    if view.status != wire::ActionStatus::Queued {
         return view;
     }
-    engine.explain_action(view.id).await.unwrap_or(view)
+    engine.ask(Explain(view.id)).await.map_or(view, |explained| *explained)
 }
 
 /// An action with what would settle it, where it is a dead letter.
-fn diagnosed(view: ActionView, diagnosis: Option<Diagnosis>) -> wire::ExplainedAction {
-    let ActionView {
+fn diagnosed(view: wire::Action, diagnosis: Option<Diagnosis>) -> wire::ExplainedAction {
+    let wire::Action {
         id,
         action_id,
         kind,
@@ -115,8 +110,8 @@ fn diagnosed(view: ActionView, diagnosis: Option<Diagnosis>) -> wire::ExplainedA
         id,
         action_id,
         kind,
-        status: status.into(),
-        waiting: waiting.into_wire(),
+        status,
+        waiting,
         last_error,
         recoverable,
         manual_review_required,

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use sprag_core::json::hex;
 use sprag_core::machine::{Hook, HookMessage, Verify};
 use sprag_core::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
-use sprag_engine::command::{self, Refusal, SendMessage, Sent, Target};
-use sprag_engine::idempotency::HookCall;
-use sprag_engine::{Asked, InboundHook};
+use sprag_engine::InboundHook;
+use sprag_engine::requests::idempotency::HookCall;
+use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
 
 use super::messages;
 use crate::app::App;
@@ -60,14 +60,14 @@ pub(crate) async fn receive(
 
 impl Inbound {
     /// Sends the message that the call became. A signed call counts once for its hook and its id: its body says where it leads,
-    /// but templates may also read headers and the query, which nobody signed.
+    /// but templates may also read headers and the query, which are not signed.
     async fn send(
         &self,
         app: &App,
         (machine, hook): (&str, &Hook),
         message: HookMessage,
         id: Option<String>,
-    ) -> Result<Asked<Sent>, Problem> {
+    ) -> Result<Replied<Sent>, Problem> {
         let HookMessage { key, kind, payload } = message;
         let to = Target::Key {
             machine: machine.to_owned(),
@@ -83,9 +83,9 @@ impl Inbound {
             let hook = &hook.name;
             return Ok(app.engine.take_call(&HookCall { machine, hook, id }, message).await);
         }
-        // Whoever calls a hook is known by its name alone, so their keys never meet those of people or of other hooks.
+        // The caller of a hook is known by its name alone, so its keys never meet those of people or of other hooks.
         let key = once::key(&self.headers, &format!("hook {}", hook.name))?;
-        Ok(app.engine.once(key).send(message).await)
+        Ok(app.engine.ask_once(message, key.as_ref()).await)
     }
 
     /// Whether the call is its sender's, and the id that makes a repeat of it known.
@@ -153,7 +153,7 @@ impl Inbound {
     }
 }
 
-/// Nobody vouches for the caller, so it must be on this machine, and no web page.
+/// No signature vouches for the caller, so it must be on this machine, and no web page.
 fn allow_unverified(is_loopback: bool, headers: &HeaderMap) -> Result<(), Problem> {
     if !is_loopback {
         let detail = "a hook with `verify: none` is answered on a loopback address only";
@@ -189,7 +189,7 @@ fn keys(
     }
     match wrong {
         Some(error) if keys.is_empty() => {
-            let code = command::Code::SecretUnavailable;
+            let code = requests::Code::SecretUnavailable;
             Err(Refusal::new(code, error.to_string()).into())
         }
         _ => Ok(keys),

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::JobId;
+use sprag_engine::requests::{CancelJob, PauseJob, ResumeJob};
 use sprag_store::records::JobStatus;
 
 use crate::app::App;
@@ -11,7 +12,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -36,13 +36,13 @@ impl FromParams for ListParams {
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
     let ListParams { condition, page } = params;
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let found = app.engine.jobs(condition, after, page.limit(), rows.views()).await?;
+    let found = app.engine.jobs(condition, after, page.limit(), rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/jobs/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<JobId>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.job(id).await?.into_wire()))
+    Ok(ok(&app.engine.job(id).await?))
 }
 
 pub(crate) struct ItemsParams(Page);
@@ -63,7 +63,7 @@ pub(crate) async fn items(
 ) -> Answer {
     let after = page.after::<u64>()?.unwrap_or(0);
     let (room, rows) = (app.flight.page().await?, Rows::default());
-    let found = app.engine.job_items(id, after, page.limit(), rows.views()).await?;
+    let found = app.engine.job_items(id, after, page.limit(), rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -71,28 +71,37 @@ pub(crate) async fn items(
 pub(crate) async fn pause(
     Id(id): Id<JobId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.pause_job(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(
+        once.engine.change_job(id, PauseJob(id), once.key.as_ref()).await,
+        |view| ok(&view),
+    ))
 }
 
 /// `POST /v1/jobs/{id}/resume`
 pub(crate) async fn resume(
     Id(id): Id<JobId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.resume_job(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(
+        once.engine.change_job(id, ResumeJob(id), once.key.as_ref()).await,
+        |view| ok(&view),
+    ))
 }
 
 /// `POST /v1/jobs/{id}/cancel`
 pub(crate) async fn cancel(
     Id(id): Id<JobId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.cancel_job(id).await, |view| ok(&view.into_wire())))
+    Ok(answered(
+        once.engine.change_job(id, CancelJob(id), once.key.as_ref()).await,
+        |view| ok(&view),
+    ))
 }

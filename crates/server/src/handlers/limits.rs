@@ -1,10 +1,8 @@
-//! Limits: what definitions say under a key, and an operator's word over it.
+//! Limits: what definitions say under a key, and an operator's override of it.
 
 use axum::extract::State;
-use serde_json::Value;
 use sprag_core::action::Rate;
-use sprag_core::duration::Millis;
-use sprag_engine::control::Numbers;
+use sprag_engine::limits::Numbers;
 use sprag_wire as wire;
 
 use crate::app::App;
@@ -14,10 +12,9 @@ use crate::handlers::WHO;
 use crate::path::Path;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 /// The numbers of an override.
-pub(crate) struct Set(Numbers);
+pub(crate) struct Set(wire::LimitNumbers);
 
 impl FromFields for Set {
     type Shape = wire::LimitRequest;
@@ -26,55 +23,34 @@ impl FromFields for Set {
     const EMPTY: Empty = Empty::Refused;
 
     fn read(fields: &mut Fields) -> Self {
-        let given = (fields.value("concurrency"), fields.object("rate"));
-        if let (None, None) = given {
+        if !fields.has("concurrency") && !fields.has("rate") {
             fields.refuse(
                 "",
                 "give `concurrency`, `rate` or both: what is not given stays as the definitions say",
             );
         }
-        let concurrency = given.0.and_then(|value| count(fields, "/concurrency", &value, 0));
-        let rate = given.1.and_then(|members| {
-            if let Some(unknown) = members.keys().find(|name| !matches!(name.as_str(), "count" | "per")) {
-                fields.refuse(
-                    "/rate",
-                    &format!("`{unknown}` is not known here; known are `count`, `per`"),
-                );
-            }
-            let count = count(fields, "/rate/count", members.get("count").unwrap_or(&Value::Null), 1);
-            let per_millis = per(fields, members.get("per").unwrap_or(&Value::Null));
-            Some(Rate {
-                count: count?,
-                per_millis: per_millis?,
-            })
-        });
-        Self(Numbers { concurrency, rate })
+        Self(Numbers {
+            concurrency: fields.whole("concurrency", 0, u32::MAX),
+            rate: fields.within("rate").and_then(|RateFields(rate)| rate),
+        })
     }
 }
 
-fn count(fields: &mut Fields, pointer: &str, value: &Value, least: u32) -> Option<u32> {
-    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
-    let number = number.filter(|number| *number >= least);
-    if number.is_none() {
-        fields.refuse(pointer, &format!("`{value}` is not a whole number from {least}"));
-    }
-    number
-}
+/// So many in so much time, if both are given.
+struct RateFields(Option<Rate>);
 
-/// The time of a rate: milliseconds, or a text such as `1m`.
-fn per(fields: &mut Fields, value: &Value) -> Option<u64> {
-    let millis = match value {
-        Value::String(text) => Millis::parse(text).ok().map(Millis::get),
-        other => other.as_u64(),
-    };
-    let millis = millis.filter(|millis| *millis > 0);
-    if millis.is_none() {
-        fields.refuse(
-            "/rate/per",
-            &format!("`{value}` is no time: write milliseconds from 1, or a text such as `1m`"),
-        );
+impl FromFields for RateFields {
+    type Shape = wire::LimitRequest;
+
+    const KNOWN: &'static [&'static str] = &["count", "per"];
+    const EMPTY: Empty = Empty::Refused;
+
+    fn read(fields: &mut Fields) -> Self {
+        let count = fields.required("count").whole("count", 1, u32::MAX);
+        let per_millis = fields.required("per").millis("per", 1);
+        let rate = count.zip(per_millis);
+        Self(rate.map(|(count, per_millis)| Rate { count, per_millis }))
     }
-    millis
 }
 
 /// Where the list continues.
@@ -90,13 +66,13 @@ impl FromParams for ListParams {
 
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
-    Ok(ok(&page.part(app.engine.limit_keys().await?.into_wire())?))
+    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
 }
 
 /// `GET /v1/limits/{key}`
 pub(crate) async fn show(State(app): State<App>, Path(key): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.limit_key(&key).await?;
-    Ok(tagged(view.revision(), ok(&view.into_wire())))
+    Ok(tagged(view.revision(), ok(&view)))
 }
 
 /// `PUT /v1/limits/{key}`: from the next attempt on.
@@ -108,7 +84,7 @@ pub(crate) async fn set(
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
     let view = app.engine.set_limit(key, numbers, WHO.to_owned(), matches).await?;
-    Ok(tagged(view.revision(), ok(&view.into_wire())))
+    Ok(tagged(view.revision(), ok(&view)))
 }
 
 /// `DELETE /v1/limits/{key}`: the definitions count again.
@@ -119,5 +95,5 @@ pub(crate) async fn clear(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let view = app.engine.clear_limit(key, matches).await?;
-    Ok(tagged(view.revision(), ok(&view.into_wire())))
+    Ok(tagged(view.revision(), ok(&view)))
 }

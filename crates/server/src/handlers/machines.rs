@@ -1,49 +1,24 @@
 //! Machines: apply, lint, show.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use serde_json::Value;
-use sprag_core::json::hex;
-use sprag_core::machine::{Loaded, Machine, load_stored};
-use sprag_engine::command::{self, Applied, Refusal};
+use sprag_core::machine::Loaded;
+use sprag_engine::requests::{self, Applied, Apply, Refusal};
 use sprag_store::records::MachineVersion;
 use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::Definition;
-use crate::etag::{IfMatch, Seen, tagged, unchanged};
+use crate::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
 use crate::once::{Once, answered};
 use crate::path::Path;
 use crate::problem::{LISTED_MAX, Problem};
 use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
 use crate::reply::{Answer, created, ok};
 use crate::shown::shown;
-use crate::views::IntoWire as _;
-
-/// A stored version, without what its actions may reach.
-fn version_of(row: MachineVersion) -> Result<wire::Machine, Problem> {
-    let definition = parse(&row)?;
-    let MachineVersion {
-        machine,
-        version,
-        digest,
-        definition: _,
-        created_at,
-    } = row;
-    let description = definition.get("description").and_then(Value::as_str).map(str::to_owned);
-    Ok(wire::Machine {
-        summary: wire::MachineSummary {
-            id: machine,
-            version,
-            digest: hex(&digest),
-            description,
-            created_at,
-        },
-        permissions: Vec::new(),
-        definition,
-    })
-}
 
 pub(crate) struct ListParams {
     page: Page,
@@ -62,13 +37,7 @@ impl FromParams for ListParams {
 /// `GET /v1/machines`: every machine with its newest version, by name.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Query<ListParams>) -> Answer {
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let written = rows.clone();
-    let show = move |row| match version_of(row) {
-        Ok(machine) => written.write(&machine.summary).map(Ok),
-        Err(problem) => Some(Err(problem)),
-    };
-    let found = app.engine.machines(after, page.limit(), show).await?;
-    found.rows.into_iter().collect::<Result<(), Problem>>()?;
+    let found = app.engine.machines(after, page.limit(), rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -78,19 +47,20 @@ pub(crate) async fn apply(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
     IfMatch(matches): IfMatch,
-    Once(once): Once,
+    once: Once,
     definition: Definition,
 ) -> Answer {
     let loaded = load(&app, definition).await?;
     let Some(machine) = loaded.machine else {
         return Err(Problem::of_findings(loaded.findings));
     };
-    Ok(answered(once.apply(machine, matches).await, applied))
+    let machine = Arc::new(machine);
+    Ok(answered(once.ask(Apply { machine, matches }).await, applied))
 }
 
 fn applied(applied: Applied) -> Response {
     let is_new = applied.created;
-    let view = applied.into_wire();
+    let view = wire::Applied::from(applied);
     let location = format!("/v1/machines/{}/versions/{}", view.id, view.version);
     let shown = if is_new { created(location, &view) } else { ok(&view) };
     tagged(u64::from(view.version), shown)
@@ -116,31 +86,23 @@ pub(super) async fn load(app: &App, definition: Definition) -> Result<Loaded, Pr
         .await
 }
 
-/// Compiles a definition that is kept.
-pub(super) fn compile(row: &MachineVersion) -> Result<Machine, Problem> {
-    let definition = parse(row)?;
-    load_stored(&definition).map_err(|error| Refusal::new(command::Code::StoreFailed, error.to_string()).into())
-}
-
-fn parse(row: &MachineVersion) -> Result<Value, Problem> {
-    serde_json::from_slice(&row.definition).map_err(|_| {
-        let detail = format!("version {} of machine `{}` cannot be read", row.version, row.machine);
-        Refusal::new(command::Code::StoreFailed, detail).into()
-    })
-}
-
 /// `GET /v1/machines/{id}`: the newest version.
 pub(crate) async fn show(
     State(app): State<App>,
     Path(id): Path<String>,
-    seen: Seen,
+    seen: IfNoneMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     whole(&app, app.engine.machine(id, None).await?, &seen).await
 }
 
 /// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
-pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, seen: Seen, Query(Nothing): Query<Nothing>) -> Answer {
+pub(crate) async fn show_verb(
+    State(app): State<App>,
+    uri: Uri,
+    seen: IfNoneMatch,
+    Query(Nothing): Query<Nothing>,
+) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
     whole(&app, app.engine.machine(id.to_owned(), None).await?, &seen).await
 }
@@ -149,26 +111,21 @@ pub(crate) async fn show_verb(State(app): State<App>, uri: Uri, seen: Seen, Quer
 pub(crate) async fn show_version(
     State(app): State<App>,
     Path((id, version)): Path<(String, String)>,
-    seen: Seen,
+    seen: IfNoneMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
         let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
-        return Err(Refusal::new(command::Code::VersionUnknown, detail).into());
+        return Err(Refusal::new(requests::Code::VersionUnknown, detail).into());
     };
     whole(&app, app.engine.machine(id, Some(version)).await?, &seen).await
 }
 
 /// A version never changes, so its number is its tag.
-async fn whole(app: &App, row: MachineVersion, seen: &Seen) -> Result<Response, Problem> {
+async fn whole(app: &App, row: MachineVersion, seen: &IfNoneMatch) -> Result<Response, Problem> {
     let version = u64::from(row.version);
     if seen.has(version) {
         return Ok(unchanged(version));
     }
-    let permissions = app.engine.permissions_of(row.machine.clone(), row.version).await?;
-    let machine = wire::Machine {
-        permissions,
-        ..version_of(row)?
-    };
-    Ok(tagged(version, ok(&machine)))
+    Ok(tagged(version, ok(&app.engine.shown_machine(row).await?)))
 }

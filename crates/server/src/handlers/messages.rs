@@ -2,27 +2,18 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 use sprag_core::ids::ExecutionId;
-use sprag_engine::command::{SendMessage, Sent, Target};
-use sprag_wire as wire;
+use sprag_engine::requests::{SendMessage, Sent, Target};
+use sprag_wire::{self as wire, AddressedMessage, Message};
 
 use crate::body::{Body, Empty, Fields, FromFields};
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
-
-/// A message as it is sent to an execution.
-pub(crate) struct Message {
-    kind: String,
-    payload: Value,
-    id: Option<String>,
-}
 
 impl FromFields for Message {
-    type Shape = wire::Message;
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["type", "payload", "id"];
     const EMPTY: Empty = Empty::Refused;
@@ -36,22 +27,8 @@ impl FromFields for Message {
     }
 }
 
-impl Message {
-    fn to(self, to: Target) -> SendMessage {
-        let Self { kind, payload, id } = self;
-        SendMessage { to, kind, payload, id }
-    }
-}
-
-/// A message to whoever holds a key.
-pub(crate) struct Addressed {
-    machine: String,
-    key: String,
-    message: Message,
-}
-
-impl FromFields for Addressed {
-    type Shape = wire::AddressedMessage;
+impl FromFields for AddressedMessage {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["machine", "key", "type", "payload", "id"];
     const EMPTY: Empty = Empty::Refused;
@@ -65,32 +42,37 @@ impl FromFields for Addressed {
     }
 }
 
+fn to(to: Target, message: Message) -> SendMessage {
+    let Message { kind, payload, id } = message;
+    SendMessage { to, kind, payload, id }
+}
+
 /// `POST /v1/executions/{id}/messages`
 pub(crate) async fn send(
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(message): Body<Message>,
 ) -> Answer {
-    Ok(answered(once.send(message.to(Target::Id(id))).await, sent))
+    Ok(answered(once.ask(to(Target::Id(id), message)).await, sent))
 }
 
 /// `POST /v1/messages`
 pub(crate) async fn send_by_key(
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
-    Body(addressed): Body<Addressed>,
+    once: Once,
+    Body(addressed): Body<AddressedMessage>,
 ) -> Answer {
-    let Addressed { machine, key, message } = addressed;
+    let AddressedMessage { machine, key, message } = addressed;
     Ok(answered(
-        once.send(message.to(Target::Key { machine, key })).await,
+        once.ask(to(Target::Key { machine, key }, message)).await,
         sent,
     ))
 }
 
 /// A message that waits in the inbox is accepted; nothing can be said yet about what it does.
 pub(super) fn sent(sent: Sent) -> Response {
-    let view = sent.into_wire();
+    let view = wire::Sent::from(sent);
     if view.queued {
         (StatusCode::ACCEPTED, axum::Json(view)).into_response()
     } else {

@@ -8,7 +8,7 @@ use crate::openapi;
 use crate::page;
 use crate::query::{Nothing, Query};
 
-/// The page is text and its own style sheet. Nothing in it runs, and nobody frames it.
+/// The page is text and its own style sheet. Nothing in it runs, and no page frames it.
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -1,13 +1,12 @@
 //! Programs outside this process: they ask for work, say that they are alive, and say how it ended.
 
 use axum::extract::{Extension, State};
-use serde_json::{Value, json};
+use serde_json::json;
 use sprag_core::action::{ActionError, Done, Failure, Outcome};
-use sprag_core::duration::Millis;
 use sprag_core::ids::AttemptId;
 use sprag_core::text::check_key;
-use sprag_engine::command::{self, Refusal};
-use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX, Poll, Wants};
+use sprag_engine::leases::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX, Poll, Wants};
+use sprag_engine::requests::{self, Refusal};
 use sprag_wire as wire;
 
 use crate::app::App;
@@ -17,7 +16,6 @@ use crate::path::Id;
 use crate::polls::{self, PassedOn};
 use crate::query::{Nothing, Query, WAIT_MAX};
 use crate::reply::{Answer, ok};
-use crate::views::IntoWire as _;
 
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
@@ -42,9 +40,11 @@ impl FromFields for Asks {
             );
         }
         let most = u64::try_from(LEASED_MAX).unwrap_or(u64::MAX);
-        let max = whole(fields, "max", most).unwrap_or(1);
-        let seconds = whole(fields, "leaseSeconds", LEASE_SECONDS_MAX).unwrap_or(LEASE_SECONDS_DEFAULT);
-        let wait = millis(fields, "wait").unwrap_or(0);
+        let max = fields.whole("max", 1, most).unwrap_or(1);
+        let seconds = fields
+            .whole("leaseSeconds", 1, LEASE_SECONDS_MAX)
+            .unwrap_or(LEASE_SECONDS_DEFAULT);
+        let wait = fields.millis("wait", 0).unwrap_or(0);
         let longest = u64::try_from(WAIT_MAX.as_millis()).unwrap_or(u64::MAX);
         Self(Poll {
             wants: Wants {
@@ -83,28 +83,6 @@ fn name(fields: &mut Fields, pointer: &str, text: &str) -> bool {
     }
 }
 
-/// A field that is a whole number from 1.
-fn whole(fields: &mut Fields, field: &'static str, most: u64) -> Option<u64> {
-    let value = fields.value(field)?;
-    let number = value.as_u64().filter(|number| (1..=most).contains(number));
-    if number.is_none() {
-        let detail = format!("`{value}` is not a whole number from 1 to {most}");
-        fields.refuse(&format!("/{field}"), &detail);
-    }
-    number
-}
-
-/// A field that is a time: milliseconds, or a text such as `30s`.
-fn millis(fields: &mut Fields, field: &'static str) -> Option<u64> {
-    let value = fields.value(field)?;
-    let read = Millis::from_value(&value);
-    if read.is_err() {
-        let detail = format!("`{value}` is no time: write milliseconds, or a text such as `30s`");
-        fields.refuse(&format!("/{field}"), &detail);
-    }
-    read.ok().map(Millis::get)
-}
-
 /// `POST /v1/runners/lease`: work as soon as there is some, or none when the time is up.
 pub(crate) async fn lease(
     State(app): State<App>,
@@ -123,23 +101,22 @@ pub(crate) async fn lease(
         leased = leased => leased?,
         () = app.closed() => {
             let detail = "the server is going down; try again in a moment";
-            return Err(Refusal::new(command::Code::ShuttingDown, detail).into());
+            return Err(Refusal::new(requests::Code::ShuttingDown, detail).into());
         }
     };
     Ok(ok(&json!({ "attempts": attempts })))
 }
 
-/// A sign of life.
-pub(crate) struct Heartbeat(Option<Value>);
-
-impl FromFields for Heartbeat {
-    type Shape = wire::HeartbeatRequest;
+impl FromFields for wire::HeartbeatRequest {
+    type Shape = Self;
 
     const KNOWN: &'static [&'static str] = &["checkpoint"];
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
-        Self(fields.value("checkpoint"))
+        Self {
+            checkpoint: fields.value("checkpoint"),
+        }
     }
 }
 
@@ -148,9 +125,9 @@ pub(crate) async fn heartbeat(
     State(app): State<App>,
     Id(id): Id<AttemptId>,
     Query(Nothing): Query<Nothing>,
-    Body(Heartbeat(checkpoint)): Body<Heartbeat>,
+    Body(wire::HeartbeatRequest { checkpoint }): Body<wire::HeartbeatRequest>,
 ) -> Answer {
-    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?.into_wire()))
+    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
 }
 
 /// That the effect happened.
@@ -163,15 +140,10 @@ impl FromFields for Completed {
     const EMPTY: Empty = Empty::Object;
 
     fn read(fields: &mut Fields) -> Self {
-        let cost = fields.value("costEstimate");
-        let number = cost.as_ref().and_then(Value::as_f64).filter(|cost| *cost >= 0.0);
-        if let (Some(cost), None) = (&cost, number) {
-            fields.refuse("/costEstimate", &format!("`{cost}` is not a number from 0"));
-        }
         Self(Done {
             result: fields.value("result").unwrap_or_default(),
             event: None,
-            cost: number,
+            cost: fields.number("costEstimate"),
             metadata: fields.object("metadata").unwrap_or_default(),
         })
     }
@@ -185,7 +157,7 @@ pub(crate) async fn complete(
     Body(Completed(done)): Body<Completed>,
 ) -> Answer {
     let asked = app.engine.finish(id, Outcome::Done(done)).await;
-    Ok(answered(asked, |finished| ok(&finished.into_wire())))
+    Ok(answered(asked, |finished| ok(&finished)))
 }
 
 /// Why the attempt did not succeed.
@@ -236,18 +208,12 @@ impl FromFields for Failed {
         let Why { error, hopeless } = fields.inside("error");
         let failure = Failure {
             error,
-            retry_after: millis(fields, "retryAfter"),
+            retry_after: fields.millis("retryAfter", 0),
             hopeless,
         };
-        Self(match fields.text("outcome").as_deref() {
+        Self(match fields.word("outcome", &["notDone", "unknown"]) {
             Some("notDone") => Outcome::NotDone(failure),
-            None | Some("unknown") => Outcome::Unknown(failure),
-            Some(other) => {
-                let detail =
-                    format!("`{other}` is no outcome: write `notDone` where certainly nothing happened, or `unknown`");
-                fields.refuse("/outcome", &detail);
-                Outcome::Unknown(failure)
-            }
+            _ => Outcome::Unknown(failure),
         })
     }
 }
@@ -260,5 +226,5 @@ pub(crate) async fn fail(
     Body(Failed(outcome)): Body<Failed>,
 ) -> Answer {
     let asked = app.engine.finish(id, outcome).await;
-    Ok(answered(asked, |finished| ok(&finished.into_wire())))
+    Ok(answered(asked, |finished| ok(&finished)))
 }

@@ -1,7 +1,5 @@
 //! Simulation: a machine and inputs in, where it is after each out. Nothing is stored, nothing is sent.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use serde_json::{Map, Value};
 use sprag_core::json;
@@ -81,7 +79,7 @@ pub(crate) async fn simulate(
         key,
         events,
     } = simulate;
-    let machine = Arc::new(source.machine(&app).await?);
+    let machine = source.machine(&app).await?;
     // Without any, the states are looked at, and nothing that a start would need.
     if !variables.is_empty() {
         sprag_engine::check_input(&machine, &variables)?;

@@ -1,11 +1,13 @@
 //! Machines that a request speaks of: sent with it, or kept here.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sprag_core::machine::Machine;
 use sprag_core::source::Format;
 use sprag_wire as wire;
 
-use super::machines::{compile, load};
+use super::machines::load;
 use crate::app::App;
 use crate::body::{Definition, Empty, Fields, FromFields};
 use crate::problem::Problem;
@@ -55,13 +57,14 @@ impl FromFields for Source {
 
 impl Source {
     /// The machine, compiled.
-    pub(super) async fn machine(self, app: &App) -> Result<Machine, Problem> {
+    pub(super) async fn machine(self, app: &App) -> Result<Arc<Machine>, Problem> {
         match self {
             Self::Sent(definition) => {
                 let loaded = load(app, definition).await?;
-                loaded.machine.ok_or_else(|| Problem::of_findings(loaded.findings))
+                let machine = loaded.machine.map(Arc::new);
+                machine.ok_or_else(|| Problem::of_findings(loaded.findings))
             }
-            Self::Kept { machine, version } => compile(&app.engine.machine(machine, version).await?),
+            Self::Kept { machine, version } => Ok(app.engine.compiled_machine(machine, version).await?),
         }
     }
 }

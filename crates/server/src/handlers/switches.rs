@@ -4,7 +4,8 @@ use axum::extract::State;
 use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
 use sprag_engine::ScopeNames;
-use sprag_engine::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope, SwitchOn};
+use sprag_engine::queue::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
+use sprag_engine::requests::{SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
 use crate::app::App;
@@ -15,7 +16,6 @@ use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, created, ok, whole};
-use crate::views::IntoWire as _;
 
 /// A switch to put on.
 pub(crate) struct On {
@@ -40,8 +40,9 @@ impl FromFields for On {
         });
         let reason = fields.required_text("reason");
         if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
-            let detail =
-                format!("a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for whoever finds it on");
+            let detail = format!(
+                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for the person who finds it on"
+            );
             fields.refuse("/reason", &detail);
         }
         Self {
@@ -58,14 +59,9 @@ impl FromFields for On {
 }
 
 fn mode(fields: &mut Fields) -> Mode {
-    let Some(text) = fields.text("mode") else {
-        return Mode::default();
-    };
-    let found = Mode::ALL.into_iter().find(|mode| mode.word() == text);
-    found.unwrap_or_else(|| {
-        fields.refuse("/mode", &format!("`{text}` is no mode: write `hold` or `cancel`"));
-        Mode::default()
-    })
+    let word = fields.word("mode", &["hold", "cancel"]);
+    let mut modes = Mode::ALL.into_iter();
+    modes.find(|mode| Some(mode.word()) == word).unwrap_or_default()
 }
 
 fn lasts(fields: &mut Fields) -> Option<u64> {
@@ -85,11 +81,11 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
 
 /// `GET /v1/kill-switches`: those that are on, oldest first.
 pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.switches().await?.into_wire()))
+    Ok(whole(app.engine.switches().await?))
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
-pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(body): Body<On>) -> Answer {
+pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): Body<On>) -> Answer {
     let On {
         scope,
         mode,
@@ -104,16 +100,19 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, Once(once): Once, Body(bo
         by: WHO.to_owned(),
         lasts,
     };
-    Ok(answered(once.switch_on(switch, names).await, |view| {
-        let location = format!("/v1/kill-switches/{}", view.id);
-        tagged(view.revision, created(location, &view.into_wire()))
-    }))
+    Ok(answered(
+        once.engine.switch_on(switch, names, once.key.as_ref()).await,
+        |view| {
+            let location = format!("/v1/kill-switches/{}", view.id);
+            tagged(view.revision, created(location, &view))
+        },
+    ))
 }
 
 /// `GET /v1/kill-switches/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
     let view = app.engine.switch(id).await?;
-    Ok(tagged(view.revision, ok(&view.into_wire())))
+    Ok(tagged(view.revision, ok(&view)))
 }
 
 /// `POST /v1/kill-switches/{id}/release`
@@ -121,10 +120,8 @@ pub(crate) async fn release(
     Id(id): Id<SwitchId>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
-    Once(once): Once,
+    once: Once,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(answered(once.switch_off(id, matches).await, |view| {
-        ok(&view.into_wire())
-    }))
+    Ok(answered(once.ask(SwitchOff { id, matches }).await, |view| ok(&view)))
 }

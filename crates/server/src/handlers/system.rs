@@ -81,7 +81,7 @@ pub(crate) async fn healthy() -> Response {
 
 /// `GET /readyz`: the lane answers and the store can be read.
 pub(crate) async fn ready(State(app): State<App>) -> Answer {
-    let not_ready = |refusal: sprag_engine::command::Refusal| Problem::new(Code::NotReady, refusal.detail);
+    let not_ready = |refusal: sprag_engine::requests::Refusal| Problem::new(Code::NotReady, refusal.detail);
     app.engine.queue_in_memory().await.map_err(not_ready)?;
     app.engine
         .execution_by_key(String::new(), String::new())

@@ -1,4 +1,4 @@
-//! The open work, counted in the store when somebody asks, and not again right away.
+//! The open work, counted in the store on request, and not again right away.
 //!
 //! Counted and not kept: a number that is derived cannot drift. It takes time in proportion to what is open, so askers
 //! share one count for a few seconds, and only one count is under way at a time.
@@ -33,7 +33,7 @@ impl CensusTaker {
                 Some(census)
             }
             Err(refusal) => {
-                tracing::warn!(error = refusal.detail, "open work could not be counted");
+                tracing::warn!(error = refusal.detail, "open work not counted");
                 None
             }
         }

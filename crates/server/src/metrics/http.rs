@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
@@ -30,7 +30,7 @@ pub(crate) struct HttpMetrics {
     requests: Family<Labels<3>, Counter>,
     took: Family<Labels<2>, Histogram, fn() -> Histogram>,
     /// The metrics of each answer, by route, method and status: to look them up in the families would allocate labels.
-    answers: Mutex<BTreeMap<String, ByStatus>>,
+    answers: RwLock<BTreeMap<String, ByStatus>>,
 }
 
 /// By method and status.
@@ -43,6 +43,13 @@ struct Answered {
     took: Histogram,
 }
 
+impl Answered {
+    fn count(&self, seconds: f64) {
+        self.requests.inc();
+        self.took.observe(seconds);
+    }
+}
+
 impl HttpMetrics {
     /// Nothing counted yet.
     pub(crate) fn new(began_at: Timestamp) -> Self {
@@ -52,24 +59,23 @@ impl HttpMetrics {
             closed_idle: Counter::default(),
             requests: Family::default(),
             took: Family::new_with_constructor(|| Histogram::new(TOOK_SECONDS)),
-            answers: Mutex::default(),
+            answers: RwLock::default(),
         }
     }
 
     /// Counts an answer. `route` is a template of the route table, so the number of label sets is bounded.
     pub(crate) fn answered(&self, method: &Method, route: &str, status: StatusCode, micros: u64) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if !answers.contains_key(route) {
-            answers.insert(route.to_owned(), BTreeMap::new());
+        let key = (method_word(method), status.as_u16());
+        let seconds = Duration::from_micros(micros).as_secs_f64();
+        let answers = self.answers.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = answers.get(route).and_then(|known| known.get(&key)) {
+            return known.count(seconds);
         }
-        if let Some(known) = answers.get_mut(route) {
-            let method = method_word(method);
-            let answered = known
-                .entry((method, status.as_u16()))
-                .or_insert_with(|| self.labelled(route, method, status));
-            answered.requests.inc();
-            answered.took.observe(Duration::from_micros(micros).as_secs_f64());
-        }
+        drop(answers);
+        let mut answers = self.answers.write().unwrap_or_else(PoisonError::into_inner);
+        let known = answers.entry(route.to_owned()).or_default();
+        let first = known.entry(key).or_insert_with(|| self.labelled(route, key.0, status));
+        first.count(seconds);
     }
 
     fn labelled(&self, route: &str, method: &'static str, status: StatusCode) -> Answered {

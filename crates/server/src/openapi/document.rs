@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 use sprag_wire::Problem;
 
-use super::operation::{Answer, Body, Operation, Parameter, Place};
+use super::operation::{Answer, Operation, Parameter, ParameterPlace, RequestBody};
 use super::resources::{RESOURCES, Resource};
 use super::shapes::{Shape, Shapes};
 use crate::routes::table;
@@ -72,7 +72,7 @@ fn describe(operation: &Operation, shapes: &mut Shapes, problem: &Value) -> Valu
     if !parameters.is_empty() {
         described["parameters"] = parameters.iter().map(|one| parameter(one, shapes)).collect();
     }
-    if let Some(Body {
+    if let Some(RequestBody {
         required,
         content,
         known: _,
@@ -94,7 +94,7 @@ fn parameter(parameter: &Parameter, shapes: &mut Shapes) -> Value {
     json!({
         "name": name,
         "in": place.word(),
-        "required": *place == Place::Path,
+        "required": *place == ParameterPlace::Path,
         "description": about,
         "schema": shapes.schema(shape),
     })

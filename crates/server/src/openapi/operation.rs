@@ -1,13 +1,13 @@
 //! What one method of one route is: written in a few lines, with everything that follows from them added here.
 //!
-//! A path, a query or a body brings the codes of what can be wrong with it; whoever asks the engine gets the engine's
+//! A path, a query or a body brings the codes of what can be wrong with it; a request to the engine gets the engine's
 //! own; every request can be refused by the guard.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sprag_engine::command;
-use sprag_engine::idempotency::KEY_BYTES_MAX;
+use sprag_engine::requests;
+use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
 
 use super::shapes::{Shape, text, whole};
@@ -29,7 +29,7 @@ pub(crate) struct Operation {
     /// What goes into the path, the query and the headers.
     pub(crate) parameters: Vec<Parameter>,
     /// What is sent.
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<RequestBody>,
     /// What comes back when all goes well.
     pub(crate) answers: Vec<Answer>,
     /// The codes of problems, each with its status.
@@ -40,7 +40,7 @@ pub(crate) struct Operation {
 
 /// Where a parameter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ParameterPlace {
     /// The path.
     Path,
     /// The query.
@@ -49,7 +49,7 @@ pub(crate) enum Place {
     Header,
 }
 
-impl Place {
+impl ParameterPlace {
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Place {
 /// A parameter.
 pub(crate) struct Parameter {
     /// Where it goes.
-    pub(crate) place: Place,
+    pub(crate) place: ParameterPlace,
     /// Its name.
     pub(crate) name: &'static str,
     /// What it is.
@@ -73,7 +73,7 @@ pub(crate) struct Parameter {
 }
 
 /// A body as it is sent.
-pub(crate) struct Body {
+pub(crate) struct RequestBody {
     /// Whether a request without one is refused.
     pub(crate) required: bool,
     /// What it may be, by media type.
@@ -112,8 +112,8 @@ impl From<Code> for Refused {
     }
 }
 
-impl From<command::Code> for Refused {
-    fn from(code: command::Code) -> Self {
+impl From<requests::Code> for Refused {
+    fn from(code: requests::Code) -> Self {
         Self {
             status: code.status(),
             code: code.text(),
@@ -171,21 +171,21 @@ impl Operation {
 
     /// With a part of the path.
     pub(crate) fn path(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
-        self.parameter(Place::Path, name, shape.into(), about)
+        self.parameter(ParameterPlace::Path, name, shape.into(), about)
             .refuses([Code::PathInvalid])
     }
 
     /// With a query parameter, which may be left out.
     pub(crate) fn query(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
-        self.parameter(Place::Query, name, shape.into(), about)
+        self.parameter(ParameterPlace::Query, name, shape.into(), about)
     }
 
     /// With a header, which may be left out.
     pub(crate) fn header(self, name: &'static str, shape: impl Into<Shape>, about: &'static str) -> Self {
-        self.parameter(Place::Header, name, shape.into(), about)
+        self.parameter(ParameterPlace::Header, name, shape.into(), about)
     }
 
-    fn parameter(mut self, place: Place, name: &'static str, shape: Shape, about: &'static str) -> Self {
+    fn parameter(mut self, place: ParameterPlace, name: &'static str, shape: Shape, about: &'static str) -> Self {
         self.parameters.push(Parameter {
             place,
             name,
@@ -202,12 +202,12 @@ impl Operation {
         self.query(
             "limit",
             limit,
-            "How many rows at most. A page ends at 4 MiB, so it may have fewer and not be the last.",
+            "The most rows of the page. A page has at most 4 MiB, so it may have fewer rows even if it is not the last.",
         )
         .query(
             "cursor",
             cursor,
-            "`nextCursor` of the page before. Continue until it is null.",
+            "`nextCursor` of the previous page. Continue until it is null.",
         )
         .refuses([Code::CursorInvalid])
     }
@@ -218,7 +218,7 @@ impl Operation {
         self.query(
             "cursor",
             cursor,
-            "`nextCursor` of the page before, which ended at 4 MiB. Continue until it is null.",
+            "`nextCursor` of the previous page. A page has at most 4 MiB. Continue until it is null.",
         )
         .refuses([Code::CursorInvalid])
     }
@@ -228,25 +228,29 @@ impl Operation {
         self.header(
             "If-Match",
             text(),
-            "Only if the revision is this one, as `ETag` showed it.",
+            "Act only if the record has this revision, as in `ETag`.",
         )
-        .refuses([command::Code::PreconditionFailed])
+        .refuses([requests::Code::PreconditionFailed])
     }
 
     /// A change that can be bound to there being nothing yet.
     pub(crate) fn if_none(self) -> Self {
-        self.header("If-None-Match", json!({ "const": "*" }), "Only if there is none yet.")
-            .refuses([command::Code::PreconditionFailed])
+        self.header(
+            "If-None-Match",
+            json!({ "const": "*" }),
+            "Act only if the record does not exist yet.",
+        )
+        .refuses([requests::Code::PreconditionFailed])
     }
 
-    /// Something that is not sent again to whoever has it.
+    /// Something that is not sent again to a client that has it.
     pub(crate) fn if_changed(self) -> Self {
         self.header(
             "If-None-Match",
             text(),
-            "Only if the revision is another one than this, as `ETag` showed it.",
+            "Answer 304 if the record still has this revision, as in `ETag`.",
         )
-        .gives(Answer::bare(304, "It is still the same."))
+        .gives(Answer::bare(304, "The record did not change."))
         .tagged()
     }
 
@@ -255,9 +259,9 @@ impl Operation {
         self.query(
             "filter",
             text(),
-            "Only what meets this condition, such as `createdAt > \"2026-01-01\" AND tag = \"eu\"`.",
+            "Only records that match this filter, such as `createdAt > \"2026-01-01\" AND tag = \"eu\"`.",
         )
-        .refuses([command::Code::FilterInvalid])
+        .refuses([requests::Code::FilterInvalid])
     }
 
     /// A request that acts once under its key, however often it is sent.
@@ -266,10 +270,10 @@ impl Operation {
         self.header(
             ONCE,
             key,
-            "Sent again with the same key and body within a day, the request is answered as the first time.",
+            "The idempotency key. If you send the same request with the same key within a day, you get the first answer.",
         )
         .refuses([Code::IdempotencyKeyInvalid])
-        .refuses([command::Code::IdempotencyKeyReused])
+        .refuses([requests::Code::IdempotencyKeyReused])
     }
 
     /// A POST that changes nothing: it can be sent again with or without a key.
@@ -277,7 +281,7 @@ impl Operation {
         self.header(
             ONCE,
             text(),
-            "Accepted and not looked at: the request changes nothing, so it may be sent again as it is.",
+            "Accepted and ignored: the request changes nothing, so you can send it again.",
         )
     }
 
@@ -286,7 +290,7 @@ impl Operation {
         self.query(
             "wait",
             Shape::of::<Duration>(),
-            "Answer once the execution is closed, or after this time, at most `60s`.",
+            "Wait until the execution closes, but at most this long (up to `60s`).",
         )
     }
 
@@ -318,7 +322,7 @@ impl Operation {
 
     fn takes(self, required: bool, content: Vec<(&'static str, Shape)>) -> Self {
         Self {
-            body: Some(Body {
+            body: Some(RequestBody {
                 required,
                 content,
                 known: None,
@@ -347,7 +351,7 @@ impl Operation {
 
     /// The last answer says where the new thing is.
     pub(crate) fn located(self) -> Self {
-        self.says("Location", "Where it is from now on.")
+        self.says("Location", "The path of the new record.")
     }
 
     /// The last answer says which revision it shows.
@@ -365,21 +369,21 @@ impl Operation {
     /// Asks the engine.
     pub(crate) fn reads(self) -> Self {
         self.refuses([
-            command::Code::Overloaded,
-            command::Code::ShardMoved,
-            command::Code::ShuttingDown,
-            command::Code::StoreAway,
-            command::Code::StoreFailed,
-            command::Code::RecordDamaged,
+            requests::Code::Overloaded,
+            requests::Code::ShardMoved,
+            requests::Code::ShuttingDown,
+            requests::Code::StoreAway,
+            requests::Code::StoreFailed,
+            requests::Code::RecordDamaged,
         ])
     }
 
     /// Changes what is stored.
     pub(crate) fn writes(self) -> Self {
         self.reads().refuses([
-            command::Code::StoreFull,
-            command::Code::StoreReadOnly,
-            command::Code::StoreRefused,
+            requests::Code::StoreFull,
+            requests::Code::StoreReadOnly,
+            requests::Code::StoreRefused,
         ])
     }
 

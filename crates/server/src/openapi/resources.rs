@@ -73,7 +73,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         name: executions::MESSAGES,
         about: "Input for executions, addressed by id or by machine and key.",
         example: Example {
-            about: "Send a message to whoever holds the key.",
+            about: "Send a message to the execution that holds the key.",
             method: "POST",
             path: "/v1/messages",
             body: Some((JSON, r#"{"machine": "hello", "key": "first", "type": "GO"}"#)),
@@ -111,7 +111,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: jobs::RESOURCE,
-        about: "Bulk work that goes on by itself, survives a crash, and says what became of each item.",
+        about: "Bulk work that continues by itself, survives a crash, and says what became of each item.",
         example: Example {
             about: "Try everything again that failed because a service was not there.",
             method: "POST",

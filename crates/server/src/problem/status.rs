@@ -1,6 +1,6 @@
 //! The HTTP status that each code is answered with.
 
-use sprag_engine::command;
+use sprag_engine::requests;
 
 use super::Code;
 
@@ -10,7 +10,7 @@ pub(crate) trait HttpStatus {
     fn status(self) -> u16;
 }
 
-impl HttpStatus for command::Code {
+impl HttpStatus for requests::Code {
     fn status(self) -> u16 {
         match self {
             Self::FilterInvalid => 400,

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 fn known() -> BTreeSet<String> {
-    let engine = command::Code::ALL.iter().map(|code| code.text());
+    let engine = requests::Code::ALL.iter().map(|code| code.text());
     engine
         .chain(Code::ALL.iter().map(|code| code.text()))
         .map(str::to_owned)
@@ -31,7 +31,7 @@ fn every_code_has_a_page_and_every_page_is_served() {
 
 #[test]
 fn every_page_names_its_code_and_status_and_says_what_to_do() {
-    let engine = command::Code::ALL.iter().map(|code| (code.text(), code.status()));
+    let engine = requests::Code::ALL.iter().map(|code| (code.text(), code.status()));
     for (code, status) in engine.chain(Code::ALL.iter().map(|code| (code.text(), code.status()))) {
         let page = page(code).unwrap();
         assert!(
@@ -46,7 +46,7 @@ fn every_page_names_its_code_and_status_and_says_what_to_do() {
 fn no_code_of_the_server_is_also_one_of_the_engine() {
     for code in Code::ALL {
         assert!(
-            command::Code::ALL.iter().all(|other| other.text() != code.text()),
+            requests::Code::ALL.iter().all(|other| other.text() != code.text()),
             "{}",
             code.text()
         );
@@ -55,7 +55,7 @@ fn no_code_of_the_server_is_also_one_of_the_engine() {
 
 #[test]
 fn every_status_is_one_of_a_refusal() {
-    let statuses = command::Code::ALL
+    let statuses = requests::Code::ALL
         .iter()
         .map(|code| code.status())
         .chain(Code::ALL.iter().map(|code| code.status()));

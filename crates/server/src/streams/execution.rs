@@ -15,8 +15,8 @@ use futures_util::stream::unfold;
 use serde_json::json;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::Followed;
-use sprag_engine::command::{self, Refusal};
-use sprag_store::Most;
+use sprag_engine::requests::{self, Refusal};
+use sprag_store::PageLimit;
 use sprag_store::records::ExecutionStatus;
 use sprag_wire as wire;
 use tokio::time::sleep;
@@ -25,10 +25,9 @@ use super::hub::{Hint, Interest, Listener, Pending};
 use super::{HEARTBEAT, sse};
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::views::IntoWire as _;
 
 /// Stored entries of a history that are in memory at once for one reader, and their bytes.
-const PAGE: Most = Most {
+const PAGE: PageLimit = PageLimit {
     rows: 16,
     bytes: PIECE_BYTES,
 };
@@ -73,9 +72,9 @@ impl Following {
     /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
     pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
-        let Followed { sequence, status, .. } = app.engine.follow(id, after, Most { rows: 0, bytes: 0 }).await?;
+        let Followed { sequence, status, .. } = app.engine.follow(id, after, PageLimit { rows: 0, bytes: 0 }).await?;
         if after > sequence {
-            let detail = format!("the history of `{id}` ends at {sequence}, so nobody can have seen {after}");
+            let detail = format!("the history of `{id}` ends at {sequence}, so no client can have seen {after}");
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
         }
         Ok(Self {
@@ -110,8 +109,8 @@ impl Following {
                 Phase::History => match self.look().await {
                     Ok(text) => text,
                     Err(refusal) => {
-                        // Whoever follows comes back, and is told then if it lasts.
-                        tracing::warn!(execution = %self.id, error = refusal.detail, "a stream ends: the store cannot be read");
+                        // The follower reconnects, and learns then if it lasts.
+                        tracing::warn!(execution = %self.id, error = refusal.detail, "stream ended: store not readable");
                         return None;
                     }
                 },
@@ -176,7 +175,7 @@ impl Following {
 
     /// The execution as it is now.
     async fn execution(&self) -> Result<wire::Execution, Refusal> {
-        Ok(self.app.engine.execution(self.id).await?.into_wire())
+        self.app.engine.execution(self.id).await
     }
 
     /// Takes the hints that wait: which actions are to be sent. In the beginning, and when hints were missed, those are all that
@@ -217,10 +216,10 @@ impl Following {
 
     async fn action(&self, text: &mut String, id: ActionId) -> Result<(), Refusal> {
         match self.app.engine.action(id).await {
-            Ok(view) => sse::event(text, "action", None, &view.into_wire()),
+            Ok(view) => sse::event(text, "action", None, &view),
             // What is gone by now needs no showing.
             Err(Refusal {
-                code: command::Code::ActionUnknown,
+                code: requests::Code::ActionUnknown,
                 ..
             }) => {}
             Err(refusal) => return Err(refusal),

@@ -1,4 +1,4 @@
-//! Hints at everything that changes: what kind of thing, and which. Without resume: whoever comes back looks at
+//! Hints at everything that changes: what kind of thing, and which. Without resume: a client that reconnects reads
 //! everything.
 
 use std::convert::Infallible;

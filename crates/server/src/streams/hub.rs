@@ -2,15 +2,15 @@
 //!
 //! One task reads the changes and fans them out, so a commit wakes one reader however many streams there are, and none
 //! when there are no streams. What waits for a listener is a set of what to look at, with a bound: beyond it the
-//! listener is told that it lags, and looks at everything.
+//! listener learns that it lags, and reads everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::metrics::counter::Counter;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_engine::Change;
 use sprag_engine::Handle;
-use sprag_engine::lane::Change;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -134,7 +134,7 @@ impl Hub {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all who are concerned; says whether anybody listens at all. If not, whoever comes next starts another
+    /// Tells all who are concerned; says whether any client listens. If not, the next one starts another
     /// task, so the caller must end.
     fn tell(&self, news: Result<Hint, Missed>) -> bool {
         let mut listeners = self.listeners();
@@ -165,7 +165,7 @@ impl Hub {
 /// Changes went by unread.
 struct Missed;
 
-/// Reads changes for as long as anybody listens.
+/// Reads changes for as long as any client listens.
 async fn feed(hub: Arc<Hub>, mut changes: Receiver<Change>) {
     loop {
         let news = match changes.recv().await {

@@ -3,7 +3,7 @@
 //! Three things always hold. Hints wake and the store decides: what a stream says it has read after the hint, so
 //! nothing is said that is not durable and no entry of a history is left out or said twice. A reader that does not read
 //! costs a bounded amount of memory, because nothing is prepared before it is asked for. And streams end when the server
-//! goes down: whoever follows comes back with the last id it has.
+//! goes down: a follower reconnects with the last id it has.
 
 mod execution;
 mod hints;
@@ -22,7 +22,7 @@ pub(crate) use self::hints::Hinting;
 use self::hub::{Hub, Interest, Listener};
 use crate::problem::{Code, Problem};
 
-/// Streams at a time, unless somebody says otherwise: far fewer than connections, so that there is always room for
+/// The default limit on streams: far fewer than connections, so that there is always room for
 /// requests.
 pub const STREAMS_MAX: usize = 512;
 /// How often a stream without news says that it is alive.

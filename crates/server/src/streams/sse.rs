@@ -27,7 +27,7 @@ pub(super) fn event(text: &mut String, name: &str, id: Option<u64>, data: &impl 
 }
 
 /// A piece of a stream, which holds its room in memory until it is written. None ends the stream: there is no room, and
-/// whoever follows comes back.
+/// the follower reconnects.
 pub(super) async fn piece(app: &App, text: String) -> Option<Bytes> {
     match app.flight.piece(text.len()).await {
         Ok(Some(room)) => Some(room.hold(text)),

@@ -1,5 +1,5 @@
 //! Bad input, line by line: each has its status and its code, and is told the place, the value and the remedy. Nothing is
-//! lost and nothing is made by it, and an execution beside it goes on as if nothing had been.
+//! lost and nothing is made by it, and an execution beside it continues as if nothing had been.
 
 use std::fmt::Write as _;
 

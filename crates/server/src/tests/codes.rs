@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use sprag_engine::Limits;
-use sprag_engine::command;
+use sprag_engine::requests;
 
 use super::client::Reply;
 use super::world::{DOOMED, LATER, ORDER, Plan, World};
@@ -131,8 +131,8 @@ impl Scene {
     }
 
     /// What the engine refuses.
-    async fn engine_refusals(&self) -> Vec<(command::Code, Reply)> {
-        use command::Code;
+    async fn engine_refusals(&self) -> Vec<(requests::Code, Reply)> {
+        use requests::Code;
         let world = &self.world;
         let nothing = "00000000000000000000000000";
         let order = |more: Value| {
@@ -192,8 +192,8 @@ impl Scene {
     }
 
     /// What the engine refuses operators.
-    async fn operator_refusals(&self) -> Vec<(command::Code, Reply)> {
-        use command::Code;
+    async fn operator_refusals(&self) -> Vec<(requests::Code, Reply)> {
+        use requests::Code;
         let world = &self.world;
         let nothing = "00000000000000000000000000";
         vec![
@@ -294,7 +294,7 @@ async fn every_code_is_reached_through_http_with_its_own_status() {
         assert_eq!(reply.status, code.status(), "{reply:?}");
         assert!(reached.insert(code.text()));
     }
-    let engine = command::Code::ALL.iter().map(|code| code.text());
+    let engine = requests::Code::ALL.iter().map(|code| code.text());
     let all: BTreeSet<&str> = engine.chain(Code::ALL.iter().map(|code| code.text())).collect();
     assert_eq!(reached, all);
 }

@@ -217,7 +217,7 @@ async fn every_request_leaves_a_line_with_its_route_and_status() {
     for line in [
         "DEBUG message=request answered method=GET route=\"/v1/executions/{id}\" status=404 ms=",
         "DEBUG message=request answered method=GET route=\"none\" status=404 ms=",
-        "ERROR message=a handler panicked route=\"/boom\" panic=\"a secret thought\"",
+        "ERROR message=handler panicked route=\"/boom\" panic=\"a secret thought\"",
         "WARN message=request failed method=GET route=\"/boom\" status=500 ms=",
     ] {
         assert!(text.lines().any(|found| found.starts_with(line)), "{line}\nin\n{text}");

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::FutureExt;
 use serde_json::json;
-use sprag_engine::command::Start;
+use sprag_engine::requests::Start;
 use sprag_store::hooked::ReadCall;
 use sprag_store::records::Fact;
 use sprag_store::traits::{Reader, Readers};

@@ -1,7 +1,7 @@
 //! Inbound webhooks: believed only with a right signature, taken once, mapped as the machine says.
 
 use serde_json::{Value, json};
-use sprag_core::signature::{Message, Secret};
+use sprag_core::signature::{Secret, SignedMessage};
 
 use super::client::Reply;
 use super::world::{SECRETS, World};
@@ -50,7 +50,7 @@ fn secret(name: &str) -> &'static str {
 
 /// The headers of a call, signed now or so many seconds from now.
 fn signed(world: &World, id: &str, body: &str, by: &str, later: i64) -> Vec<(&'static str, String)> {
-    let message = Message {
+    let message = SignedMessage {
         id,
         seconds: world.handle.now().as_millis() / 1_000 + later,
         body: body.as_bytes(),

@@ -1,4 +1,4 @@
-//! Input that was made to hurt: always answered, always with a problem, and the server goes on.
+//! Input that was made to hurt: always answered, always with a problem, and the server continues.
 
 use serde_json::json;
 

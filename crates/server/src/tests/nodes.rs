@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sprag_core::clock::{Clock, System};
 use sprag_core::ids::{NodeId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_engine::member;
+use sprag_engine::lane::member;
 use sprag_store::Memory;
 
 use super::streams::Stream;

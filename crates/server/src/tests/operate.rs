@@ -25,7 +25,7 @@ async fn put(world: &World, path: &str, tag: Option<&str>, body: &Value) -> Repl
     world.send("PUT", path, &headers, body.to_string().as_bytes()).await
 }
 
-/// Looks until the action of an execution runs: that an attempt begins changes no execution, so nobody is told.
+/// Looks until the action of an execution runs: that an attempt begins changes no execution, so no answer is sent.
 async fn running(world: &World, execution: &str) {
     for _ in 0..LOOKS_MAX {
         let list = world.get(&format!("/v1/actions?executionId={execution}")).await;
@@ -155,7 +155,7 @@ async fn numbers_that_cannot_be_meant_are_refused_by_their_place() {
         (json!({"rate": {"count": 0, "per": 5}}), "/rate/count"),
         (json!({"rate": {"count": 1}}), "/rate/per"),
         (json!({"rate": {"count": 1, "per": "x"}}), "/rate/per"),
-        (json!({"rate": {"count": 1, "per": 5, "burst": 2}}), "/rate"),
+        (json!({"rate": {"count": 1, "per": 5, "burst": 2}}), "/rate/burst"),
     ] {
         let problem = put(&world, "/v1/limits/one", None, &body).await.problem("body-invalid");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}");

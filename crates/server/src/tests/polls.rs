@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::routing::post;
 use serde_json::{Value, json};
-use sprag_engine::leasing::{Poll, Wants};
+use sprag_engine::leases::{Poll, Wants};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 

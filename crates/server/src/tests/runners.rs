@@ -297,7 +297,7 @@ fn wrong_leases() -> Vec<(Value, &'static str, &'static str)> {
             "/leaseSeconds",
             "from 1 to 3600",
         ),
-        (json!({"types": ["render"], "wait": "soon"}), "/wait", "such as `30s`"),
+        (json!({"types": ["render"], "wait": "soon"}), "/wait", "`30s`"),
         (json!({"types": ["render"], "wait": -1}), "/wait", "`-1`"),
         (
             json!({"types": ["render"], "runner": ""}),

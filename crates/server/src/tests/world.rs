@@ -232,7 +232,7 @@ impl World {
     /// Stops the engine behind the server.
     pub(super) async fn stop_engine(self) -> SocketAddr {
         self.engine.shutdown(Duration::ZERO).await;
-        // The server goes on: whoever asks it now is told.
+        // The server continues: whoever asks it now is told.
         std::mem::forget(self.stop);
         self.address
     }

@@ -10,8 +10,8 @@ use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
 use sprag_supervisor::{Operation, Phase, ROOT_PATH, Status};
 use sprag_wire as wire;
 
-use super::once::Word;
-use super::views::{explanation, worker};
+use super::once::IdempotentRequest;
+use super::views::{IntoWire as _, explanation, worker};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
 use crate::metrics::{MEDIA_TYPE, supervision_page};
@@ -19,7 +19,6 @@ use crate::problem::{Code, Problem, page};
 use crate::query::{self, FromParams, Nothing, Params, Query};
 use crate::reply::{Answer, ok};
 use crate::shown::shown;
-use crate::views::IntoWire as _;
 
 /// Lines of a log that is not told how many.
 const LINES: usize = 100;
@@ -72,12 +71,12 @@ pub(crate) async fn explain(
 }
 
 /// Which part of a log.
-pub(crate) struct Part {
+pub(crate) struct LogRange {
     lines: Option<usize>,
     after: Option<u64>,
 }
 
-impl FromParams for Part {
+impl FromParams for LogRange {
     const KNOWN: &'static [&'static str] = &["lines", "after"];
 
     fn read(params: &mut Params) -> Self {
@@ -92,7 +91,7 @@ impl FromParams for Part {
 }
 
 /// `GET /v1/workers/{path}/logs`: the last lines, or what was written after an offset that was answered before.
-pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query(part): Query<Part>) -> Answer {
+pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query(part): Query<LogRange>) -> Answer {
     let workers = shared.workers()?;
     // An unknown worker has no log.
     workers.handle.explain(&path).await?;
@@ -115,9 +114,9 @@ pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query
 }
 
 /// Where a reader of deltas stands.
-pub(crate) struct After(Option<Cursor>);
+pub(crate) struct AfterCursor(Option<Cursor>);
 
-impl FromParams for After {
+impl FromParams for AfterCursor {
     const KNOWN: &'static [&'static str] = &["after"];
 
     fn read(params: &mut Params) -> Self {
@@ -128,7 +127,7 @@ impl FromParams for After {
 }
 
 /// `GET /v1/workers/deltas`: what changed since a cursor; everything, where that cannot be said.
-pub(crate) async fn deltas(State(shared): State<Shared>, Query(After(after)): Query<After>) -> Answer {
+pub(crate) async fn deltas(State(shared): State<Shared>, Query(AfterCursor(after)): Query<AfterCursor>) -> Answer {
     let page = shared.workers()?.store.changes(after, PAGE_MAX);
     let (deltas, everything, cursor, has_more) = match page {
         Page::Deltas {
@@ -189,7 +188,7 @@ pub(crate) async fn cancel(
 /// `POST /v1/workers/reload`
 pub(crate) async fn reload(State(shared): State<Shared>, Query(Nothing): Query<Nothing>, headers: HeaderMap) -> Answer {
     let workers = shared.workers()?;
-    let word = Word::new(&workers.store, (ROOT, "reload"), &headers, workers.clock.now())?;
+    let word = IdempotentRequest::new(&workers.store, (ROOT, "reload"), &headers, workers.clock.now())?;
     if let Some(replayed) = word.replay() {
         return Ok(replayed);
     }
@@ -199,7 +198,7 @@ pub(crate) async fn reload(State(shared): State<Shared>, Query(Nothing): Query<N
 
 /// A person's word: never refused by a limit, and what failed before is forgotten.
 async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &HeaderMap) -> Answer {
-    let word = Word::new(&workers.store, (path, operation.verb()), headers, workers.clock.now())?;
+    let word = IdempotentRequest::new(&workers.store, (path, operation.verb()), headers, workers.clock.now())?;
     if let Some(replayed) = word.replay() {
         return Ok(replayed);
     }

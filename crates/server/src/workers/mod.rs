@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use axum::{Router, http};
 use futures_util::future::BoxFuture;
 use sprag_core::clock::Clock;
-use sprag_core::machine::{Finding, Severity};
+use sprag_core::document::{Finding, Severity};
 use sprag_supervisor::process::Services;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};
@@ -121,7 +121,7 @@ async fn check(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whoever asks for something else most likely asks the wrong server.
+/// A client that asks for something else most likely asks the wrong server.
 async fn unknown(uri: http::Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,

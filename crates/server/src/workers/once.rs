@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
-use sprag_engine::idempotency::KEPT_MILLIS;
+use sprag_engine::requests::idempotency::KEPT_MILLIS;
 use sprag_supervisor::store::Store;
 
 use crate::once::{REPLAYED, text};
@@ -33,7 +33,7 @@ struct Answered {
 }
 
 /// A request that may have been answered before.
-pub(super) struct Word<'a> {
+pub(super) struct IdempotentRequest<'a> {
     store: &'a Store,
     worker: Arc<str>,
     verb: &'static str,
@@ -41,7 +41,7 @@ pub(super) struct Word<'a> {
     now: Timestamp,
 }
 
-impl<'a> Word<'a> {
+impl<'a> IdempotentRequest<'a> {
     /// What is asked of `worker`, under the request's key if it has one.
     pub(super) fn new(
         store: &'a Store,
@@ -93,7 +93,7 @@ impl<'a> Word<'a> {
             Ok(durable) => {
                 let _ = durable.wait().await;
             }
-            Err(problem) => tracing::error!(worker = %self.worker, %problem, "an answer cannot be kept"),
+            Err(problem) => tracing::error!(worker = %self.worker, %problem, "idempotent answer not stored"),
         }
         ok(body)
     }

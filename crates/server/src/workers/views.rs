@@ -1,5 +1,7 @@
 //! Workers on the wire.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::collector::Observation;
@@ -8,11 +10,34 @@ use sprag_supervisor::store::{Change, Delta, DeltaKind, Part, StoredSnapshot};
 use sprag_supervisor::{ActionStatus, Counts, Document, Escalation, Explain, Goal, Hold, Outcome, RuleStatus, Status};
 use sprag_wire as wire;
 
-use crate::views::IntoWire;
+/// Something of the supervisor that the API shows.
+pub(crate) trait IntoWire {
+    /// How it shows it.
+    type Wire: Serialize + JsonSchema;
+
+    /// The same as the API shows it: every field by name, so that a new one cannot be forgotten.
+    fn into_wire(self) -> Self::Wire;
+}
+
+impl<T: IntoWire> IntoWire for Option<T> {
+    type Wire = Option<T::Wire>;
+
+    fn into_wire(self) -> Self::Wire {
+        self.map(T::into_wire)
+    }
+}
+
+impl<T: IntoWire> IntoWire for Vec<T> {
+    type Wire = Vec<T::Wire>;
+
+    fn into_wire(self) -> Self::Wire {
+        self.into_iter().map(T::into_wire).collect()
+    }
+}
 
 /// What helps when a circuit is not closed.
 pub(crate) const RUNBOOK: &str = "docs/runbooks/circuit-open.md";
-/// A circuit that nobody has to think about.
+/// A circuit that needs no attention.
 const CLOSED: &str = "closed";
 
 /// A worker as a list shows it.

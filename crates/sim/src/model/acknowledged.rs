@@ -1,17 +1,17 @@
-//! What somebody was told: it must be so, and stay so.
+//! What a client was answered: it must be so, and stay so.
 
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::Cause;
-use sprag_engine::command::Sent;
-use sprag_store::records::{Action, Execution, Timer};
+use sprag_engine::requests::Sent;
+use sprag_store::records::{Action, Timer};
 use sprag_store::traits::{ActionQuery, ExecutionQuery, Reader};
-use sprag_store::{Error, Memory, Most};
+use sprag_store::{Error, Memory, Page, Paged};
 
 use super::Model;
 use super::known::{KnownExecution, message_number};
 use crate::violation::{Checked, Invariant, ensure};
 
-/// What somebody was told.
+/// What a client was answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acknowledged {
     /// Executions that started.
@@ -20,7 +20,7 @@ pub(crate) struct Acknowledged {
     pub messages: Vec<Message>,
 }
 
-/// A message that somebody was told about.
+/// A message that was acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     /// The number in its payload.
@@ -30,7 +30,7 @@ pub(crate) struct Message {
 }
 
 impl Acknowledged {
-    /// Everything somebody was told is so.
+    /// Everything that was acknowledged is so.
     pub(crate) fn check(&self, model: &Model) -> Checked {
         for id in &self.starts {
             let is_kept = model.executions.get(id).is_some_and(|known| known.at.is_some());
@@ -65,10 +65,9 @@ fn waits(known: &KnownExecution, number: u64) -> bool {
 impl Model {
     /// What a process that starts now would find is what was committed.
     pub(crate) fn compare(&self, memory: &Memory) -> Checked {
-        let executions = all(|last: Option<&Execution>| {
+        let executions = all(|page| {
             memory.executions(&ExecutionQuery {
-                before: last.map(|last| last.id),
-                limit: usize::MAX,
+                page: *page,
                 ..ExecutionQuery::default()
             })
         });
@@ -93,10 +92,9 @@ impl Model {
                 format!("{id} is stored otherwise than committed")
             })?;
         }
-        let actions = all(|last: Option<&Action>| {
+        let actions = all(|page| {
             memory.actions(&ActionQuery {
-                before: last.map(|last| last.id),
-                limit: usize::MAX,
+                page: *page,
                 ..ActionQuery::default()
             })
         });
@@ -109,14 +107,15 @@ impl Model {
 }
 
 /// All rows of a list, page by page: a page is bounded in bytes.
-fn all<T>(mut page: impl FnMut(Option<&T>) -> Result<Vec<T>, Error>) -> Vec<T> {
-    let mut rows = Vec::new();
+fn all<T, C>(mut read: impl FnMut(&Page<C>) -> Result<Paged<T, C>, Error>) -> Vec<T> {
+    let (mut rows, mut page) = (Vec::new(), Page::default());
     loop {
-        let next = page(rows.last()).unwrap_or_default();
-        if next.is_empty() {
+        let Paged { rows: more, next } = read(&page).unwrap_or_default();
+        rows.extend(more);
+        if next.is_none() {
             return rows;
         }
-        rows.extend(next);
+        page.after = next;
     }
 }
 
@@ -125,8 +124,9 @@ fn is_stored(known: &KnownExecution, memory: &Memory) -> bool {
     let timers: Vec<&Timer> = known.timers.values().collect();
     let stored = memory.timers(id).unwrap_or_default();
     let last = memory
-        .history(id, known.length.saturating_sub(1), Most::rows(usize::MAX))
-        .unwrap_or_default();
+        .history(id, &Page::new(Some(known.length.saturating_sub(1)), usize::MAX))
+        .unwrap_or_default()
+        .rows;
     let inbox = memory.inbox_length(id).unwrap_or(u64::MAX);
     timers == stored.iter().collect::<Vec<_>>()
         && last.len() == usize::from(known.length > 0)

@@ -97,7 +97,7 @@ impl Model {
         )
     }
 
-    /// A lease is lost once whoever held it was silent for as long as they were told: not before, not by a restart.
+    /// A lease is lost once its holder was silent for its whole lease: not before, not by a restart.
     fn is_lease_lost(&self, commit: &Commit<'_>, new: &Action, ended: &AttemptRecord) -> bool {
         let Some(lease) = &ended.lease else { return false };
         let begun_in = self.actions.get(&new.id).map_or(0, |known| known.begun_in);

@@ -184,8 +184,8 @@ impl Model {
                 }
                 Ok(())
             }
-            Mutation::PutLife(life) => {
-                self.last_life = Some(*life);
+            Mutation::PutRun(life) => {
+                self.last_run = Some(*life);
                 Ok(())
             }
             // Until when the lane believes its clock.

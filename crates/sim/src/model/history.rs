@@ -16,7 +16,7 @@ use super::known::{KnownExecution, StoredMove, message_number};
 use crate::violation::{Checked, Invariant, Violation, ensure};
 
 /// What a step is said to have done.
-struct Said<'a> {
+struct RecordedStep<'a> {
     handled: bool,
     microsteps: &'a [Microstep],
     variables: &'a serde_json::Map<String, serde_json::Value>,
@@ -57,7 +57,7 @@ impl Model {
                 if known.at.is_none() {
                     known.at = Some(begin(known, given.clone()));
                 }
-                let said = Said {
+                let said = RecordedStep {
                     handled: *handled,
                     microsteps,
                     variables,
@@ -93,7 +93,7 @@ impl Model {
         commit: &mut Commit<'_>,
         row: &records::HistoryEntry,
         cause: &Cause,
-        said: &Said<'_>,
+        said: &RecordedStep<'_>,
     ) -> Checked {
         let id = row.execution;
         let machine = self.known(id)?;

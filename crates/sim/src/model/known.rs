@@ -30,7 +30,7 @@ pub(crate) struct KnownExecution {
     pub last_at: Timestamp,
     /// When its `after`s are due, by its history.
     pub afters: BTreeMap<Place, Timestamp>,
-    /// The schedules that go on, by its history.
+    /// The schedules that continue, by its history.
     pub schedules: BTreeSet<Place>,
     /// Its timers as they are stored.
     pub timers: BTreeMap<Place, Timer>,

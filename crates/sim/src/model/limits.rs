@@ -125,7 +125,7 @@ impl Model {
     }
 
     /// A line is served in order. One that was chosen in its turn may have to be read first, which takes a tick in which
-    /// those behind it begin: so whoever was passed begins in the next tick.
+    /// those behind it begin: so an action that was passed begins in the next tick.
     fn check_order(&mut self, commit: &Commit<'_>) -> Checked {
         let place = |action: &Action| (Reverse(action.priority), action.run_at, action.id);
         for id in &commit.begun {

@@ -22,9 +22,9 @@ use sprag_core::action::Outcome;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
-use sprag_engine::dispatch::Caps;
+use sprag_engine::queue::Caps;
 use sprag_store::Fence;
-use sprag_store::records::Life;
+use sprag_store::records::ProcessRun;
 use sprag_store::traits::shard_of;
 
 pub(crate) use self::acknowledged::{Acknowledged, Message};
@@ -41,7 +41,7 @@ pub(crate) struct Model {
     /// Every action.
     pub actions: BTreeMap<ActionId, KnownAction>,
     /// What people asked for: only then may some moves happen.
-    pub asked: Asked,
+    pub asked: OperatorRequests,
     caps: Caps,
     paces: BTreeMap<String, Pace>,
     /// The number of the present process.
@@ -49,7 +49,7 @@ pub(crate) struct Model {
     /// When it opened the store.
     opened_at: Timestamp,
     /// The newest life that was written, and whether the one before it was short.
-    last_life: Option<Life>,
+    last_run: Option<ProcessRun>,
     after_short_life: bool,
     /// Nothing more may start.
     is_closing: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Model {
 
 /// What people asked for, whether or not they were answered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct OperatorRequests {
     /// Actions that need not wait until they are due.
     pub retry_now: BTreeSet<ActionId>,
     /// Dead letters to try again.
@@ -95,12 +95,12 @@ impl Model {
             versions: BTreeMap::new(),
             executions: BTreeMap::new(),
             actions: BTreeMap::new(),
-            asked: Asked::default(),
+            asked: OperatorRequests::default(),
             caps,
             paces: BTreeMap::new(),
             life: 0,
             opened_at: Timestamp::default(),
-            last_life: None,
+            last_run: None,
             after_short_life: false,
             is_closing: false,
             ticks: 0,
@@ -113,7 +113,7 @@ impl Model {
         self.life = life;
         self.opened_at = now;
         self.after_short_life = self
-            .last_life
+            .last_run
             .is_some_and(|life| life.seen_at.since(life.started_at) < limits::SHORT_LIFE_MILLIS);
         self.is_closing = false;
         self.read_anew();

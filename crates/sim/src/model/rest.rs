@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sprag_core::action::{LimitUse, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::AttemptRef;
+use sprag_engine::requests::AttemptRef;
 use sprag_store::records::ExecutionStatus;
 
 use super::Model;

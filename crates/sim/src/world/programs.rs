@@ -1,12 +1,13 @@
-//! Programs that hold attempts: they live on when a process dies, beat, fall silent, and say how it ended to whoever is
+//! Programs that hold attempts: they live on when a process dies, beat, fall silent, and report how it ended to the node that is
 //! there.
 
 use sprag_core::action::Outcome;
 use sprag_core::action::error::kind;
 use sprag_core::ids::AttemptId;
-use sprag_engine::command::{Answer, AttemptRef};
-use sprag_engine::hands::{Grant, Job};
-use sprag_engine::leasing::Beat;
+use sprag_engine::AttemptJob;
+use sprag_engine::leases::Beat;
+use sprag_engine::leases::{Grant, LeaseAnswer};
+use sprag_engine::requests::{AttemptRef, Replied};
 
 use super::{Event, LATE_MILLIS, UnderWay, World};
 
@@ -22,7 +23,13 @@ impl World {
         if self.starts_left == Some(0) {
             return;
         }
-        if reply.send(Ok(Answer::Leased(Vec::new()))).is_err() {
+        if reply
+            .send(Replied {
+                answer: Ok(LeaseAnswer::Leased(Vec::new())),
+                replayed: false,
+            })
+            .is_err()
+        {
             for job in jobs {
                 let outcome = Outcome::not_done(kind::TEMPORARY_FAILURE, "nobody was there to be given it");
                 self.after(
@@ -46,7 +53,7 @@ impl World {
         }
     }
 
-    fn perform(&mut self, job: Job) {
+    fn perform(&mut self, job: AttemptJob) {
         self.check_body(&job);
         let (attempt, timeout) = (job.attempt, job.timeout_millis);
         let every = job.lease.as_ref().map_or(timeout, |lease| lease.millis / 3).max(1);

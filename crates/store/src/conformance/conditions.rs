@@ -1,6 +1,6 @@
 //! Random conditions over the few values that random records hold.
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 
 use super::fixtures::at;
 use super::random::{PRINTS, Random};
@@ -86,7 +86,7 @@ impl Random {
         }
     }
 
-    fn test(&mut self, fields: &[Field], side: Side) -> Test {
+    fn test(&mut self, fields: &[Field], side: Side) -> Comparison {
         let field = self.one_of(fields).unwrap_or(Field::Id);
         let is_ordered = !matches!(field, Field::Tag | Field::Status);
         let relation = if self.once_in(2) {
@@ -100,7 +100,7 @@ impl Random {
             _ => Relation::NotEqual,
         };
         let count = if relation == Relation::In { 1 + self.below(3) } else { 1 };
-        Test {
+        Comparison {
             field,
             relation,
             constants: (0..count).map(|_| self.constant(field, side)).collect(),

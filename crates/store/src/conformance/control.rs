@@ -5,9 +5,9 @@ use super::fixtures::{
     timer,
 };
 use super::{Check, Subject, checks};
-use crate::page::Most;
+use crate::page::Page;
 use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind};
-use crate::traits::{Aged, AgedPage, Error, Mutation, OpenAction, Wanted};
+use crate::traits::{Aged, Error, Mutation, OpenAction, Wanted};
 
 /// What every backend must do for operators.
 pub const CONTROL: &[Check] = checks![
@@ -81,9 +81,7 @@ fn open_actions_are_paged_by_status(subject: &dyn Subject) -> Result<(), Error> 
     let mut all = inserts(&[&one]);
     all.extend(queued.iter().chain(&others).cloned().map(Mutation::InsertAction));
     store.commit(&all)?;
-    let found = pages(3, |last: Option<&OpenAction>| {
-        store.lane.open(SHARD, QUEUED, last.copied(), 3)
-    })?;
+    let found = pages(3, |page| store.lane.open(SHARD, QUEUED, page))?;
     let expected: Vec<_> = queued
         .iter()
         .map(|action| OpenAction {
@@ -96,14 +94,7 @@ fn open_actions_are_paged_by_status(subject: &dyn Subject) -> Result<(), Error> 
 }
 
 fn aged(store: &mut Opened, before: u64) -> Result<Vec<Aged>, Error> {
-    pages(2, |last: Option<&Aged>| {
-        let page = AgedPage {
-            before: at(before),
-            after: last.map(|last| last.execution),
-            limit: 2,
-        };
-        store.lane.aged(SHARD, &page)
-    })
+    pages(2, |page| store.lane.aged(SHARD, at(before), page))
 }
 
 fn old_executions_are_walked_in_order_and_say_whether_they_may_go(subject: &dyn Subject) -> Result<(), Error> {
@@ -166,8 +157,8 @@ fn a_deleted_execution_leaves_nothing_behind(subject: &dyn Subject) -> Result<()
     store.commit(&[Mutation::DeleteExecution(one.id)])?;
     let mut store = store.reopen(subject)?;
     assert_eq!(store.load(&[&one, &other])?, before);
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(9))?, []);
-    assert_eq!(store.reader.history(other.id, 0, Most::rows(9))?.len(), 2);
+    assert_eq!(store.reader.history(one.id, &Page::first(9))?.rows, []);
+    assert_eq!(store.reader.history(other.id, &Page::first(9))?.rows.len(), 2);
     assert_eq!(store.reader.timers(one.id)?, []);
     assert_eq!(store.reader.inbox_length(one.id)?, 0);
     let gone = Wanted {

@@ -5,9 +5,8 @@ use std::fmt::Debug;
 use super::Subject;
 use super::fixtures::{Opened, SHARD, at};
 use super::random::Random;
-use crate::page::Most;
 use crate::records::FactKind;
-use crate::traits::{AgedPage, Error, Fence, LaneStore, Mutation, OpenAction, SCAN_MAX};
+use crate::traits::{Error, Fence, LaneStore, Mutation, OpenAction, SCAN_MAX};
 
 /// The most mutations in one commit.
 const MUTATIONS_MAX: u64 = 6;
@@ -77,44 +76,41 @@ fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, pla
     let (left, right) = (&mut left.lane, &mut right.lane);
     let wanted = Random::everything();
     same(&left.load(&wanted)?, &right.load(&wanted)?, place, &"load");
-    same(&left.last_life()?, &right.last_life()?, place, &"last life");
-    same(&left.lines(SHARD)?, &right.lines(SHARD)?, place, &"lines");
+    same(&left.last_run()?, &right.last_run()?, place, &"last life");
+    same(&left.queues(SHARD)?, &right.queues(SHARD)?, place, &"lines");
 
-    let (line, after, limit) = (random.line(), random.ready_key(), random.limit());
-    let ready = (
-        left.ready(SHARD, &line, after.as_ref(), limit)?,
-        right.ready(SHARD, &line, after.as_ref(), limit)?,
-    );
-    same(&ready.0, &ready.1, place, &(line, after, limit));
+    let (line, page) = (random.line(), random.page(Random::ready_key));
+    let ready = (left.ready(SHARD, &line, &page)?, right.ready(SHARD, &line, &page)?);
+    same(&ready.0, &ready.1, place, &(line, page));
 
-    let window = random.window(Random::timer_key);
+    let (until, page) = (random.due(), random.page(|random| (random.due(), random.timer_key())));
     same(
-        &left.due_timers(SHARD, &window)?,
-        &right.due_timers(SHARD, &window)?,
+        &left.due_timers(SHARD, until, &page)?,
+        &right.due_timers(SHARD, until, &page)?,
         place,
-        &window,
+        &(until, page),
     );
-    let window = random.window(Random::action_id);
+    let (until, page) = (random.due(), random.page(|random| (random.due(), random.action_id())));
     same(
-        &left.due_actions(SHARD, &window)?,
-        &right.due_actions(SHARD, &window)?,
+        &left.due_actions(SHARD, until, &page)?,
+        &right.due_actions(SHARD, until, &page)?,
         place,
-        &window,
+        &(until, page),
     );
 
-    let (after, limit) = (random.action_id(), random.limit());
+    let page = random.page(Random::action_id);
     same(
-        &left.running(SHARD, Some(after), limit)?,
-        &right.running(SHARD, Some(after), limit)?,
+        &left.running(SHARD, &page)?,
+        &right.running(SHARD, &page)?,
         place,
-        &after,
+        &page,
     );
-    let (after, limit) = (random.execution_id(), random.limit());
+    let page = random.page(Random::execution_id);
     same(
-        &left.deferred(SHARD, Some(after), limit)?,
-        &right.deferred(SHARD, Some(after), limit)?,
+        &left.deferred(SHARD, &page)?,
+        &right.deferred(SHARD, &page)?,
         place,
-        &after,
+        &page,
     );
     compare_chores(random, left.as_mut(), right.as_mut(), place)
 }
@@ -129,23 +125,24 @@ fn compare_chores(
     for kind in FactKind::ALL {
         same(&left.facts(kind)?, &right.facts(kind)?, place, &kind);
     }
-    let (status, limit) = (random.byte(4), random.limit());
-    let after = Some(OpenAction {
+    let status = random.byte(4);
+    let page = random.page(|random| OpenAction {
         execution: random.execution_id(),
         action: random.action_id(),
     });
     same(
-        &left.open(SHARD, status, after, limit)?,
-        &right.open(SHARD, status, after, limit)?,
+        &left.open(SHARD, status, &page)?,
+        &right.open(SHARD, status, &page)?,
         place,
-        &(status, after),
+        &(status, page),
     );
-    let page = AgedPage {
-        before: at(random.below(1_000)),
-        after: Some(random.execution_id()).filter(|_| random.once_in(2)),
-        limit,
-    };
-    same(&left.aged(SHARD, &page)?, &right.aged(SHARD, &page)?, place, &page);
+    let (before, page) = (at(random.below(1_000)), random.page(Random::execution_id));
+    same(
+        &left.aged(SHARD, before, &page)?,
+        &right.aged(SHARD, before, &page)?,
+        place,
+        &(before, page),
+    );
     let limit = random.limit();
     same(
         &left.first_to_expire(SHARD, limit)?,
@@ -158,12 +155,8 @@ fn compare_chores(
 
 fn compare_readers(random: &mut Random, left: &Opened, right: &Opened, place: &str) -> Result<(), Error> {
     let (left, right) = (&left.reader, &right.reader);
-    same(
-        &left.machines(None, 100)?,
-        &right.machines(None, 100)?,
-        place,
-        &"machines",
-    );
+    let page = random.page(Random::machine);
+    same(&left.machines(&page)?, &right.machines(&page)?, place, &page);
     let query = random.execution_query();
     same(&left.executions(&query)?, &right.executions(&query)?, place, &query);
     let query = random.action_query();
@@ -180,13 +173,13 @@ fn compare_readers(random: &mut Random, left: &Opened, right: &Opened, place: &s
     );
     same(&counted.0, &counted.1, place, &search.condition);
 
-    let (id, after, limit) = (random.execution_id(), random.below(10), random.limit());
+    let (id, page) = (random.execution_id(), random.page(|random| random.below(10)));
     same(&left.execution(id)?, &right.execution(id)?, place, &id);
     same(
-        &left.history(id, after, Most::rows(limit))?,
-        &right.history(id, after, Most::rows(limit))?,
+        &left.history(id, &page)?,
+        &right.history(id, &page)?,
         place,
-        &(id, after, limit),
+        &(id, page),
     );
     same(&left.timers(id)?, &right.timers(id)?, place, &id);
     same(&left.inbox_length(id)?, &right.inbox_length(id)?, place, &id);

@@ -8,6 +8,7 @@ use sprag_core::ids::{ActionId, ExecutionId, Slot, scatter};
 use sprag_core::time::Timestamp;
 
 use super::Subject;
+use crate::page::{Page, Paged};
 use crate::records::{
     Action, Execution, ExecutionStatus, HistoryEntry, Idempotency, InboxEntry, MachineVersion, Receipt, Scope, Timer,
     TimerKey,
@@ -72,7 +73,7 @@ impl Opened {
 }
 
 /// Commits that all wait from the beginning.
-pub(crate) struct Line {
+pub(crate) struct CommitQueue {
     pub(crate) waiting: VecDeque<Commit>,
     pub(crate) told: Vec<Result<(), Error>>,
     /// Taken and not told of, now and at most.
@@ -80,7 +81,7 @@ pub(crate) struct Line {
     pub(crate) under_way_max: usize,
 }
 
-impl Line {
+impl CommitQueue {
     pub(crate) fn new(commits: impl IntoIterator<Item = Commit>) -> Self {
         Self {
             waiting: commits.into_iter().collect(),
@@ -91,7 +92,7 @@ impl Line {
     }
 }
 
-impl Queue for Line {
+impl Queue for CommitQueue {
     fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Commit>> {
         let next = self.waiting.pop_front();
         self.under_way += usize::from(next.is_some());
@@ -224,20 +225,27 @@ pub(crate) fn inserts(executions: &[&Execution]) -> Vec<Mutation> {
         .collect()
 }
 
-/// All that `next` gives in pages of `limit`, each asked for with the last item of the one before.
-pub(crate) fn pages<T: Clone>(
+/// All rows of a list, read in pages of `limit` rows. Every page but the last is full, and the last one says that it is.
+pub(crate) fn pages<T, C>(
     limit: usize,
-    mut next: impl FnMut(Option<&T>) -> Result<Vec<T>, Error>,
+    mut read: impl FnMut(&Page<C>) -> Result<Paged<T, C>, Error>,
 ) -> Result<Vec<T>, Error> {
-    let mut all: Vec<T> = Vec::new();
+    let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = next(all.last())?;
-        assert!(page.len() <= limit, "a page holds no more than it may");
-        if page.is_empty() {
-            return Ok(all);
-        }
-        all.extend(page);
+        let Paged { rows, next } = read(&Page::new(after, limit))?;
+        assert!(rows.len() <= limit, "a page holds no more than it may");
+        let is_first = all.is_empty();
+        assert!(is_first || !rows.is_empty(), "a page that is announced has rows");
+        assert!(
+            next.is_none() || rows.len() == limit,
+            "a page that is not the last is full"
+        );
+        all.extend(rows);
         assert!(all.len() <= ITEMS_MAX, "the pages come to an end");
+        match next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
     }
 }
 

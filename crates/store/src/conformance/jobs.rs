@@ -5,8 +5,9 @@ use sprag_core::ids::{JobId, scatter};
 
 use super::fixtures::{DEAD, Opened, SHARD, action, at, execution, inserts, keyed};
 use super::{Check, Subject, checks};
+use crate::page::{Page, Paged};
 use crate::records::{Action, Execution, ExecutionStatus, Job, JobItem, JobResult, JobStatus};
-use crate::traits::{Error, Found, Mutation, SCAN_MAX, Search};
+use crate::traits::{Error, Mutation, SCAN_MAX, Search};
 
 /// What jobs and lists rely on.
 pub const JOBS: &[Check] = checks![
@@ -50,9 +51,9 @@ fn jobs_are_put_and_listed_newest_first(subject: &dyn Subject) -> Result<(), Err
     jobs[4].body = b"changed".to_vec();
     store.commit(&[Mutation::PutJob(jobs[4].clone())])?;
     jobs.reverse();
-    assert_eq!(store.reader.jobs(None, 100)?, jobs);
-    assert_eq!(store.reader.jobs(None, 2)?, jobs[..2]);
-    assert_eq!(store.reader.jobs(Some(jobs[2].id), 3)?, jobs[3..6]);
+    assert_eq!(store.reader.jobs(&Page::first(100))?.rows, jobs);
+    assert_eq!(store.reader.jobs(&Page::first(2))?.rows, jobs[..2]);
+    assert_eq!(store.reader.jobs(&Page::new(Some(jobs[2].id), 3))?.rows, jobs[3..6]);
     assert_eq!(store.reader.job(jobs[4].id)?, Some(jobs[4].clone()));
     store.commit(&[Mutation::DeleteJob(jobs[4].id)])?;
     assert_eq!(store.reader.job(jobs[4].id)?, None);
@@ -85,11 +86,14 @@ fn items_are_read_in_pages_and_deleted_up_to_a_number(subject: &dyn Subject) -> 
     let mut mutations: Vec<Mutation> = items.iter().cloned().map(Mutation::InsertJobItem).collect();
     mutations.push(Mutation::InsertJobItem(item(&other, 1, JobResult::Done)));
     store.commit(&mutations)?;
-    assert_eq!(store.reader.job_items(one.id, 0, 100)?, items);
-    assert_eq!(store.reader.job_items(one.id, 10, 5)?, items[10..15]);
+    assert_eq!(store.reader.job_items(one.id, &Page::first(100))?.rows, items);
+    assert_eq!(
+        store.reader.job_items(one.id, &Page::new(Some(10), 5))?.rows,
+        items[10..15]
+    );
     store.commit(&[Mutation::DeleteJobItems { job: one.id, up_to: 20 }])?;
-    assert_eq!(store.reader.job_items(one.id, 0, 100)?, items[20..]);
-    assert_eq!(store.reader.job_items(other.id, 0, 100)?.len(), 1);
+    assert_eq!(store.reader.job_items(one.id, &Page::first(100))?.rows, items[20..]);
+    assert_eq!(store.reader.job_items(other.id, &Page::first(100))?.rows.len(), 1);
     Ok(())
 }
 
@@ -120,7 +124,7 @@ fn a_refused_commit_brings_deleted_items_back(subject: &dyn Subject) -> Result<(
         Mutation::InsertJobItem(items[0].clone()),
         Mutation::InsertJobItem(items[0].clone()),
     ]);
-    assert_eq!(store.reader.job_items(one.id, 0, 100)?, items);
+    assert_eq!(store.reader.job_items(one.id, &Page::first(100))?.rows, items);
     assert_eq!(store.reader.job(one.id)?, Some(one));
     Ok(())
 }
@@ -156,12 +160,11 @@ fn filled(store: &mut Opened) -> Result<(Vec<Execution>, Vec<Action>), Error> {
 fn all<T, I: Copy>(
     condition: &Condition,
     (limit, scan): (usize, usize),
-    mut find: impl FnMut(&Search<I>) -> Result<Found<T, I>, Error>,
+    mut find: impl FnMut(&Search<I>) -> Result<Paged<T, I>, Error>,
 ) -> Result<(Vec<T>, usize), Error> {
     let mut search = Search {
         condition: condition.clone(),
-        before: None,
-        limit,
+        page: Page::first(limit),
         scan,
     };
     let (mut rows, mut pages) = (Vec::new(), 0);
@@ -172,7 +175,7 @@ fn all<T, I: Copy>(
         pages += 1;
         assert!(pages <= 200, "the pages come to an end");
         match found.next {
-            Some(next) => search.before = Some(next),
+            Some(next) => search.page.after = Some(next),
             None => return Ok((rows, pages)),
         }
     }
@@ -237,13 +240,15 @@ fn a_search_looks_at_a_bounded_number_of_rows_a_page(subject: &dyn Subject) -> R
     );
     let everything = Search {
         condition: Condition::EVERYTHING,
-        before: None,
-        limit: 60,
+        page: Page::first(60),
         scan: SCAN_MAX,
     };
     let found = store.reader.find_executions(&everything)?;
     assert_eq!((found.rows, found.next), (executions, None), "a full last page says so");
-    let none = store.reader.find_executions(&Search { limit: 0, ..everything })?;
+    let none = store.reader.find_executions(&Search {
+        page: Page::first(0),
+        ..everything
+    })?;
     assert_eq!((none.rows.len(), none.next), (0, None));
     Ok(())
 }

@@ -4,8 +4,8 @@ use super::fixtures::{
     DEAD, Opened, SHARD, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
 };
 use super::{Check, Subject, checks};
-use crate::page::Most;
-use crate::records::{Action, Execution, ExecutionStatus, Life, TimerKey};
+use crate::page::Page;
+use crate::records::{Action, Execution, ExecutionStatus, ProcessRun, TimerKey};
 use crate::traits::{Error, Fence, LoadedExecution, Mutation, ShardId, Variables, Wanted};
 
 /// What a lane relies on.
@@ -96,12 +96,15 @@ fn what_is_not_there_is_left_out(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&gone, 3).id],
         receipts: vec![(here.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        versions: vec![("order".to_owned(), 1)],
+        version_by_digest: vec![("order".to_owned(), version("order", 1).digest)],
         idempotency: vec![idempotency(1, 5).scope],
     };
     let loaded = store.lane.load(&wanted)?;
     assert_eq!(loaded.executions.len(), 1);
     assert!(loaded.keys.is_empty() && loaded.actions.is_empty());
     assert!(loaded.receipts.is_empty() && loaded.newest.is_empty() && loaded.idempotency.is_empty());
+    assert!(loaded.versions.is_empty() && loaded.version_by_digest.is_empty());
     assert_eq!(store.lane.machine_version("order", 1)?, None);
     Ok(())
 }
@@ -136,7 +139,7 @@ pub(super) fn one_of_each(one: &Execution) -> Vec<Mutation> {
         Mutation::PutTimer(timer(one, 1, 0, 5)),
         Mutation::InsertInbox(input(one, 1)),
         Mutation::InsertReceipt(receipt(one, "m")),
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at(1),
             seen_at: at(2),
         }),
@@ -173,7 +176,7 @@ fn legal_before(refusal: &Mutation, one: &Execution, new: &Execution) -> Vec<Mut
             execution: one.id,
             message: "m".to_owned(),
         },
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at(1),
             seen_at: at(50),
         }),
@@ -199,7 +202,7 @@ fn assert_only_one_of_each(store: &mut Opened, one: &Execution, new: &Execution)
     };
     assert_eq!(store.load(&[one, new])?.executions, [expected]);
     assert_eq!(store.reader.machine("order", None)?, Some(version("order", 1)));
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(9))?, [entry(one, 1)]);
+    assert_eq!(store.reader.history(one.id, &Page::first(9))?.rows, [entry(one, 1)]);
     let receipts = vec![(one.id, "m".to_owned()), (one.id, "after".to_owned())];
     let loaded = store.lane.load(&Wanted {
         receipts,
@@ -207,8 +210,8 @@ fn assert_only_one_of_each(store: &mut Opened, one: &Execution, new: &Execution)
     })?;
     assert_eq!(loaded.receipts, [receipt(one, "m")]);
     assert_eq!(
-        store.lane.last_life()?,
-        Some(Life {
+        store.lane.last_run()?,
+        Some(ProcessRun {
             started_at: at(1),
             seen_at: at(2)
         })
@@ -362,7 +365,8 @@ fn a_history_is_dense(subject: &dyn Subject) -> Result<(), Error> {
     store.commit(&append(4..=4))?;
     let sequences: Vec<u64> = store
         .reader
-        .history(one.id, 0, Most::rows(9))?
+        .history(one.id, &Page::first(9))?
+        .rows
         .iter()
         .map(|entry| entry.sequence)
         .collect();
@@ -376,7 +380,7 @@ fn a_record_that_is_there_is_not_inserted_again(subject: &dyn Subject) -> Result
     store.commit(&one_of_each(&one))?;
     for mutation in one_of_each(&one) {
         match mutation {
-            Mutation::PutTimer(_) | Mutation::PutLife(_) => store.commit(&[mutation])?,
+            Mutation::PutTimer(_) | Mutation::PutRun(_) => store.commit(&[mutation])?,
             _ => store.refuse(&[mutation]),
         }
     }

@@ -8,6 +8,7 @@ use sprag_core::time::Timestamp;
 use super::fixtures::{execution, inserts};
 use crate::assignment::assign;
 use crate::nodes::{Beat, Nodes, View};
+use crate::page::Page;
 use crate::traits::{Error, Fence, LaneStore, ShardId, shard_of};
 
 /// Shards that a store under test has.
@@ -338,9 +339,9 @@ fn a_question_about_a_shard_is_answered_from_that_shard(crowd: &dyn Crowd) -> Re
     lane.commit(&fences, &mutations)?;
     let mut found = 0;
     for shard in all {
-        let lines = lane.lines(shard)?;
+        let lines = lane.queues(shard)?;
         for line in &lines {
-            for ready in lane.ready(shard, line, None, 1_000)? {
+            for ready in lane.ready(shard, line, &Page::first(1_000))?.rows {
                 assert_eq!(shard_of(ready.execution.slot(), SHARDS), shard);
                 found += 1;
             }

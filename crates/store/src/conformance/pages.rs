@@ -5,7 +5,7 @@ use sprag_core::ids::JobId;
 
 use super::Subject;
 use super::fixtures::{Opened, action, at, entry, execution, inserts, version};
-use crate::page::{Most, PAGE_BYTES_MAX, Weight};
+use crate::page::{PAGE_BYTES_MAX, Page, PageLimit, Paged, Weight};
 use crate::records::{Action, Execution, HistoryEntry, Job, JobItem, JobResult, JobStatus, MachineVersion};
 use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, SCAN_MAX, Search};
 
@@ -19,25 +19,32 @@ fn large(fill: u8, bytes: usize) -> Vec<u8> {
 }
 
 /// Reads a list page by page. Every page is full: its rows fit, and the next row would not have.
-fn all_full<T: Weight + Clone>(
+fn all_full<T: Weight, C>(
     bytes: usize,
-    mut next: impl FnMut(Option<&T>) -> Result<Vec<T>, Error>,
+    mut read: impl FnMut(&Page<C>) -> Result<Paged<T, C>, Error>,
 ) -> Result<Vec<T>, Error> {
     let weight = |rows: &[T]| rows.iter().map(Weight::bytes).sum::<usize>();
-    let (mut all, mut before): (Vec<T>, usize) = (Vec::new(), 0);
+    let (mut all, mut before, mut after): (Vec<T>, usize, _) = (Vec::new(), 0, None);
     loop {
-        let page = next(all.last())?;
-        let Some(first) = page.first() else { return Ok(all) };
+        let limit = PageLimit { rows: 1_000, bytes };
+        let Paged { rows, next } = read(&Page::new(after, limit))?;
+        let Some(first) = rows.first() else {
+            panic!("a page that is announced has rows");
+        };
         assert!(
-            page.len() == 1 || weight(&page) <= bytes,
+            rows.len() == 1 || weight(&rows) <= bytes,
             "a page holds at most its bytes"
         );
         assert!(
             before == 0 || before + first.bytes() > bytes,
             "a page that ends has no room"
         );
-        before = weight(&page);
-        all.extend(page);
+        before = weight(&rows);
+        all.extend(rows);
+        match next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
     }
 }
 
@@ -59,14 +66,14 @@ fn executions(store: &mut Opened) -> Result<Vec<Execution>, Error> {
 pub(super) fn a_page_ends_at_its_bytes(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let expected = executions(&mut store)?;
-    let query = |last: Option<&Execution>| ExecutionQuery {
-        before: last.map(|last| last.id),
-        limit: 1_000,
-        ..ExecutionQuery::default()
-    };
-    let first = store.reader.executions(&query(None))?;
-    assert_eq!(first.len(), PAGE_BYTES_MAX / (LARGE + 100), "the first page");
-    let found = all_full(PAGE_BYTES_MAX, |last| store.reader.executions(&query(last)))?;
+    let first = store.reader.executions(&ExecutionQuery::default())?;
+    assert_eq!(first.rows.len(), PAGE_BYTES_MAX / (LARGE + 100), "the first page");
+    let found = all_full(PAGE_BYTES_MAX, |page| {
+        store.reader.executions(&ExecutionQuery {
+            page: *page,
+            ..ExecutionQuery::default()
+        })
+    })?;
     assert_eq!(found, expected);
     let owner = &expected[0];
     let mut actions: Vec<Action> = (1..=ROWS)
@@ -80,11 +87,9 @@ pub(super) fn a_page_ends_at_its_bytes(subject: &dyn Subject) -> Result<(), Erro
     }
     actions.reverse();
     for bytes in [PAGE_BYTES_MAX, 1_000_000, 1] {
-        let found = all_full(bytes, |last: Option<&Action>| {
+        let found = all_full(bytes, |page| {
             store.reader.actions(&ActionQuery {
-                before: last.map(|last| last.id),
-                limit: 1_000,
-                bytes: Some(bytes),
+                page: *page,
                 ..ActionQuery::default()
             })
         })?;
@@ -96,28 +101,19 @@ pub(super) fn a_page_ends_at_its_bytes(subject: &dyn Subject) -> Result<(), Erro
 pub(super) fn a_search_ends_at_its_bytes(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let expected = executions(&mut store)?;
-    let (mut found, mut before) = (Vec::new(), None);
-    loop {
-        let page = store.reader.find_executions(&Search {
-            condition: Condition::EVERYTHING,
-            before,
-            limit: 1_000,
-            scan: SCAN_MAX,
+    for bytes in [PAGE_BYTES_MAX, 1_000_000, 1] {
+        let found = all_full(bytes, |page| {
+            let found = store.reader.find_executions(&Search {
+                condition: Condition::EVERYTHING,
+                page: *page,
+                scan: SCAN_MAX,
+            })?;
+            let last = found.rows.last().map(|last| last.id);
+            assert_eq!(found.next, found.next.and(last), "it continues after its last row");
+            Ok(found)
         })?;
-        let bytes: usize = page.rows.iter().map(Weight::bytes).sum();
-        assert!(bytes <= PAGE_BYTES_MAX && !page.rows.is_empty());
-        assert_eq!(
-            page.next,
-            page.next.and(page.rows.last()).map(|last| last.id),
-            "it continues after its last row"
-        );
-        found.extend(page.rows);
-        before = page.next;
-        if before.is_none() {
-            break;
-        }
+        assert_eq!(found, expected, "{bytes}");
     }
-    assert_eq!(found, expected);
     Ok(())
 }
 
@@ -129,22 +125,25 @@ pub(super) fn a_row_larger_than_a_page_is_a_page_of_its_own(subject: &dyn Subjec
     };
     let expected = [execution(3), huge(2), execution(1)];
     store.commit(&inserts(&expected.iter().collect::<Vec<_>>()))?;
-    let mut before = None;
-    for one in &expected {
+    let mut after = None;
+    for (one, left) in expected.iter().zip([2, 1, 0]) {
+        let only = Paged {
+            rows: vec![one.clone()],
+            next: (left > 0).then_some(one.id),
+        };
+        let page = Page::new(after, 10);
         let query = ExecutionQuery {
-            before,
-            limit: 10,
+            page,
             ..ExecutionQuery::default()
         };
-        assert_eq!(store.reader.executions(&query)?, std::slice::from_ref(one));
-        let found = store.reader.find_executions(&Search {
+        assert_eq!(store.reader.executions(&query)?, only);
+        let search = Search {
             condition: Condition::EVERYTHING,
-            before,
-            limit: 10,
+            page,
             scan: SCAN_MAX,
-        })?;
-        assert_eq!(found.rows, std::slice::from_ref(one));
-        before = Some(one.id);
+        };
+        assert_eq!(store.reader.find_executions(&search)?, only);
+        after = Some(one.id);
     }
     Ok(())
 }
@@ -190,28 +189,16 @@ pub(super) fn pages_of_history_items_jobs_and_machines_end_at_their_bytes(subjec
     mutations.extend(older.chain(machines.clone()).map(Mutation::InsertMachineVersion));
     store.commit(&mutations)?;
     for bytes in [PAGE_BYTES_MAX, 5_000, 1] {
-        let most = Most { rows: 1_000, bytes };
-        let found = all_full(bytes, |last: Option<&HistoryEntry>| {
-            store
-                .reader
-                .history(owner.id, last.map_or(0, |last| last.sequence), most)
-        })?;
+        let found = all_full(bytes, |page| store.reader.history(owner.id, page))?;
         assert_eq!(found, entries, "{bytes}");
+        let found = all_full(bytes, |page| store.reader.jobs(page))?;
+        assert_eq!(found, jobs, "{bytes}");
+        let found = all_full(bytes, |page| store.reader.job_items(jobs[0].id, page))?;
+        assert_eq!(found, items, "{bytes}");
+        let found = all_full(bytes, |page| store.reader.machines(page))?;
+        assert_eq!(found, machines, "{bytes}");
     }
-    let found = all_full(PAGE_BYTES_MAX, |last: Option<&Job>| {
-        store.reader.jobs(last.map(|last| last.id), 1_000)
-    })?;
-    assert_eq!(found, jobs);
-    let found = all_full(PAGE_BYTES_MAX, |last: Option<&JobItem>| {
-        store
-            .reader
-            .job_items(jobs[0].id, last.map_or(0, |last| last.number), 1_000)
-    })?;
-    assert_eq!(found, items);
-    let found = all_full(PAGE_BYTES_MAX, |last: Option<&MachineVersion>| {
-        store.reader.machines(last.map(|last| last.machine.as_str()), 1_000)
-    })?;
-    assert_eq!(found, machines);
-    assert_eq!(store.reader.machines(Some("machine-10"), 2)?, machines[1..3]);
+    let after = Some("machine-10".to_owned());
+    assert_eq!(store.reader.machines(&Page::new(after, 2))?.rows, machines[1..3]);
     Ok(())
 }

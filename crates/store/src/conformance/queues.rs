@@ -1,6 +1,5 @@
 //! What the dispatcher and the timers ask for: windows in order, page by page, without a gap and without a repeat.
 
-use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
 
 use super::fixtures::{
@@ -8,8 +7,9 @@ use super::fixtures::{
     timer,
 };
 use super::{Check, Subject, checks};
+use crate::page::{Page, Paged};
 use crate::records::{Action, Execution, ExecutionStatus, Timer, TimerKey};
-use crate::traits::{DueAction, Error, Mutation, ReadyKey, ReadyRef, ShardId, Variables, Window};
+use crate::traits::{DueAction, Error, Mutation, ReadyKey, ReadyRef, ShardId, Variables};
 
 /// What the dispatcher and the timers rely on.
 pub const QUEUES: &[Check] = checks![
@@ -46,7 +46,7 @@ fn place(action: &Action) -> ReadyRef {
     }
 }
 
-/// Two executions and actions of theirs in one line, with every kind of tie.
+/// Two executions and actions of theirs in one queue, with every kind of tie.
 fn a_full_line(store: &mut Opened) -> Result<Vec<Action>, Error> {
     let executions = [execution(1), execution(2)];
     let mut actions = Vec::new();
@@ -67,12 +67,10 @@ fn a_line_is_served_by_priority_then_time_then_id(subject: &dyn Subject) -> Resu
     let mut store = Opened::new(subject)?;
     let expected: Vec<ReadyRef> = a_full_line(&mut store)?.iter().map(place).collect();
     for limit in [1, 2, 3, 7, expected.len(), usize::MAX] {
-        let found = pages(limit, |last: Option<&ReadyRef>| {
-            store.lane.ready(SHARD, "webhook", last.map(|last| &last.key), limit)
-        })?;
+        let found = pages(limit, |page| store.lane.ready(SHARD, "webhook", page))?;
         assert_eq!(found, expected, "limit {limit}");
     }
-    assert_eq!(store.lane.ready(SHARD, "webhoo", None, 9)?, []);
+    assert_eq!(store.lane.ready(SHARD, "webhoo", &Page::first(9))?.rows, []);
     Ok(())
 }
 
@@ -89,7 +87,8 @@ fn a_page_of_a_line_begins_after_a_place_nobody_holds_any_more(subject: &dyn Sub
         assert_eq!(
             store
                 .lane
-                .ready(SHARD, "webhook", Some(&place(&gone).key), usize::MAX)?,
+                .ready(SHARD, "webhook", &Page::new(Some(place(&gone).key), 99))?
+                .rows,
             expected
         );
     }
@@ -114,22 +113,25 @@ fn only_queued_actions_stand_in_a_line(subject: &dyn Subject) -> Result<(), Erro
         }
     }
     store.commit(&mutations)?;
-    assert_eq!(store.lane.lines(SHARD)?, ["", "email", "webhook", "webhook:a"]);
+    assert_eq!(store.lane.queues(SHARD)?, ["", "email", "webhook", "webhook:a"]);
     for action in &expected {
-        assert_eq!(store.lane.ready(SHARD, &action.line, None, 9)?, [place(action)]);
+        assert_eq!(
+            store.lane.ready(SHARD, &action.line, &Page::first(9))?.rows,
+            [place(action)]
+        );
     }
     let left = Action {
         status: RUNNING,
         ..expected[0].clone()
     };
     store.commit(&[Mutation::UpdateAction(left)])?;
-    assert_eq!(store.lane.lines(SHARD)?, ["", "webhook", "webhook:a"]);
+    assert_eq!(store.lane.queues(SHARD)?, ["", "webhook", "webhook:a"]);
     let moved = Action {
         line: "zebra".to_owned(),
         ..expected[1].clone()
     };
     store.commit(&[Mutation::UpdateAction(moved)])?;
-    assert_eq!(store.lane.lines(SHARD)?, ["", "webhook", "zebra"]);
+    assert_eq!(store.lane.queues(SHARD)?, ["", "webhook", "zebra"]);
     Ok(())
 }
 
@@ -164,25 +166,11 @@ fn timers_are_due_earliest_first_with_ties_by_key(subject: &dyn Subject) -> Resu
     )?;
     timers.sort_by_key(|timer| (timer.due_at, timer.key));
     for limit in [1, 2, 3, 5, usize::MAX] {
-        let found = pages(limit, |last: Option<&Timer>| {
-            let after = last.map(|last| (last.due_at, last.key));
-            store.lane.due_timers(
-                SHARD,
-                &Window {
-                    until: at(6),
-                    after,
-                    limit,
-                },
-            )
-        })?;
+        let found = pages(limit, |page| store.lane.due_timers(SHARD, at(6), page))?;
         assert_eq!(found, timers, "limit {limit}");
     }
-    let nothing = Window {
-        until: Timestamp::from_millis(-6),
-        after: None,
-        limit: 9,
-    };
-    assert_eq!(store.lane.due_timers(SHARD, &nothing)?, []);
+    let early = Timestamp::from_millis(-6);
+    assert_eq!(store.lane.due_timers(SHARD, early, &Page::first(9))?, Paged::default());
     Ok(())
 }
 
@@ -228,17 +216,7 @@ fn actions_are_due_earliest_first_with_ties_by_id(subject: &dyn Subject) -> Resu
     actions.sort_by_key(|action| (action.run_at, action.id));
     let expected: Vec<DueAction> = actions.iter().map(due).collect();
     for limit in [1, 2, 3, 5, usize::MAX] {
-        let found = pages(limit, |last: Option<&DueAction>| {
-            let after = last.map(|last| (last.run_at, last.action));
-            store.lane.due_actions(
-                SHARD,
-                &Window {
-                    until: at(6),
-                    after,
-                    limit,
-                },
-            )
-        })?;
+        let found = pages(limit, |page| store.lane.due_actions(SHARD, at(6), page))?;
         assert_eq!(found, expected, "limit {limit}");
     }
     Ok(())
@@ -254,13 +232,9 @@ fn only_scheduled_and_retrying_actions_become_due(subject: &dyn Subject) -> Resu
         })
         .collect();
     store.commit(&actions.iter().cloned().map(Mutation::InsertAction).collect::<Vec<_>>())?;
-    let window = Window {
-        until: at(99),
-        after: None,
-        limit: 99,
-    };
+    let all = Page::first(99);
     assert_eq!(
-        store.lane.due_actions(SHARD, &window)?,
+        store.lane.due_actions(SHARD, at(99), &all)?.rows,
         [due(&actions[0]), due(&actions[3])]
     );
     let moved = Action {
@@ -277,8 +251,11 @@ fn only_scheduled_and_retrying_actions_become_due(subject: &dyn Subject) -> Resu
         ..actions[2].clone()
     };
     store.commit(&[&moved, &ended, &again].map(|action| Mutation::UpdateAction(action.clone())))?;
-    assert_eq!(store.lane.due_actions(SHARD, &window)?, [due(&again), due(&moved)]);
-    assert_eq!(store.lane.running(SHARD, None, 9)?, []);
+    assert_eq!(
+        store.lane.due_actions(SHARD, at(99), &all)?.rows,
+        [due(&again), due(&moved)]
+    );
+    assert_eq!(store.lane.running(SHARD, &Page::first(9))?.rows, []);
     Ok(())
 }
 
@@ -303,9 +280,7 @@ fn running_actions_are_listed_by_id(subject: &dyn Subject) -> Result<(), Error> 
     actions.sort_by_key(|action| action.id);
     let expected: Vec<DueAction> = actions.iter().map(due).collect();
     for limit in [1, 3, usize::MAX] {
-        let found = pages(limit, |last: Option<&DueAction>| {
-            store.lane.running(SHARD, last.map(|last| last.action), limit)
-        })?;
+        let found = pages(limit, |page| store.lane.running(SHARD, page))?;
         assert_eq!(found, expected, "limit {limit}");
     }
     Ok(())
@@ -332,7 +307,7 @@ fn deferred_are_running_executions_with_input(subject: &dyn Subject) -> Result<(
         .filter(|execution| execution.status == ExecutionStatus::Running);
     let expected: Vec<_> = running.clone().map(|execution| execution.id).collect();
     for limit in [1, 2, 3, usize::MAX] {
-        let found = pages(limit, |last| store.lane.deferred(SHARD, last.copied(), limit))?;
+        let found = pages(limit, |page| store.lane.deferred(SHARD, page))?;
         assert_eq!(found, expected, "limit {limit}");
     }
     let paused = running.next().map(|execution| Execution {
@@ -344,7 +319,7 @@ fn deferred_are_running_executions_with_input(subject: &dyn Subject) -> Result<(
         variables: Variables::Unchanged,
     });
     store.commit(&paused.into_iter().collect::<Vec<_>>())?;
-    assert_eq!(store.lane.deferred(SHARD, None, 99)?, expected[1..]);
+    assert_eq!(store.lane.deferred(SHARD, &Page::first(99))?.rows, expected[1..]);
     Ok(())
 }
 
@@ -367,27 +342,11 @@ fn something_everywhere(store: &mut Opened) -> Result<(), Error> {
 fn counts(store: &mut Opened, shard: ShardId, limit: usize) -> Result<[usize; 5], Error> {
     let lane = &mut store.lane;
     Ok([
-        lane.ready(shard, "webhook", None, limit)?.len(),
-        lane.due_timers(
-            shard,
-            &Window {
-                until: at(99),
-                after: None,
-                limit,
-            },
-        )?
-        .len(),
-        lane.due_actions(
-            shard,
-            &Window::<ActionId> {
-                until: at(99),
-                after: None,
-                limit,
-            },
-        )?
-        .len(),
-        lane.running(shard, None, limit)?.len(),
-        lane.deferred(shard, None, limit)?.len(),
+        lane.ready(shard, "webhook", &Page::first(limit))?.rows.len(),
+        lane.due_timers(shard, at(99), &Page::first(limit))?.rows.len(),
+        lane.due_actions(shard, at(99), &Page::first(limit))?.rows.len(),
+        lane.running(shard, &Page::first(limit))?.rows.len(),
+        lane.deferred(shard, &Page::first(limit))?.rows.len(),
     ])
 }
 
@@ -397,7 +356,7 @@ fn other_shards_are_empty(subject: &dyn Subject) -> Result<(), Error> {
     assert_eq!(counts(&mut store, SHARD, 9)?, [1, 1, 2, 1, 1]);
     let elsewhere = ShardId(u32::MAX);
     assert_eq!(counts(&mut store, elsewhere, 9)?, [0; 5]);
-    assert!(store.lane.lines(elsewhere)?.is_empty());
+    assert!(store.lane.queues(elsewhere)?.is_empty());
     let result = store.lane.acquire(elsewhere);
     assert!(matches!(result, Err(Error::Refused { .. })), "{result:?}");
     Ok(())

@@ -2,13 +2,12 @@
 //! compare.
 
 use sprag_core::ids::scatter;
+use sprag_core::time::Timestamp;
 
 use super::fixtures::{action, at, entry, execution, idempotency, input, receipt, timer, version};
-use crate::page::Most;
-use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, Life, Timer, TimerKey};
-use crate::traits::{
-    ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted, Window,
-};
+use crate::page::Page;
+use crate::records::{Action, Execution, ExecutionStatus, Fact, FactKind, MachineVersion, ProcessRun, Timer, TimerKey};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, Reader, ReadyKey, Search, Variables, Wanted};
 
 const EXECUTIONS: u64 = 24;
 const ACTIONS: u64 = 60;
@@ -20,6 +19,24 @@ const MESSAGES: [&str; 3] = ["m1", "m2", "m3"];
 const ERRORS: [&str; 2] = ["timeout", "crashed"];
 /// Fingerprints.
 pub(super) const PRINTS: [&str; 2] = ["00aa", "11bb"];
+
+/// Version numbers of each machine.
+const VERSIONS: u8 = 40;
+
+/// A version with a digest that others of its machine have too.
+fn numbered_version(machine: &str, number: u32) -> MachineVersion {
+    MachineVersion {
+        digest: version(machine, number % 8).digest,
+        ..version(machine, number)
+    }
+}
+
+/// All versions that may be stored.
+fn versions() -> impl Iterator<Item = MachineVersion> {
+    MACHINES
+        .into_iter()
+        .flat_map(|machine| (0..VERSIONS).map(move |number| numbered_version(machine, number.into())))
+}
 
 /// The number decides the tags too: they never change.
 fn tags(number: u64) -> Vec<String> {
@@ -137,7 +154,7 @@ impl Random {
     /// A mutation that the records which `reader` sees mostly allow.
     pub(super) fn mutation(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
         Ok(match self.below(17) {
-            0 => Mutation::InsertMachineVersion(version(&self.text(&MACHINES), u32::from(self.byte(40)))),
+            0 => Mutation::InsertMachineVersion(numbered_version(&self.text(&MACHINES), self.byte(VERSIONS).into())),
             1..=3 => self.write_execution(reader)?,
             4..=5 => self.append(reader)?,
             6..=8 => self.write_action(reader)?,
@@ -148,7 +165,7 @@ impl Random {
             13 => self.fact_or_delete(),
             14 => Mutation::DeleteExecution(self.new_execution().id),
             15 => self.idempotency_or_delete(),
-            _ => Mutation::PutLife(Life {
+            _ => Mutation::PutRun(ProcessRun {
                 started_at: at(self.below(9)),
                 seen_at: at(self.below(99)),
             }),
@@ -201,7 +218,8 @@ impl Random {
     fn append(&mut self, reader: &dyn Reader) -> Result<Mutation, Error> {
         let execution = self.new_execution();
         let newest = reader
-            .history(execution.id, 0, Most::rows(usize::MAX))?
+            .history(execution.id, &Page::first(usize::MAX))?
+            .rows
             .last()
             .map_or(0, |entry| entry.sequence);
         let sequence = if self.once_in(8) {
@@ -255,6 +273,8 @@ impl Random {
                 .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
                 .collect(),
             newest: MACHINES.map(str::to_owned).to_vec(),
+            versions: versions().map(|version| (version.machine, version.version)).collect(),
+            version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
             idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
             executions,
         }
@@ -268,22 +288,27 @@ impl Random {
         self.size(8)
     }
 
-    pub(super) fn ready_key(&mut self) -> Option<ReadyKey> {
-        self.maybe(|random| ReadyKey {
-            priority: random.byte(3) * 50,
-            run_at: at(random.below(20)),
-            action: random.new_action().id,
-        })
+    pub(super) fn ready_key(&mut self) -> ReadyKey {
+        ReadyKey {
+            priority: self.byte(3) * 50,
+            run_at: self.due(),
+            action: self.new_action().id,
+        }
     }
 
-    pub(super) fn window<K>(&mut self, key: impl FnOnce(&mut Self) -> K) -> Window<K> {
-        let until = at(self.below(20));
-        let after = self.maybe(|random| (at(random.below(20)), key(random)));
-        Window {
-            until,
-            after,
-            limit: self.limit(),
-        }
+    /// A page, of the whole list or after some cursor.
+    pub(super) fn page<C>(&mut self, cursor: impl FnOnce(&mut Self) -> C) -> Page<C> {
+        let after = self.maybe(cursor);
+        Page::new(after, self.limit())
+    }
+
+    /// The instant of something due.
+    pub(super) fn due(&mut self) -> Timestamp {
+        at(self.below(20))
+    }
+
+    pub(super) fn machine(&mut self) -> String {
+        self.text(&MACHINES)
     }
 
     pub(super) fn timer_key(&mut self) -> TimerKey {
@@ -303,16 +328,14 @@ impl Random {
             machine: self.maybe(|random| random.text(&MACHINES)),
             status: self.maybe(Self::status),
             key: self.maybe(|random| random.text(&KEYS)),
-            before: self.maybe(Self::execution_id),
-            limit: self.limit(),
+            page: self.page(Self::execution_id),
         }
     }
 
     pub(super) fn execution_search(&mut self) -> Search<sprag_core::ids::ExecutionId> {
         Search {
             condition: self.execution_condition(),
-            before: self.maybe(Self::execution_id),
-            limit: self.limit(),
+            page: self.page(Self::execution_id),
             scan: crate::traits::SCAN_MAX,
         }
     }
@@ -320,8 +343,7 @@ impl Random {
     pub(super) fn action_search(&mut self) -> Search<sprag_core::ids::ActionId> {
         Search {
             condition: self.action_condition(),
-            before: self.maybe(Self::action_id),
-            limit: self.limit(),
+            page: self.page(Self::action_id),
             scan: crate::traits::SCAN_MAX,
         }
     }
@@ -334,9 +356,7 @@ impl Random {
             kind: self.maybe(|random| random.text(&LINES)),
             status: self.maybe(|random| random.byte(9)),
             error_kind: self.maybe(|random| random.text(&ERRORS)),
-            before: self.maybe(Self::action_id),
-            limit: self.limit(),
-            bytes: None,
+            page: self.page(Self::action_id),
         }
     }
 }

@@ -8,9 +8,9 @@ use super::pages::{
     pages_of_history_items_jobs_and_machines_end_at_their_bytes,
 };
 use super::{Check, Subject, checks};
-use crate::page::Most;
+use crate::page::{Page, Paged};
 use crate::records::{Action, Execution, ExecutionStatus};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedLine, Variables};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedCount, Variables};
 
 /// What readers rely on.
 pub const READER: &[Check] = checks![
@@ -60,18 +60,12 @@ fn many_executions(store: &mut Opened) -> Result<Vec<Execution>, Error> {
 fn executions_are_listed_newest_first(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let expected = many_executions(&mut store)?;
-    assert_eq!(
-        store.reader.executions(&ExecutionQuery {
-            limit: ALL,
-            ..ExecutionQuery::default()
-        })?,
-        expected
-    );
-    assert_eq!(
-        store.reader.executions(&ExecutionQuery::default())?,
-        [],
-        "a limit of none gives nothing"
-    );
+    assert_eq!(store.reader.executions(&ExecutionQuery::default())?.rows, expected);
+    let nothing = ExecutionQuery {
+        page: Page::first(0),
+        ..ExecutionQuery::default()
+    };
+    assert_eq!(store.reader.executions(&nothing)?, Paged::default());
     Ok(())
 }
 
@@ -87,8 +81,7 @@ fn executions_are_filtered_by_all_that_is_given(subject: &dyn Subject) -> Result
                 machine: machine.map(str::to_owned),
                 status,
                 key: key.map(str::to_owned),
-                before: None,
-                limit: ALL,
+                page: Page::first(ALL),
             };
             let expected: Vec<Execution> = all
                 .iter()
@@ -97,7 +90,7 @@ fn executions_are_filtered_by_all_that_is_given(subject: &dyn Subject) -> Result
                 .filter(|execution| key.is_none_or(|key| execution.key.as_deref() == Some(key)))
                 .cloned()
                 .collect();
-            assert_eq!(ids(&store.reader.executions(&query)?), ids(&expected), "{query:?}");
+            assert_eq!(ids(&store.reader.executions(&query)?.rows), ids(&expected), "{query:?}");
         }
     }
     Ok(())
@@ -112,12 +105,10 @@ fn pages_of_executions_meet(subject: &dyn Subject) -> Result<(), Error> {
             .filter(|one| machine.as_ref().is_none_or(|machine| one.machine == *machine))
             .cloned()
             .collect();
-        let found = pages(7, |last: Option<&Execution>| {
-            let before = last.map(|last| last.id);
+        let found = pages(7, |page| {
             let query = ExecutionQuery {
                 machine: machine.clone(),
-                before,
-                limit: 7,
+                page: *page,
                 ..ExecutionQuery::default()
             };
             store.reader.executions(&query)
@@ -165,18 +156,10 @@ fn many_actions(store: &mut Opened) -> Result<(Vec<Execution>, Vec<Action>), Err
 fn actions_are_listed_newest_first(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let (_, expected) = many_actions(&mut store)?;
-    assert_eq!(
+    assert_eq!(store.reader.actions(&ActionQuery::default())?.rows, expected);
+    let found = pages(5, |page| {
         store.reader.actions(&ActionQuery {
-            limit: ALL,
-            ..ActionQuery::default()
-        })?,
-        expected
-    );
-    let found = pages(5, |last: Option<&Action>| {
-        let before = last.map(|last| last.id);
-        store.reader.actions(&ActionQuery {
-            before,
-            limit: 5,
+            page: *page,
             ..ActionQuery::default()
         })
     })?;
@@ -193,9 +176,7 @@ fn matching(all: &[Action], query: &ActionQuery) -> Vec<Action> {
         kind,
         status,
         error_kind,
-        before,
-        limit,
-        bytes: _,
+        page,
     } = query;
     all.iter()
         .filter(|action| execution.is_none_or(|execution| action.execution == execution))
@@ -208,8 +189,8 @@ fn matching(all: &[Action], query: &ActionQuery) -> Vec<Action> {
         .filter(|action| kind.as_ref().is_none_or(|kind| action.kind == *kind))
         .filter(|action| status.is_none_or(|status| action.status == status))
         .filter(|action| error_kind.is_none() || action.error_kind == *error_kind)
-        .filter(|action| before.is_none_or(|before| action.id < before))
-        .take(*limit)
+        .filter(|action| page.after.is_none_or(|after| action.id < after))
+        .take(page.limit.rows)
         .cloned()
         .collect()
 }
@@ -227,11 +208,9 @@ fn actions_are_filtered_by_all_that_is_given(subject: &dyn Subject) -> Result<()
             kind: text(bits & 8 != 0, "email"),
             status,
             error_kind: text(bits & 16 != 0, "timeout"),
-            before: (bits & 32 != 0).then_some(all[5].id),
-            limit: 4,
-            bytes: None,
+            page: Page::new((bits & 32 != 0).then_some(all[5].id), 4),
         };
-        assert_eq!(store.reader.actions(&query)?, matching(&all, &query), "{query:?}");
+        assert_eq!(store.reader.actions(&query)?.rows, matching(&all, &query), "{query:?}");
     }
     Ok(())
 }
@@ -243,13 +222,19 @@ fn a_history_is_read_in_pages(subject: &dyn Subject) -> Result<(), Error> {
     mutations.push(Mutation::AppendHistory(entry(&other, 1)));
     store.commit(&mutations)?;
     let expected: Vec<_> = (1..=300).map(|sequence| entry(&one, sequence)).collect();
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(ALL))?, expected);
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(3))?, expected[..3]);
-    assert_eq!(store.reader.history(one.id, 255, Most::rows(3))?, expected[255..258]);
-    assert_eq!(store.reader.history(one.id, 298, Most::rows(3))?, expected[298..]);
-    assert_eq!(store.reader.history(one.id, 300, Most::rows(3))?, []);
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(0))?, []);
-    assert_eq!(store.reader.history(execution(3).id, 0, Most::rows(3))?, []);
+    assert_eq!(store.reader.history(one.id, &Page::first(ALL))?.rows, expected);
+    assert_eq!(store.reader.history(one.id, &Page::first(3))?.rows, expected[..3]);
+    assert_eq!(
+        store.reader.history(one.id, &Page::new(Some(255), 3))?.rows,
+        expected[255..258]
+    );
+    assert_eq!(
+        store.reader.history(one.id, &Page::new(Some(298), 3))?.rows,
+        expected[298..]
+    );
+    assert_eq!(store.reader.history(one.id, &Page::new(Some(300), 3))?.rows, []);
+    assert_eq!(store.reader.history(one.id, &Page::first(0))?.rows, []);
+    assert_eq!(store.reader.history(execution(3).id, &Page::first(3))?.rows, []);
     Ok(())
 }
 
@@ -337,8 +322,8 @@ fn open_work_is_counted(subject: &dyn Subject) -> Result<(), Error> {
     );
     assert_eq!(
         store.reader.queued_actions()?,
-        [("", 1, 10), ("webhook", 2, 50), ("webhook\u{1f}one", 1, 30)].map(|(line, count, millis)| QueuedLine {
-            line: line.to_owned(),
+        [("", 1, 10), ("webhook", 2, 50), ("webhook\u{1f}one", 1, 30)].map(|(line, count, millis)| QueuedCount {
+            queue: line.to_owned(),
             count,
             oldest: at(millis),
         })

@@ -3,7 +3,7 @@
 //! A store may send a commit before it knows what became of the one before. Then a refusal may cost those that were sent
 //! behind it their turn, but never their rows: sent again as they are, they are written.
 
-use super::fixtures::{Line, Opened, execution, keyed};
+use super::fixtures::{CommitQueue, Opened, execution, keyed};
 use super::lane::{one_of_each, refusals};
 use super::{Check, Subject, checks};
 use crate::traits::{Commit, Error, Mutation};
@@ -18,7 +18,7 @@ pub const REFUSALS: &[Check] = checks![
 const WAITING: u64 = 5;
 
 /// A queue of commits, each with an execution of its own. Those at `bad` hold a row beside it that the store refuses.
-fn queue(store: &Opened, first: u64, bad: &[u64], refusal: &Mutation) -> Line {
+fn queue(store: &Opened, first: u64, bad: &[u64], refusal: &Mutation) -> CommitQueue {
     let commit = |place| {
         let mut mutations = vec![Mutation::InsertExecution(execution(first + place))];
         mutations.extend(bad.contains(&place).then(|| refusal.clone()));
@@ -27,7 +27,7 @@ fn queue(store: &Opened, first: u64, bad: &[u64], refusal: &Mutation) -> Line {
             mutations,
         }
     };
-    Line::new((0..WAITING).map(commit))
+    CommitQueue::new((0..WAITING).map(commit))
 }
 
 /// Commits a queue and asserts that those at `bad` are refused, and that all others are written in the end.

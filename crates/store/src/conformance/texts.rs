@@ -149,11 +149,18 @@ fn a_text_that_cannot_be_stored_is_not_found_and_hides_nothing(subject: &dyn Sub
         ],
         receipts: vec![(one.id, nul.clone()), (one.id, "m".to_owned())],
         newest: vec![nul.clone(), one.machine.clone()],
+        versions: vec![(nul.clone(), 1), (one.machine.clone(), 1)],
+        version_by_digest: vec![
+            (nul.clone(), version(&nul, 1).digest),
+            (one.machine.clone(), version(&one.machine, 1).digest),
+        ],
         ..Wanted::default()
     })?;
     assert_eq!(loaded.keys, [(key, one.id)]);
     assert_eq!(loaded.receipts, [receipt(&one, "m")]);
     assert_eq!(loaded.newest, [(one.machine.clone(), 1)]);
+    assert_eq!(loaded.versions, [version(&one.machine, 1)]);
+    assert_eq!(loaded.version_by_digest.len(), 1);
     assert_eq!(store.lane.machine_version(&nul, 1)?, None);
     assert_eq!(store.reader.machine(&nul, None)?, None);
     assert_eq!(store.reader.machine(&nul, Some(1))?, None);
@@ -161,15 +168,13 @@ fn a_text_that_cannot_be_stored_is_not_found_and_hides_nothing(subject: &dyn Sub
     assert_eq!(store.reader.fact(FactKind::Limit, &nul)?, None);
     let by_key = ExecutionQuery {
         key: Some(nul.clone()),
-        limit: 10,
         ..ExecutionQuery::default()
     };
-    assert_eq!(store.reader.executions(&by_key)?, []);
+    assert_eq!(store.reader.executions(&by_key)?.rows, []);
     let by_type = ActionQuery {
         kind: Some(nul),
-        limit: 10,
         ..ActionQuery::default()
     };
-    assert_eq!(store.reader.actions(&by_type)?, []);
+    assert_eq!(store.reader.actions(&by_type)?.rows, []);
     Ok(())
 }

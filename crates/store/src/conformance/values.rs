@@ -4,8 +4,8 @@ use super::fixtures::{
     DEAD, Opened, action, at, entry, execution, idempotency, input, inserts, keyed, receipt, timer, version,
 };
 use super::{Check, Subject, checks};
-use crate::page::Most;
-use crate::records::{Execution, ExecutionStatus, Life, MachineVersion, Receipt, Timer, TimerKey};
+use crate::page::Page;
+use crate::records::{Execution, ExecutionStatus, MachineVersion, ProcessRun, Receipt, Timer, TimerKey};
 use crate::traits::{Error, Mutation, Variables, Wanted};
 
 /// What every caller relies on.
@@ -239,7 +239,7 @@ fn bytes_are_kept_as_they_are(subject: &dyn Subject) -> Result<(), Error> {
             loaded.iter().flat_map(|loaded| &loaded.inbox).collect::<Vec<_>>(),
             [&waiting]
         );
-        assert_eq!(store.reader.history(one.id, 0, Most::rows(2))?, [first]);
+        assert_eq!(store.reader.history(one.id, &Page::first(2))?.rows, [first]);
         assert_eq!(store.lane.machine_version("order", order.version)?, Some(order));
         let receipts = vec![(one.id, "m".to_owned())];
         assert_eq!(
@@ -288,7 +288,13 @@ fn numbers_are_kept_up_to_the_greatest(subject: &dyn Subject) -> Result<(), Erro
         .map(|input| input.position)
         .collect();
     assert_eq!(stored, positions);
-    assert_eq!(store.reader.history(one.id, u64::MAX, Most::rows(usize::MAX))?, []);
+    assert_eq!(
+        store
+            .reader
+            .history(one.id, &Page::new(Some(u64::MAX), usize::MAX))?
+            .rows,
+        []
+    );
     store.commit(&[
         Mutation::DeleteTimer(last.key),
         Mutation::DeleteInbox {
@@ -339,7 +345,7 @@ fn versions_of_a_machine_are_kept_apart(subject: &dyn Subject) -> Result<(), Err
     assert_eq!(store.reader.machine("order", Some(3))?, None);
     assert_eq!(store.reader.machine("orde", None)?, None);
     assert_eq!(
-        store.reader.machines(None, 100)?,
+        store.reader.machines(&Page::first(100))?.rows,
         [version("order", 10), version("refund", 1)]
     );
     let newest = vec!["refund".to_owned(), "none".to_owned(), "order".to_owned()];
@@ -348,6 +354,16 @@ fn versions_of_a_machine_are_kept_apart(subject: &dyn Subject) -> Result<(), Err
         ..Wanted::default()
     })?;
     assert_eq!(loaded.newest, [("refund".to_owned(), 1), ("order".to_owned(), 10)]);
+    // In the order in which they are wanted, as often as they are wanted, and the rest is left out.
+    let numbers = [("refund", 1), ("order", 3), ("order", 10), ("none", 1), ("refund", 1)];
+    let loaded = store.lane.load(&Wanted {
+        versions: numbers.map(|(machine, number)| (machine.to_owned(), number)).to_vec(),
+        ..Wanted::default()
+    })?;
+    assert_eq!(
+        loaded.versions,
+        [version("refund", 1), version("order", 10), version("refund", 1)]
+    );
     Ok(())
 }
 
@@ -366,6 +382,20 @@ fn a_version_is_found_by_its_digest_the_highest_first(subject: &dyn Subject) -> 
     assert_eq!(store.lane.version_with_digest("order", &digest(2))?, Some(2));
     assert_eq!(store.lane.version_with_digest("order", &digest(4))?, None);
     assert_eq!(store.lane.version_with_digest("orde", &digest(1))?, None);
+    let wanted = [("order", 2), ("order", 4), ("order", 1), ("orde", 1)];
+    let loaded = store.lane.load(&Wanted {
+        version_by_digest: wanted
+            .map(|(machine, number)| (machine.to_owned(), digest(number)))
+            .to_vec(),
+        ..Wanted::default()
+    })?;
+    assert_eq!(
+        loaded.version_by_digest,
+        [
+            (("order".to_owned(), digest(2)), 2),
+            (("order".to_owned(), digest(1)), 3)
+        ]
+    );
     Ok(())
 }
 
@@ -397,8 +427,8 @@ fn what_was_decided_on_an_old_version_is_not_written(subject: &dyn Subject) -> R
 
 fn the_last_life_is_the_newest(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
-    assert_eq!(store.lane.last_life()?, None);
-    let life = |started: u64, seen: u64| Life {
+    assert_eq!(store.lane.last_run()?, None);
+    let life = |started: u64, seen: u64| ProcessRun {
         started_at: at(started),
         seen_at: at(seen),
     };
@@ -408,8 +438,8 @@ fn the_last_life_is_the_newest(subject: &dyn Subject) -> Result<(), Error> {
         (life(5, 8), life(5, 8)),
         (life(7, 7), life(7, 7)),
     ] {
-        store.commit(&[Mutation::PutLife(put)])?;
-        assert_eq!(store.lane.last_life()?, Some(last));
+        store.commit(&[Mutation::PutRun(put)])?;
+        assert_eq!(store.lane.last_run()?, Some(last));
     }
     Ok(())
 }
@@ -429,7 +459,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         Mutation::InsertInbox(input(&one, 1)),
         Mutation::InsertReceipt(receipt(&one, "m")),
         Mutation::PutIdempotency(idempotency(1, 5)),
-        Mutation::PutLife(Life {
+        Mutation::PutRun(ProcessRun {
             started_at: at(1),
             seen_at: at(2),
         }),
@@ -440,6 +470,8 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         actions: vec![action(&one, 2).id],
         receipts: vec![(one.id, "m".to_owned())],
         newest: vec!["order".to_owned()],
+        versions: vec![("order".to_owned(), 1)],
+        version_by_digest: vec![("order".to_owned(), version("order", 1).digest)],
         idempotency: vec![idempotency(1, 5).scope],
     };
     let before = store.lane.load(&wanted)?;
@@ -450,10 +482,10 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         4
     );
     assert_eq!(before.idempotency, [idempotency(1, 5)]);
-    assert_eq!(store.reader.history(one.id, 0, Most::rows(9))?, [entry(&one, 1)]);
+    assert_eq!(store.reader.history(one.id, &Page::first(9))?.rows, [entry(&one, 1)]);
     assert_eq!(
-        store.lane.last_life()?,
-        Some(Life {
+        store.lane.last_run()?,
+        Some(ProcessRun {
             started_at: at(1),
             seen_at: at(2)
         })

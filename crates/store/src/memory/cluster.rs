@@ -30,7 +30,7 @@ impl Default for Cluster {
 }
 
 impl Cluster {
-    /// So many shards that nobody owns.
+    /// So many shards without an owner.
     pub(super) fn of(shards: u32) -> Self {
         let shard = |number| Shard {
             id: ShardId(number),
@@ -59,7 +59,7 @@ impl Cluster {
         known.is_some_and(|known| known.epoch == fence.epoch)
     }
 
-    /// Another owner takes a shard, whoever has it.
+    /// Another owner takes a shard, even from a live owner.
     pub(super) fn raise(&mut self, shard: ShardId) -> Option<Fence> {
         let known = self.shard(shard)?;
         known.epoch += 1;
@@ -198,13 +198,13 @@ impl Nodes for MemoryNodes {
 
 /// The records, as a question about one shard sees them.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct ShardView<'a> {
     pub(super) all: &'a State,
     shard: ShardId,
     shards: u32,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ShardView<'a> {
     pub(super) fn of(all: &'a State, shard: ShardId) -> Self {
         let shards = all.cluster.count();
         Self { all, shard, shards }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::checks;
+use crate::records::checks;
 use crate::traits::{Error, Mutation};
 
 /// Says of a write whether the store refuses it.

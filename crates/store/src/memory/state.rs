@@ -1,6 +1,6 @@
 //! What the memory backend remembers, and how one record changes.
 //!
-//! Every write is a [`Change`]: the record that is to stand under a key, or none. Putting one in place returns the
+//! Every write is a [`Change`]: the new record of a key, or none. Putting one in place returns the
 //! change that takes it back, so a commit that fails half way is undone exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, Life, MachineVersion,
+    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, MachineVersion, ProcessRun,
     Receipt, Scope, Timer, TimerKey,
 };
 use crate::traits::{Error, Mutation, Variables};
@@ -36,13 +36,13 @@ pub(super) struct State {
     pub(super) inbox: BTreeMap<(ExecutionId, u64), InboxEntry>,
     pub(super) receipts: BTreeMap<(ExecutionId, String), Receipt>,
     pub(super) idempotency: BTreeMap<Scope, Idempotency>,
-    pub(super) lives: BTreeMap<Timestamp, Life>,
+    pub(super) lives: BTreeMap<Timestamp, ProcessRun>,
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
 }
 
-/// The record that is to stand under a key; none to have none.
+/// The new record of a key; none to have none.
 pub(super) enum Change {
     Machine((String, u32), Option<MachineVersion>),
     Execution(ExecutionId, Option<Execution>),
@@ -52,7 +52,7 @@ pub(super) enum Change {
     Inbox((ExecutionId, u64), Option<InboxEntry>),
     Receipt((ExecutionId, String), Option<Receipt>),
     Idempotency(Scope, Option<Idempotency>),
-    Life(Timestamp, Option<Life>),
+    Life(Timestamp, Option<ProcessRun>),
     Fact((FactKind, String), Option<Fact>),
     /// Several, in this order.
     All(Vec<Change>),
@@ -117,7 +117,7 @@ impl State {
                 Ok(Change::Idempotency(record.scope, Some(record.clone())))
             }
             Mutation::DeleteIdempotency(scope) => Ok(Change::Idempotency(*scope, None)),
-            Mutation::PutLife(record) => Ok(Change::Life(record.started_at, Some(*record))),
+            Mutation::PutRun(record) => Ok(Change::Life(record.started_at, Some(*record))),
             Mutation::PutFact(record) => Ok(Change::Fact((record.kind, record.key.clone()), Some(record.clone()))),
             Mutation::DeleteFact { kind, key } => Ok(Change::Fact((*kind, key.clone()), None)),
             Mutation::DeleteExecution(id) => self.delete_execution(*id),

@@ -8,17 +8,20 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::text::is_storable;
 use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
-use super::columns::{Id, action_id, as_wanted, column, execution_id, instant, limit, number, read_tags, shard, tags};
-use super::part::{Part, Text};
-use super::rows::{Columns, Table, rows};
+use super::columns::{
+    self, Id, action_id, as_wanted, column, execution_id, instant, limit, number, page_rows, read_tags, shard, tags,
+};
+use super::part::{StatementPart, Text};
+use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
+use crate::page::{Page, Paged, paged};
 use crate::records::Action;
-use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef, Window};
+use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef};
 
-const TABLE: Table = Table {
+const TABLE: RowTable = RowTable {
     row: "action_row",
     columns: &[
         ("id", "uuid"),
@@ -101,7 +104,7 @@ pub(super) const READY_BELOW: &str = "\
     SELECT priority, run_at, id, execution FROM action \
     WHERE status = 1 AND shard = $1 AND line = $2 AND priority < $3 ORDER BY priority DESC, run_at, id LIMIT $4";
 
-/// Hops from one line to the next, however deep each is.
+/// Hops from one queue to the next, however deep each is.
 pub(super) const LINES: &str = "\
     WITH RECURSIVE hop AS (\
     (SELECT line FROM action WHERE status = 1 AND shard = $1 ORDER BY line LIMIT 1) \
@@ -122,9 +125,9 @@ pub(super) const OPEN: &str = "\
     WHERE status = $2 AND status <= 3 AND shard = $1 AND (execution, id) > ($3, $4) ORDER BY execution, id LIMIT $5";
 
 /// Adds actions.
-pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> Part<'a> {
+pub(super) fn insert<'a>(records: &[&'a Action], shards: u32) -> StatementPart<'a> {
     let row = move |record: &&Action, row: &mut Columns<'_>| put(row, record, shards);
-    Part::of(INSERT, records.len(), rows(&TABLE, records, row))
+    StatementPart::of(INSERT, records.len(), rows(&TABLE, records, row))
 }
 
 fn put(row: &mut Columns<'_>, record: &Action, shards: u32) {
@@ -147,20 +150,21 @@ fn put(row: &mut Columns<'_>, record: &Action, shards: u32) {
 }
 
 /// The tags of new actions, where there are any.
-pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<Part<'a>> {
+pub(super) fn insert_tags<'a>(records: &[&'a Action]) -> Option<StatementPart<'a>> {
     let tags: Vec<(&'a str, Id)> = records
         .iter()
         .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
         .collect();
-    (!tags.is_empty()).then(|| Part::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+    (!tags.is_empty())
+        .then(|| StatementPart::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
 }
 
 /// Writes actions as they are now.
-pub(super) fn update<'a>(records: &[&'a Action], shards: u32) -> Part<'a> {
+pub(super) fn update<'a>(records: &[&'a Action], shards: u32) -> StatementPart<'a> {
     let row = move |record: &&Action, row: &mut Columns<'_>| put(row, record, shards);
     let mut values = rows(&TABLE, records, row);
     values.push(count(records));
-    Part::of(UPDATE, records.len(), values)
+    StatementPart::of(UPDATE, records.len(), values)
 }
 
 /// Actions, in the order in which they are wanted.
@@ -170,10 +174,10 @@ pub(super) async fn get(session: &Session, ids: &[ActionId]) -> Result<Vec<Actio
     Ok(as_wanted(ids, &found, |action| &action.id))
 }
 
-/// The first of some actions, newest first, as many as fit on a page.
-pub(super) async fn page(session: &Session, ids: &[ActionId]) -> Result<Vec<Action>, Error> {
+/// The first of some actions, newest first, as many as fit into so many bytes.
+pub(super) async fn page(session: &Session, ids: &[ActionId], bytes: usize) -> Result<Vec<Action>, Error> {
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
-    LIST.of(session, wanted).await?.iter().map(read).collect()
+    LIST.of(session, wanted, bytes).await?.iter().map(read).collect()
 }
 
 /// The open actions of executions, by id.
@@ -183,30 +187,41 @@ pub(super) async fn open_of(session: &Session, executions: &[ExecutionId], shard
     session.all(OPEN_OF, &[&wanted, &homes], read).await
 }
 
-/// Queued actions of a line in the order they are served. Two ranges of the index: what is left of the priority that
+/// Queued actions of a queue in the order they are served. Two ranges of the index: what is left of the priority that
 /// the last page ended in, then all lower ones.
 pub(super) async fn ready(
     session: &Session,
     shard: i16,
-    line: &str,
-    after: Option<&ReadyKey>,
+    queue: &str,
+    Page { after, limit }: &Page<ReadyKey>,
+) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
+    let max = limit.rows_to_read();
+    let found = match after {
+        Some(after) => ready_after(session, shard, queue, after, max).await?,
+        None => ready_below(session, shard, queue, i16::from(u8::MAX) + 1, max).await?,
+    };
+    paged(found.into_iter().map(Ok), *limit, |ready| ready.key)
+}
+
+async fn ready_after(
+    session: &Session,
+    shard: i16,
+    queue: &str,
+    after: &ReadyKey,
     max: usize,
 ) -> Result<Vec<ReadyRef>, Error> {
-    let Some(ReadyKey {
+    let ReadyKey {
         priority,
         run_at,
         action,
-    }) = after
-    else {
-        return ready_below(session, shard, line, i16::from(u8::MAX) + 1, max).await;
-    };
+    } = after;
     let priority = i16::from(*priority);
     let mut found = session
         .all(
             READY_AFTER,
             &[
                 &shard,
-                &line,
+                &queue,
                 &priority,
                 &run_at.as_millis(),
                 &Id::from(*action),
@@ -217,7 +232,7 @@ pub(super) async fn ready(
         .await?;
     if found.len() < max {
         let left = max - found.len();
-        found.extend(ready_below(session, shard, line, priority, left).await?);
+        found.extend(ready_below(session, shard, queue, priority, left).await?);
     }
     Ok(found)
 }
@@ -225,42 +240,43 @@ pub(super) async fn ready(
 async fn ready_below(
     session: &Session,
     shard: i16,
-    line: &str,
+    queue: &str,
     priority: i16,
     max: usize,
 ) -> Result<Vec<ReadyRef>, Error> {
     session
-        .all(READY_BELOW, &[&shard, &line, &priority, &limit(max)], read_ready)
+        .all(READY_BELOW, &[&shard, &queue, &priority, &limit(max)], read_ready)
         .await
 }
 
-/// The lines that hold queued actions.
-pub(super) async fn lines(session: &Session, shard: i16) -> Result<Vec<String>, Error> {
+/// The queues that hold queued actions.
+pub(super) async fn queues(session: &Session, shard: i16) -> Result<Vec<String>, Error> {
     session.all(LINES, &[&shard], |row| column(row, 0)).await
 }
 
 /// Scheduled and retrying actions that are due, earliest first.
-pub(super) async fn due(session: &Session, shard: i16, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-    let Window {
-        until,
-        after,
-        limit: max,
-    } = window;
+pub(super) async fn due(
+    session: &Session,
+    shard: i16,
+    until: Timestamp,
+    Page { after, limit }: &Page<(Timestamp, ActionId)>,
+) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error> {
     let (at, id) = after.map_or((i64::MIN, Id::FIRST), |(at, id)| (at.as_millis(), id.into()));
-    session
-        .all(DUE, &[&shard, &until.as_millis(), &at, &id, &limit(*max)], read_due)
-        .await
+    let values: [&(dyn ToSql + Sync); 5] = [&shard, &until.as_millis(), &at, &id, &page_rows(*limit)];
+    let found = session.all(DUE, &values, read_due).await?;
+    paged(found.into_iter().map(Ok), *limit, |due| (due.run_at, due.action))
 }
 
 /// Actions whose attempt was under way, by id.
 pub(super) async fn running(
     session: &Session,
     shard: i16,
-    after: Option<ActionId>,
-    max: usize,
-) -> Result<Vec<DueAction>, Error> {
+    Page { after, limit }: &Page<ActionId>,
+) -> Result<Paged<DueAction, ActionId>, Error> {
     let after = after.map_or(Id::FIRST, Id::from);
-    session.all(RUNNING, &[&shard, &after, &limit(max)], read_due).await
+    let values: [&(dyn ToSql + Sync); 3] = [&shard, &after, &page_rows(*limit)];
+    let found = session.all(RUNNING, &values, read_due).await?;
+    paged(found.into_iter().map(Ok), *limit, |running| running.action)
 }
 
 /// Actions in an open status, by execution and id.
@@ -268,26 +284,18 @@ pub(super) async fn open(
     session: &Session,
     shard: i16,
     status: u8,
-    after: Option<OpenAction>,
-    max: usize,
-) -> Result<Vec<OpenAction>, Error> {
+    Page { after, limit }: &Page<OpenAction>,
+) -> Result<Paged<OpenAction, OpenAction>, Error> {
     let (execution, action) = after.map_or((Id::FIRST, Id::FIRST), |after| {
         (after.execution.into(), after.action.into())
     });
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-        [&shard, &i16::from(status), &execution, &action, &limit(max)];
-    session
-        .all(OPEN, &values, |row| {
-            Ok(OpenAction {
-                execution: execution_id(row, 0)?,
-                action: action_id(row, 1)?,
-            })
-        })
-        .await
+    let values: [&(dyn ToSql + Sync); 5] = [&shard, &i16::from(status), &execution, &action, &page_rows(*limit)];
+    let found = session.all(OPEN, &values, read_open).await?;
+    paged(found.into_iter().map(Ok), *limit, |open| *open)
 }
 
 /// Actions, newest first.
-pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error> {
     let ActionQuery {
         execution,
         machine,
@@ -295,13 +303,11 @@ pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec
         kind,
         status,
         error_kind,
-        before,
-        limit: _,
-        bytes: _,
+        page: Page { after, limit },
     } = query;
     let texts = [machine, action_id, kind, error_kind];
     if texts.into_iter().flatten().any(|text| !is_storable(text)) {
-        return Ok(Vec::new());
+        return Ok(Paged::default());
     }
     let mut filter = Filter::new(&LIST);
     filter.given("execution = ", execution.map(Id::from), &Type::UUID);
@@ -309,12 +315,12 @@ pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Vec
     filter.given("action_id = ", action_id.as_deref(), &Type::TEXT);
     filter.given("kind = ", kind.as_deref(), &Type::TEXT);
     filter.given("error_kind = ", error_kind.as_deref(), &Type::TEXT);
-    filter.given("id < ", before.map(Id::from), &Type::UUID);
+    filter.given("id < ", after.map(Id::from), &Type::UUID);
     if let Some(status) = status {
         filter.condition(&format!("status = {status}"));
     }
-    let found = filter.newest(session, query.most()).await?;
-    found.iter().map(read).collect()
+    let found = filter.newest(session, *limit).await?;
+    columns::page(&found, read, |action| action.id)
 }
 
 fn read(row: &Row) -> Result<Action, Error> {
@@ -346,6 +352,13 @@ fn read_ready(row: &Row) -> Result<ReadyRef, Error> {
     Ok(ReadyRef {
         key,
         execution: execution_id(row, 3)?,
+    })
+}
+
+fn read_open(row: &Row) -> Result<OpenAction, Error> {
+    Ok(OpenAction {
+        execution: execution_id(row, 0)?,
+        action: action_id(row, 1)?,
     })
 }
 

@@ -78,7 +78,7 @@ impl FromStr for Address {
         } else {
             format!("{base}?{}", theirs.join("&"))
         };
-        // What the library says may repeat a part of the URL, and with it the password: only its causes are told.
+        // What the library says may repeat a part of the URL, and with it the password: only its causes are shown.
         let config = Config::from_str(&url).map_err(|problem| {
             let cause = std::error::Error::source(&problem).map(ToString::to_string);
             AddressError::new(

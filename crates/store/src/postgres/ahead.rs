@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::commit;
-use super::lanes::{self, Mark};
+use super::lanes::{self, CommitMark};
 use super::link::in_time;
 use super::session::Session;
-use crate::checks;
+use crate::records::checks;
 use crate::traits::{Commit, Error, Fence, Mutation, Queue};
 
 /// Commits that are under way at most: the one that the server is about, and the one that it finds next.
@@ -27,7 +27,7 @@ pub(super) struct Ahead<'a> {
     session: Arc<Session>,
     shards: u32,
     /// Of the newest commit that landed.
-    newest: Mark,
+    newest: CommitMark,
     sent: VecDeque<Sent>,
     queue: &'a mut dyn Queue,
 }
@@ -35,15 +35,15 @@ pub(super) struct Ahead<'a> {
 /// What is left of them when there is nothing more to do, or no connection.
 pub(super) struct Left {
     /// Of the newest commit that landed.
-    pub(super) newest: Mark,
-    /// Those of which nobody knows whether they landed, oldest first.
-    pub(super) unknown: Vec<(Arc<Commit>, Mark)>,
+    pub(super) newest: CommitMark,
+    /// Those whose result is unknown, oldest first.
+    pub(super) unknown: Vec<(Arc<Commit>, CommitMark)>,
 }
 
 /// A commit that was sent.
 struct Sent {
     commit: Arc<Commit>,
-    mark: Mark,
+    mark: CommitMark,
     answer: Pin<Box<dyn Future<Output = Result<(), Error>>>>,
     result: Option<Result<(), Error>>,
     /// Whether its statements are on their way, so that another's may come after them.
@@ -60,7 +60,7 @@ enum Event {
 
 impl<'a> Ahead<'a> {
     /// Commits follow `newest` on a connection to a database with so many shards.
-    pub(super) fn new(session: Arc<Session>, shards: u32, newest: Mark, queue: &'a mut dyn Queue) -> Self {
+    pub(super) fn new(session: Arc<Session>, shards: u32, newest: CommitMark, queue: &'a mut dyn Queue) -> Self {
         Self {
             session,
             shards,
@@ -70,7 +70,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Commits what waits, from `first` on, and tells what became of it, until nothing is left or nobody knows.
+    /// Commits what waits, from `first` on, and tells what became of it, until nothing is left or a result is unknown.
     pub(super) async fn run(mut self, first: Commit) -> Left {
         self.send(first);
         while !self.sent.is_empty() {
@@ -132,7 +132,7 @@ impl<'a> Ahead<'a> {
 }
 
 impl Sent {
-    fn new(session: Arc<Session>, commit: Commit, mark: Mark, shards: u32) -> Self {
+    fn new(session: Arc<Session>, commit: Commit, mark: CommitMark, shards: u32) -> Self {
         let (commit, is_out) = (Arc::new(commit), Rc::new(Cell::new(false)));
         let (of, out) = (Arc::clone(&commit), Rc::clone(&is_out));
         let answer =
@@ -160,7 +160,7 @@ pub(super) async fn commit_once(
     session: &Session,
     fences: &[Fence],
     mutations: &[Mutation],
-    mark: Mark,
+    mark: CommitMark,
     shards: u32,
     is_out: impl FnOnce(),
 ) -> Result<(), Error> {

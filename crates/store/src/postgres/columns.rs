@@ -12,7 +12,7 @@ use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-use crate::page::ROW_BYTES;
+use crate::page::{PageLimit, Paged, ROW_BYTES};
 use crate::records::{ExecutionStatus, JobResult, JobStatus};
 use crate::traits::{Error, shard_of};
 
@@ -113,12 +113,12 @@ pub(super) fn digest(row: &Row, position: usize) -> Result<[u8; 32], Error> {
     bytes.try_into().map_err(|_| damaged("a digest has not 32 bytes"))
 }
 
-/// Where an execution stands.
+/// The status of an execution.
 pub(super) fn execution_status(row: &Row, position: usize) -> Result<ExecutionStatus, Error> {
     numbered(row, position, &ExecutionStatus::ALL)
 }
 
-/// Where a job stands.
+/// The status of a job.
 pub(super) fn job_status(row: &Row, position: usize) -> Result<JobStatus, Error> {
     numbered(row, position, &JobStatus::ALL)
 }
@@ -158,6 +158,27 @@ pub(super) fn bound(number: u64) -> i64 {
 /// A bound on the number of rows. A greater one than can be counted bounds nothing anyway.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// The rows that a page reads at most.
+pub(super) fn page_rows(limit: PageLimit) -> i64 {
+    self::limit(limit.rows_to_read())
+}
+
+/// The rows of a page, of which each carries whether the list continues behind it.
+pub(super) fn page<T, C>(
+    rows: &[Row],
+    read: impl Fn(&Row) -> Result<T, Error>,
+    cursor: impl Fn(&T) -> C,
+) -> Result<Paged<T, C>, Error> {
+    let continues = match rows.last() {
+        Some(last) => last
+            .try_get("continues")
+            .map_err(|problem| damaged(&problem.to_string()))?,
+        None => false,
+    };
+    let rows = rows.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Paged::of(rows, continues, cursor))
 }
 
 /// What a row counts for on a page besides its unbounded columns.

@@ -4,9 +4,9 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 
 use super::columns::{column, instant};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
-use crate::records::{Fact, FactKind, Life};
+use crate::records::{Fact, FactKind, ProcessRun};
 use crate::traits::Error;
 
 const PUT_FACTS: Text = Text::new(
@@ -31,8 +31,8 @@ const PUT_LIVES: Text = Text::new(
 const LAST_LIFE: &str = "SELECT started_at, seen_at FROM life ORDER BY started_at DESC LIMIT 1";
 
 /// Adds or changes facts.
-pub(super) fn put_facts<'a>(records: &[&'a Fact]) -> Part<'a> {
-    Part::new(
+pub(super) fn put_facts<'a>(records: &[&'a Fact]) -> StatementPart<'a> {
+    StatementPart::new(
         PUT_FACTS,
         vec![
             list(records, |record| record.kind as i16),
@@ -43,8 +43,8 @@ pub(super) fn put_facts<'a>(records: &[&'a Fact]) -> Part<'a> {
 }
 
 /// Deletes facts, as far as they are still there.
-pub(super) fn delete_facts<'a>(keys: &[(FactKind, &'a str)]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete_facts<'a>(keys: &[(FactKind, &'a str)]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE_FACTS,
         vec![list(keys, |(kind, _)| *kind as i16), list(keys, |(_, key)| *key)],
     )
@@ -64,8 +64,8 @@ pub(super) async fn fact(session: &Session, kind: FactKind, key: &str) -> Result
 }
 
 /// Records that processes are alive.
-pub(super) fn put_lives<'a>(records: &[&'a Life]) -> Part<'a> {
-    Part::new(
+pub(super) fn put_lives<'a>(records: &[&'a ProcessRun]) -> StatementPart<'a> {
+    StatementPart::new(
         PUT_LIVES,
         vec![
             list(records, |record| record.started_at.as_millis()),
@@ -75,10 +75,10 @@ pub(super) fn put_lives<'a>(records: &[&'a Life]) -> Part<'a> {
 }
 
 /// The newest life.
-pub(super) async fn last_life(session: &Session) -> Result<Option<Life>, Error> {
+pub(super) async fn last_run(session: &Session) -> Result<Option<ProcessRun>, Error> {
     session
         .first(LAST_LIFE, &[], |row| {
-            Ok(Life {
+            Ok(ProcessRun {
                 started_at: instant(row, 0)?,
                 seen_at: instant(row, 1)?,
             })

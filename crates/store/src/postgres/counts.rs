@@ -1,11 +1,11 @@
-//! How much open work a database holds, and how large it is: for whoever watches over the whole.
+//! How much open work a database holds, and how large it is: for metrics.
 //!
 //! Each count walks a partial index that holds nothing else, so it grows with what is open, never with what has ended.
 
 use super::columns::{column, execution_status, instant, number};
 use super::session::Session;
 use crate::records::ExecutionStatus;
-use crate::traits::{Error, FileBytes, QueuedLine};
+use crate::traits::{Error, FileBytes, QueuedCount};
 
 const OPEN_EXECUTIONS: &str =
     "SELECT status, count(*) FROM execution WHERE status <= 2 GROUP BY status ORDER BY status";
@@ -26,12 +26,12 @@ pub(super) async fn open_executions(session: &Session) -> Result<Vec<(ExecutionS
         .await
 }
 
-/// Queued actions by line.
-pub(super) async fn queued_actions(session: &Session) -> Result<Vec<QueuedLine>, Error> {
+/// Queued actions by queue.
+pub(super) async fn queued_actions(session: &Session) -> Result<Vec<QueuedCount>, Error> {
     session
         .all(QUEUED_ACTIONS, &[], |row| {
-            Ok(QueuedLine {
-                line: column(row, 0)?,
+            Ok(QueuedCount {
+                queue: column(row, 0)?,
                 count: number::<i64, _>(row, 1)?,
                 oldest: instant(row, 2)?,
             })

@@ -8,17 +8,17 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::columns::{
-    Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
+    self, Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
 };
-use super::part::{Part, Text};
-use super::rows::{Columns, Table, rows};
+use super::part::{StatementPart, Text};
+use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
-use crate::page::Most;
+use crate::page::{Page, Paged};
 use crate::records::{Execution, ExecutionStatus};
 use crate::traits::{Error, ExecutionQuery, Variables};
 
-const TABLE: Table = Table {
+const TABLE: RowTable = RowTable {
     row: "execution_row",
     columns: &[
         ("id", "uuid"),
@@ -88,9 +88,9 @@ pub(super) const HOLDERS: &str = "\
     AND execution.key IS NOT NULL AND execution.status <= 2";
 
 /// Adds executions.
-pub(super) fn insert<'a>(records: &[&'a Execution], shards: u32) -> Part<'a> {
+pub(super) fn insert<'a>(records: &[&'a Execution], shards: u32) -> StatementPart<'a> {
     let row = move |record: &&Execution, row: &mut Columns<'_>| put(row, record, Some(&record.variables), shards);
-    Part::of(INSERT, records.len(), rows(&TABLE, records, row))
+    StatementPart::of(INSERT, records.len(), rows(&TABLE, records, row))
 }
 
 fn put(row: &mut Columns<'_>, record: &Execution, variables: Option<&[u8]>, shards: u32) {
@@ -109,16 +109,17 @@ fn put(row: &mut Columns<'_>, record: &Execution, variables: Option<&[u8]>, shar
 }
 
 /// The tags of new executions, where there are any.
-pub(super) fn insert_tags<'a>(records: &[&'a Execution]) -> Option<Part<'a>> {
+pub(super) fn insert_tags<'a>(records: &[&'a Execution]) -> Option<StatementPart<'a>> {
     let tags: Vec<(&'a str, Id)> = records
         .iter()
         .flat_map(|record| record.tags.iter().map(|tag| (tag.as_str(), Id::from(record.id))))
         .collect();
-    (!tags.is_empty()).then(|| Part::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
+    (!tags.is_empty())
+        .then(|| StatementPart::new(INSERT_TAGS, vec![list(&tags, |tag| tag.0), list(&tags, |tag| tag.1)]))
 }
 
 /// Writes executions as they are now, their variables only where they changed.
-pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) -> Part<'a> {
+pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) -> StatementPart<'a> {
     let row = move |(record, written): &(&Execution, Variables), row: &mut Columns<'_>| {
         let variables = match written {
             Variables::Changed => Some(record.variables.as_slice()),
@@ -128,7 +129,7 @@ pub(super) fn update<'a>(records: &[(&'a Execution, Variables)], shards: u32) ->
     };
     let mut values = rows(&TABLE, records, row);
     values.push(count(records));
-    Part::of(UPDATE, records.len(), values)
+    StatementPart::of(UPDATE, records.len(), values)
 }
 
 /// Executions, in the order in which they are wanted.
@@ -138,10 +139,10 @@ pub(super) async fn get(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Ex
     Ok(as_wanted(ids, &found, |execution| &execution.id))
 }
 
-/// The first of some executions, newest first, as many as fit on a page.
-pub(super) async fn page(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Execution>, Error> {
+/// The first of some executions, newest first, as many as fit into so many bytes.
+pub(super) async fn page(session: &Session, ids: &[ExecutionId], bytes: usize) -> Result<Vec<Execution>, Error> {
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
-    LIST.of(session, wanted).await?.iter().map(read).collect()
+    LIST.of(session, wanted, bytes).await?.iter().map(read).collect()
 }
 
 /// The status of an execution.
@@ -170,27 +171,26 @@ pub(super) async fn holders(
 }
 
 /// Executions, newest first.
-pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<Paged<Execution, ExecutionId>, Error> {
     let ExecutionQuery {
         machine,
         status,
         key,
-        before,
-        limit,
+        page: Page { after, limit },
     } = query;
     if [machine, key].into_iter().flatten().any(|text| !is_storable(text)) {
-        return Ok(Vec::new());
+        return Ok(Paged::default());
     }
     let mut filter = Filter::new(&LIST);
     filter.given("machine = ", machine.as_deref(), &Type::TEXT);
     filter.given("key = ", key.as_deref(), &Type::TEXT);
-    filter.given("id < ", before.map(Id::from), &Type::UUID);
+    filter.given("id < ", after.map(Id::from), &Type::UUID);
     if let Some(status) = status {
         // Written out, because only then does the planner see that a partial index holds it.
         filter.condition(&format!("status = {}", *status as u8));
     }
-    let found = filter.newest(session, Most::rows(*limit)).await?;
-    found.iter().map(read).collect()
+    let found = filter.newest(session, *limit).await?;
+    columns::page(&found, read, |execution| execution.id)
 }
 
 fn read(row: &Row) -> Result<Execution, Error> {

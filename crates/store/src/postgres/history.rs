@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use sprag_core::ids::ExecutionId;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, instant, limit, number, row_bytes};
-use super::part::{Part, Text};
-use super::rows::{Columns, Table, rows};
+use super::columns::{self, Id, bound, column, instant, limit, number, page_rows, row_bytes};
+use super::part::{StatementPart, Text};
+use super::rows::{Columns, RowTable, rows};
 use super::session::{Session, list};
-use crate::page::Most;
+use crate::page::{Page, Paged};
 use crate::records::HistoryEntry;
 use crate::traits::Error;
 
-const TABLE: Table = Table {
+const TABLE: RowTable = RowTable {
     row: "history_row",
     columns: &[
         ("execution", "uuid"),
@@ -41,13 +42,15 @@ pub(super) const APPEND: Text = Text {
 
 /// The server sends only the rows that fit. `$5` is what a row counts for besides its body.
 const PAGE: &str = "\
-    SELECT sequence, at, body FROM (SELECT sequence, at, body, bytes, sum(bytes) OVER (ORDER BY sequence) AS total \
+    SELECT sequence, at, body, continues FROM (SELECT sequence, at, body, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues \
     FROM (SELECT sequence, at, body, $5::int + octet_length(body) AS bytes FROM history \
-    WHERE execution = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) AS found) AS page \
-    WHERE total <= $4 OR total = bytes ORDER BY sequence";
+    WHERE execution = $1 AND sequence > $2 ORDER BY sequence LIMIT $3::bigint) AS found \
+    WINDOW listed AS (ORDER BY sequence)) AS page \
+    WHERE total <= $4 OR total = bytes ORDER BY sequence LIMIT $3::bigint - 1";
 
 /// Adds the next entries of histories. One that would leave a gap before it is refused.
-pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Part<'a> {
+pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> StatementPart<'a> {
     let mut newest: HashMap<ExecutionId, i64> = HashMap::new();
     let mut before = Vec::new();
     for record in records {
@@ -66,36 +69,33 @@ pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> Part<'a> {
     };
     let mut values = rows(&TABLE, records, row);
     if before.is_empty() {
-        return Part::of(BEGIN, records.len(), values);
+        return StatementPart::of(BEGIN, records.len(), values);
     }
     values.push(list(&before, |(execution, _)| Id::from(*execution)));
     values.push(list(&before, |(_, sequence)| *sequence));
-    Part::of(APPEND, records.len(), values)
+    StatementPart::of(APPEND, records.len(), values)
 }
 
 /// A page of a history, oldest first.
 pub(super) async fn page(
     session: &Session,
     execution: ExecutionId,
-    after: u64,
-    most: Most,
-) -> Result<Vec<HistoryEntry>, Error> {
-    let Most { rows, bytes } = most;
+    Page { after, limit: most }: &Page<u64>,
+) -> Result<Paged<HistoryEntry, u64>, Error> {
     let values: [&(dyn ToSql + Sync); 5] = [
         &Id::from(execution),
-        &bound(after),
-        &limit(rows),
-        &limit(bytes),
+        &bound(after.unwrap_or(0)),
+        &page_rows(*most),
+        &limit(most.bytes),
         &row_bytes(),
     ];
-    session
-        .all(PAGE, &values, |row| {
-            Ok(HistoryEntry {
-                execution,
-                sequence: number::<i64, _>(row, 0)?,
-                at: instant(row, 1)?,
-                body: column(row, 2)?,
-            })
+    let read = |row: &Row| {
+        Ok(HistoryEntry {
+            execution,
+            sequence: number::<i64, _>(row, 0)?,
+            at: instant(row, 1)?,
+            body: column(row, 2)?,
         })
-        .await
+    };
+    columns::page(&session.rows(PAGE, &values).await?, read, |entry| entry.sequence)
 }

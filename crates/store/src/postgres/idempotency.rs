@@ -4,7 +4,7 @@ use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 
 use super::columns::{as_wanted, column, digest, instant, limit, shard};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, Value, list};
 use crate::records::{Idempotency, Scope};
 use crate::traits::Error;
@@ -33,13 +33,13 @@ pub(super) const FIRST_TO_EXPIRE: &str =
     "SELECT expires_at, scope FROM idempotency WHERE shard = $1 ORDER BY expires_at, scope LIMIT $2";
 
 /// Adds answers, in the place of those that expired.
-pub(super) fn put<'a>(records: &[&'a Idempotency], shards: u32) -> Part<'a> {
-    Part::new(PUT, values(records, shards))
+pub(super) fn put<'a>(records: &[&'a Idempotency], shards: u32) -> StatementPart<'a> {
+    StatementPart::new(PUT, values(records, shards))
 }
 
 /// Adds answers to requests that no other node has answered.
-pub(super) fn insert<'a>(records: &[&'a Idempotency], shards: u32) -> Part<'a> {
-    Part::new(INSERT, values(records, shards))
+pub(super) fn insert<'a>(records: &[&'a Idempotency], shards: u32) -> StatementPart<'a> {
+    StatementPart::new(INSERT, values(records, shards))
 }
 
 fn values<'a>(records: &[&'a Idempotency], shards: u32) -> Vec<Value<'a>> {
@@ -53,9 +53,9 @@ fn values<'a>(records: &[&'a Idempotency], shards: u32) -> Vec<Value<'a>> {
 }
 
 /// Deletes answers, as far as they are still there.
-pub(super) fn delete<'a>(scopes: &[Scope]) -> Part<'a> {
+pub(super) fn delete<'a>(scopes: &[Scope]) -> StatementPart<'a> {
     let scopes: Vec<Vec<u8>> = scopes.iter().map(|scope| scope.0.to_vec()).collect();
-    Part::new(DELETE, vec![Box::new(scopes) as Value<'a>])
+    StatementPart::new(DELETE, vec![Box::new(scopes) as Value<'a>])
 }
 
 /// Answers, in the order in which they are wanted.

@@ -2,10 +2,12 @@
 
 use sprag_core::ids::ExecutionId;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, execution_id, limit, number};
-use super::part::{Part, Text};
+use super::columns::{Id, bound, column, execution_id, number, page_rows};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
+use crate::page::{Page, Paged, paged};
 use crate::records::InboxEntry;
 use crate::traits::Error;
 
@@ -32,8 +34,8 @@ pub(super) const DEFERRED: &str = "\
     ORDER BY waiting.execution LIMIT $3";
 
 /// Adds inputs.
-pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT,
         vec![
             list(records, |record| Id::from(record.execution)),
@@ -44,8 +46,8 @@ pub(super) fn insert<'a>(records: &[&'a InboxEntry]) -> Part<'a> {
 }
 
 /// Deletes inputs, as far as they are still there.
-pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete<'a>(places: &[(ExecutionId, u64)]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE,
         vec![
             list(places, |(execution, _)| Id::from(*execution)),
@@ -72,13 +74,12 @@ pub(super) async fn length(session: &Session, execution: ExecutionId) -> Result<
 pub(super) async fn deferred(
     session: &Session,
     shard: i16,
-    after: Option<ExecutionId>,
-    max: usize,
-) -> Result<Vec<ExecutionId>, Error> {
+    Page { after, limit }: &Page<ExecutionId>,
+) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
     let after = after.map_or(Id::FIRST, Id::from);
-    session
-        .all(DEFERRED, &[&shard, &after, &limit(max)], |row| execution_id(row, 0))
-        .await
+    let values: [&(dyn ToSql + Sync); 3] = [&shard, &after, &page_rows(*limit)];
+    let found = session.all(DEFERRED, &values, |row| execution_id(row, 0)).await?;
+    paged(found.into_iter().map(Ok), *limit, |id| *id)
 }
 
 fn read(row: &Row) -> Result<InboxEntry, Error> {

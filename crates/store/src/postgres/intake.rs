@@ -16,7 +16,7 @@ use super::open_error::OpenError;
 use super::session::{Session, Value};
 use super::{migrations, server};
 use crate::traits::Error;
-use crate::transfer::{Cell, Line, Table, TransferError, is_known};
+use crate::transfer::{Cell, RowCells, TransferError, TransferTable, is_known};
 
 /// What the session runs with: a table may take longer than any statement of a lane.
 const SETTINGS: &str = "SET statement_timeout = 0; SET lock_timeout = '60s'";
@@ -88,7 +88,7 @@ impl Intake {
     }
 
     /// A table with what its columns are here. It must be what it is in the source, but for the shard.
-    pub(crate) fn fitted(&mut self, table: Table) -> Result<Table, TransferError> {
+    pub(crate) fn fitted(&mut self, table: TransferTable) -> Result<TransferTable, TransferError> {
         let name = table.name.as_str();
         let found = self.ask(&async |session| {
             session
@@ -99,7 +99,7 @@ impl Intake {
     }
 
     /// How many rows of a table are here, and the key of the last.
-    pub(crate) fn newest(&mut self, table: &Table) -> Result<(u64, Option<Line>), TransferError> {
+    pub(crate) fn newest(&mut self, table: &TransferTable) -> Result<(u64, Option<RowCells>), TransferError> {
         let names: Vec<&str> = key_columns(table);
         let descending: Vec<String> = names.iter().map(|name| format!("{name} DESC")).collect();
         let sql = format!(
@@ -118,7 +118,7 @@ impl Intake {
     }
 
     /// Adds a page of a table, in a transaction of its own.
-    pub(crate) fn write(&mut self, table: &Table, page: &[Line]) -> Result<(), TransferError> {
+    pub(crate) fn write(&mut self, table: &TransferTable, page: &[RowCells]) -> Result<(), TransferError> {
         let sql = format!("COPY {} ({}) FROM STDIN BINARY", table.name, table.columns.join(", "));
         let (name, rows) = (table.name.as_str(), super::columns::limit(page.len()));
         self.ask(&async |session| {
@@ -132,10 +132,10 @@ impl Intake {
     /// Rows in the order of their key, after one.
     pub(crate) fn page(
         &mut self,
-        table: &Table,
-        after: Option<&Line>,
+        table: &TransferTable,
+        after: Option<&RowCells>,
         rows: usize,
-    ) -> Result<Vec<Line>, TransferError> {
+    ) -> Result<Vec<RowCells>, TransferError> {
         let key = table.key_names();
         let places: Vec<String> = (1..=table.key.len()).map(|place| format!("${place}")).collect();
         let beyond = after
@@ -160,7 +160,7 @@ impl Intake {
     }
 
     /// Ends the move: the epochs are the source's, the planner knows the tables, servers may start.
-    pub(crate) fn finish(&mut self, tables: &[(Table, u64)], epoch: i64) -> Result<(), TransferError> {
+    pub(crate) fn finish(&mut self, tables: &[(TransferTable, u64)], epoch: i64) -> Result<(), TransferError> {
         for (table, _) in tables {
             let sql = format!("ANALYZE {}", table.name);
             self.ask(&async |session| session.run(&sql).await)?;
@@ -223,8 +223,8 @@ async fn claim(session: &Session, address: &str, source: &[u8]) -> Result<(), Tr
 }
 
 /// A table of the source with the columns that it has here.
-fn fit(mut table: Table, found: &[(String, u32)]) -> Result<Table, TransferError> {
-    let wrong = |table: &Table, detail: String| TransferError::Shape {
+fn fit(mut table: TransferTable, found: &[(String, u32)]) -> Result<TransferTable, TransferError> {
+    let wrong = |table: &TransferTable, detail: String| TransferError::Shape {
         table: table.name.clone(),
         detail,
     };
@@ -232,7 +232,7 @@ fn fit(mut table: Table, found: &[(String, u32)]) -> Result<Table, TransferError
         let home = HOMES.iter().find(|(name, _)| *name == table.name);
         table.home = home.and_then(|(_, home)| table.columns.iter().position(|column| column == home));
         if table.home.is_none() {
-            return Err(wrong(&table, "nobody knows what its shard follows from".to_owned()));
+            return Err(wrong(&table, "the column that decides its shard is unknown".to_owned()));
         }
         table.columns.push("shard".to_owned());
     }
@@ -249,7 +249,7 @@ fn fit(mut table: Table, found: &[(String, u32)]) -> Result<Table, TransferError
             None => {
                 return Err(wrong(
                     &table,
-                    format!("its column `{name}` is missing or of a kind nobody knows"),
+                    format!("its column `{name}` is missing or of an unknown type"),
                 ));
             }
         }
@@ -260,12 +260,12 @@ fn fit(mut table: Table, found: &[(String, u32)]) -> Result<Table, TransferError
     Ok(table)
 }
 
-fn key_columns(table: &Table) -> Vec<&str> {
+fn key_columns(table: &TransferTable) -> Vec<&str> {
     let names = table.key.iter().filter_map(|&place| table.columns.get(place));
     names.map(String::as_str).collect()
 }
 
 /// The first columns of a row.
-fn line(row: &tokio_postgres::Row, columns: usize) -> Result<Line, Error> {
+fn line(row: &tokio_postgres::Row, columns: usize) -> Result<RowCells, Error> {
     (0..columns).map(|place| column::<Cell>(row, place)).collect()
 }

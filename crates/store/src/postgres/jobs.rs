@@ -4,10 +4,12 @@ use sprag_core::ids::JobId;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number, row_bytes};
-use super::part::{Part, Text};
+use super::columns::{
+    Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number, page, page_rows, row_bytes,
+};
+use super::part::{StatementPart, Text};
 use super::session::{Session, Value, list};
-use crate::page::PAGE_BYTES_MAX;
+use crate::page::{Page, Paged};
 use crate::records::{Job, JobItem};
 use crate::traits::Error;
 
@@ -32,11 +34,12 @@ const DELETE_ITEMS: Text = Text::new(
 
 /// The server sends only the rows that fit. `$5` is what a row counts for besides its detail.
 const ITEMS: &str = "\
-    SELECT job, number, action, result, detail \
-    FROM (SELECT job, number, action, result, detail, bytes, sum(bytes) OVER (ORDER BY number) AS total \
-    FROM (SELECT job, number, action, result, detail, $5::int + coalesce(octet_length(detail), 0) AS bytes FROM job_item \
-    WHERE job = $1 AND number > $2 ORDER BY number LIMIT $3) AS found) AS page \
-    WHERE total <= $4 OR total = bytes ORDER BY number";
+    SELECT job, number, action, result, detail, continues \
+    FROM (SELECT job, number, action, result, detail, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues FROM (SELECT job, number, action, result, detail, $5::int + coalesce(octet_length(detail), 0) AS bytes FROM job_item \
+    WHERE job = $1 AND number > $2 ORDER BY number LIMIT $3::bigint) AS found \
+    WINDOW listed AS (ORDER BY number)) AS page \
+    WHERE total <= $4 OR total = bytes ORDER BY number LIMIT $3::bigint - 1";
 
 const GET: &str = "SELECT id, kind, status, created_at, updated_at, body FROM job WHERE id = $1";
 
@@ -48,15 +51,15 @@ const BEYOND: &str = "\
 
 /// The server sends only the rows that fit. `$4` is what a row counts for besides its body.
 const LIST: &str = "\
-    SELECT id, kind, status, created_at, updated_at, body \
-    FROM (SELECT id, kind, status, created_at, updated_at, body, bytes, sum(bytes) OVER (ORDER BY id DESC) AS total \
-    FROM (SELECT id, kind, status, created_at, updated_at, body, $4::int + octet_length(body) AS bytes FROM job \
-    WHERE id < $1 ORDER BY id DESC LIMIT $2) AS found) AS page \
-    WHERE total <= $3 OR total = bytes ORDER BY id DESC";
+    SELECT id, kind, status, created_at, updated_at, body, continues \
+    FROM (SELECT id, kind, status, created_at, updated_at, body, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues FROM (SELECT id, kind, status, created_at, updated_at, body, $4::int + octet_length(body) AS bytes FROM job \
+    WHERE id < $1 ORDER BY id DESC LIMIT $2::bigint) AS found WINDOW listed AS (ORDER BY id DESC)) AS page \
+    WHERE total <= $3 OR total = bytes ORDER BY id DESC LIMIT $2::bigint - 1";
 
 /// Writes jobs as they are now.
-pub(super) fn put<'a>(records: &[&'a Job]) -> Part<'a> {
-    Part::new(
+pub(super) fn put<'a>(records: &[&'a Job]) -> StatementPart<'a> {
+    StatementPart::new(
         PUT,
         vec![
             list(records, |record| Id::from(record.id)),
@@ -70,8 +73,8 @@ pub(super) fn put<'a>(records: &[&'a Job]) -> Part<'a> {
 }
 
 /// Adds items.
-pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT_ITEMS,
         vec![
             list(records, |record| Id::from(record.job)),
@@ -84,8 +87,8 @@ pub(super) fn insert_items<'a>(records: &[&'a JobItem]) -> Part<'a> {
 }
 
 /// Forgets items up to a number.
-pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE_ITEMS,
         vec![
             list(gone, |(job, _)| Id::from(*job)),
@@ -95,8 +98,8 @@ pub(super) fn delete_items<'a>(gone: &[(JobId, u64)]) -> Part<'a> {
 }
 
 /// Forgets jobs.
-pub(super) fn delete<'a>(ids: &[JobId]) -> Part<'a> {
-    Part::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
+pub(super) fn delete<'a>(ids: &[JobId]) -> StatementPart<'a> {
+    StatementPart::new(DELETE, vec![list(ids, |id| Id::from(*id)) as Value<'a>])
 }
 
 /// One job.
@@ -115,22 +118,29 @@ pub(super) async fn beyond(session: &Session, kept: usize) -> Result<Option<Job>
 }
 
 /// Jobs, newest first.
-pub(super) async fn newest(session: &Session, before: Option<JobId>, max: usize) -> Result<Vec<Job>, Error> {
-    let before = before.map_or(Id::LAST, Id::from);
-    let values: [&(dyn ToSql + Sync); 4] = [&before, &limit(max), &limit(PAGE_BYTES_MAX), &row_bytes()];
-    session.all(LIST, &values, read).await
+pub(super) async fn newest(
+    session: &Session,
+    Page { after, limit: most }: &Page<JobId>,
+) -> Result<Paged<Job, JobId>, Error> {
+    let before = after.map_or(Id::LAST, Id::from);
+    let values: [&(dyn ToSql + Sync); 4] = [&before, &page_rows(*most), &limit(most.bytes), &row_bytes()];
+    page(&session.rows(LIST, &values).await?, read, |job| job.id)
 }
 
 /// Items of a job by number.
-pub(super) async fn items(session: &Session, job: JobId, after: u64, max: usize) -> Result<Vec<JobItem>, Error> {
+pub(super) async fn items(
+    session: &Session,
+    job: JobId,
+    Page { after, limit: most }: &Page<u64>,
+) -> Result<Paged<JobItem, u64>, Error> {
     let values: [&(dyn ToSql + Sync); 5] = [
         &Id::from(job),
-        &bound(after),
-        &limit(max),
-        &limit(PAGE_BYTES_MAX),
+        &bound(after.unwrap_or(0)),
+        &page_rows(*most),
+        &limit(most.bytes),
         &row_bytes(),
     ];
-    session.all(ITEMS, &values, read_item).await
+    page(&session.rows(ITEMS, &values).await?, read_item, |item| item.number)
 }
 
 fn read(row: &Row) -> Result<Job, Error> {

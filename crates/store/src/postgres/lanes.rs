@@ -8,11 +8,11 @@ use tokio_postgres::Row;
 
 use super::columns::{Id, column};
 use super::errors::SUPERSEDED;
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::traits::{Error, Fence};
 
-/// What every commit begins with. The rows of the shards stay locked until it ends, so that nobody takes one over
+/// What every commit begins with. The rows of the shards stay locked until it ends, so that no node takes one over
 /// meanwhile; the lane's mark goes along, which saves a statement. Shards come in the order of their numbers. A commit that was
 /// sent before it was known what became of the one before is refused if that one did not land.
 pub(super) const FENCE: Text = Text {
@@ -36,14 +36,14 @@ const FORGET: &str = "DELETE FROM lane WHERE seen_at < now() - interval '1 day'"
 
 /// The place of a lane's commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct CommitMark {
     id: Id,
     session: i64,
     /// Of the newest commit that landed.
     pub(super) number: i64,
 }
 
-impl Mark {
+impl CommitMark {
     /// The mark of the commit after the newest.
     pub(super) fn next(self) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Mark {
 }
 
 /// Takes the lane's row for this connection, a new one for a new lane, and says which commit of it landed last.
-pub(super) async fn claim(session: &Session, before: Option<Mark>) -> Result<Mark, Error> {
+pub(super) async fn claim(session: &Session, before: Option<CommitMark>) -> Result<CommitMark, Error> {
     if before.is_none() {
         session.rows(FORGET, &[]).await?;
     }
@@ -65,8 +65,8 @@ pub(super) async fn claim(session: &Session, before: Option<Mark>) -> Result<Mar
     })
 }
 
-fn read(row: &Row) -> Result<Mark, Error> {
-    Ok(Mark {
+fn read(row: &Row) -> Result<CommitMark, Error> {
+    Ok(CommitMark {
         id: column(row, 0)?,
         session: column(row, 1)?,
         number: column(row, 2)?,
@@ -74,11 +74,11 @@ fn read(row: &Row) -> Result<Mark, Error> {
 }
 
 /// The first part of a commit.
-pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error> {
+pub(super) fn fence<'a>(fences: &[Fence], mark: CommitMark) -> Result<StatementPart<'a>, Error> {
     debug_assert!(FENCE.refusals.contains(SUPERSEDED));
     let mut held = Vec::with_capacity(fences.len());
     for &Fence { shard, epoch } in fences {
-        // What does not fit its column is held by nobody.
+        // What does not fit its column is held by no lane.
         let (Ok(id), Ok(epoch)) = (i32::try_from(shard.0), i64::try_from(epoch)) else {
             return Err(Error::FenceBroken { shard });
         };
@@ -86,7 +86,7 @@ pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error>
     }
     held.sort_unstable();
     held.dedup();
-    let Mark { id, session, number } = mark;
+    let CommitMark { id, session, number } = mark;
     let values = vec![
         list(&held, |(id, _)| *id),
         list(&held, |(_, epoch)| *epoch),
@@ -94,5 +94,5 @@ pub(super) fn fence<'a>(fences: &[Fence], mark: Mark) -> Result<Part<'a>, Error>
         Box::new(session) as _,
         Box::new(number) as _,
     ];
-    Ok(Part::new(FENCE, values))
+    Ok(StatementPart::new(FENCE, values))
 }

@@ -1,8 +1,8 @@
 //! A connection that is made anew when it is lost, and the thread's way to it.
 //!
-//! Whoever asks has a thread of its own and waits for the answer, so each link has a runtime of its own that runs only while
-//! somebody asks: an answer wakes no other thread. Connections that fail are tried less and less often; in between, whoever
-//! asks is told at once.
+//! A caller has a thread of its own and waits for the answer, so each link has a runtime of its own that runs only while
+//! a caller asks: an answer wakes no other thread. Failed connections are retried less and less often; in between, callers
+//! get an error at once.
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::chain;
-use super::lanes::{self, Mark};
+use super::lanes::{self, CommitMark};
 use super::server;
 use super::session::Session;
 use crate::traits::Error;
@@ -32,14 +32,14 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long connecting may take in all, with all that a new connection says first.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// What every session runs with: nothing runs for long, nobody sits on a transaction, nothing is compiled for one use. A
+/// What every session runs with: nothing runs for long, no transaction stays open, nothing is compiled for one use. A
 /// client that is gone without a word is asked for after five seconds, so that what it locked is free again some time.
 const SETTINGS: &str = "\
     -c statement_timeout=5000 -c idle_in_transaction_session_timeout=2000 -c jit=off \
     -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2";
 
 /// What a lane's session runs with. Its statements look up keys; planned once, while tables are still small, they would
-/// otherwise walk whole tables for as long as nobody analyses them.
+/// otherwise walk whole tables until they are analysed.
 const LANE_SETTINGS: &str = "\
     -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_hashagg=off \
     -c plan_cache_mode=force_generic_plan";
@@ -75,7 +75,7 @@ pub(super) struct Link {
     runtime: Option<Runtime>,
     session: Option<Arc<Session>>,
     /// The lane's newest commit that is known to have landed.
-    mark: Option<Mark>,
+    mark: Option<CommitMark>,
     pause: Pause,
 }
 
@@ -139,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Lets the connection go if it is lost, or if nobody knows what it is about.
+    /// Lets the connection go if it is lost, or if its state is unknown.
     pub(super) fn let_go(&mut self, is_unknown: bool) {
         if is_unknown || self.session.as_ref().is_some_and(|session| session.is_over()) {
             self.session = None;
@@ -147,12 +147,12 @@ impl Link {
     }
 
     /// The lane's newest commit that is known to have landed.
-    pub(super) fn mark(&self) -> Result<Mark, Error> {
+    pub(super) fn mark(&self) -> Result<CommitMark, Error> {
         self.mark.ok_or_else(|| self.pause.away())
     }
 
     /// A commit landed.
-    pub(super) fn landed(&mut self, mark: Mark) {
+    pub(super) fn landed(&mut self, mark: CommitMark) {
         self.mark = Some(mark);
     }
 
@@ -199,7 +199,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The server is told; nobody waits for its answer, which a thread of another runtime must not do.
+        // This tells the server without waiting for its answer, which a thread of another runtime must not do.
         self.session = None;
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -230,7 +230,7 @@ async fn looked_for<T>(answer: impl Future<Output = T>, is_patient: impl Fn() ->
 }
 
 async fn connected(target: &Target, role: Role) -> Result<Session, Error> {
-    // A server that does not let us in may do so later, when it has recovered or somebody has mended its rights.
+    // A server that does not let us in may do so later, when it has recovered or an administrator has fixed its rights.
     let config = configured(&target.config, role);
     let away = |problem: &tokio_postgres::Error| Error::Away {
         detail: refused(&config, problem),
@@ -278,7 +278,12 @@ fn configured(config: &Config, role: Role) -> Config {
 }
 
 /// What a new connection says first. A lane takes its row, so that nothing of an older connection can still land.
-async fn prepare(session: &Session, target: &Target, role: Role, before: Option<Mark>) -> Result<Option<Mark>, Error> {
+async fn prepare(
+    session: &Session,
+    target: &Target,
+    role: Role,
+    before: Option<CommitMark>,
+) -> Result<Option<CommitMark>, Error> {
     match role {
         Role::Opening => Ok(None),
         Role::Reader => {
@@ -308,8 +313,8 @@ async fn suitable(session: &Session, target: &Target) -> Result<(), Error> {
 }
 
 /// A database that went back in time, as one does that took over without the last commits, must be read anew before
-/// anything is decided: whoever asks is told once that it was away.
-fn forgot(before: Option<Mark>, now: Option<Mark>) -> Result<(), Error> {
+/// anything is decided: the caller learns once that it was unreachable.
+fn forgot(before: Option<CommitMark>, now: Option<CommitMark>) -> Result<(), Error> {
     match (before, now) {
         (Some(before), Some(now)) if now.number < before.number => Err(Error::Away {
             detail: format!(
@@ -356,7 +361,7 @@ impl Pause {
         };
     }
 
-    /// What is said to whoever asks meanwhile.
+    /// The error for callers meanwhile.
     fn away(&self) -> Error {
         Error::Away {
             detail: self.reason.clone(),

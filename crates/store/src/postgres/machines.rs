@@ -4,10 +4,10 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{column, digest, instant, limit, number, row_bytes};
-use super::part::{Part, Text};
+use super::columns::{self, as_wanted, column, digest, instant, limit, number, page_rows, row_bytes};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
-use crate::page::PAGE_BYTES_MAX;
+use crate::page::{Page, Paged};
 use crate::records::MachineVersion;
 use crate::traits::Error;
 
@@ -37,22 +37,34 @@ pub(super) const NEWEST: &str = "\
     CROSS JOIN LATERAL (SELECT version FROM machine_version WHERE machine_version.machine = wanted.machine \
     ORDER BY version DESC LIMIT 1) AS newest";
 
+pub(super) const VERSIONS: &str = "\
+    SELECT stored.machine, stored.version, stored.digest, stored.definition, stored.created_at \
+    FROM unnest($1::text[], $2::bigint[]) AS wanted (machine, version) \
+    JOIN machine_version AS stored ON stored.machine = wanted.machine AND stored.version = wanted.version";
+
+pub(super) const BY_DIGEST: &str = "\
+    SELECT wanted.machine, wanted.digest, highest.version \
+    FROM unnest($1::text[], $2::bytea[]) AS wanted (machine, digest) \
+    CROSS JOIN LATERAL (SELECT version FROM machine_version \
+    WHERE machine_version.machine = wanted.machine AND machine_version.digest = wanted.digest \
+    ORDER BY version DESC LIMIT 1) AS highest";
+
 const WITH_DIGEST: &str = "\
     SELECT version FROM machine_version WHERE machine = $1 AND digest = $2 ORDER BY version DESC LIMIT 1";
 
 /// The server sends only the rows that fit. `$4` is what a row counts for besides its definition.
 const LIST: &str = "\
-    SELECT machine, version, digest, definition, created_at \
-    FROM (SELECT machine, version, digest, definition, created_at, bytes, sum(bytes) OVER (ORDER BY machine) AS total \
-    FROM (SELECT machine, version, digest, definition, created_at, $4::int + octet_length(definition) AS bytes \
+    SELECT machine, version, digest, definition, created_at, continues \
+    FROM (SELECT machine, version, digest, definition, created_at, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues FROM (SELECT machine, version, digest, definition, created_at, $4::int + octet_length(definition) AS bytes \
     FROM machine_version AS listed WHERE machine > $1 \
     AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
-    ORDER BY machine LIMIT $2) AS found) AS page \
-    WHERE total <= $3 OR total = bytes ORDER BY machine";
+    ORDER BY machine LIMIT $2::bigint) AS found WINDOW listed AS (ORDER BY machine)) AS page \
+    WHERE total <= $3 OR total = bytes ORDER BY machine LIMIT $2::bigint - 1";
 
 /// Adds versions.
-pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT,
         vec![
             list(records, |record| record.machine.as_str()),
@@ -65,10 +77,10 @@ pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> Part<'a> {
 }
 
 /// Refuses decisions that were taken on versions which are not the newest.
-pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> Part<'a> {
+pub(super) fn expect_newest<'a>(expected: &[(&'a str, u32)]) -> StatementPart<'a> {
     let machines = list(expected, |(machine, _)| *machine);
     let versions = list(expected, |(_, version)| i64::from(*version));
-    Part::new(EXPECT_NEWEST, vec![machines, versions])
+    StatementPart::new(EXPECT_NEWEST, vec![machines, versions])
 }
 
 /// One version.
@@ -96,7 +108,42 @@ pub(super) async fn newest(session: &Session, machines: &[String]) -> Result<Vec
             Ok((column(row, 0)?, number::<i64, _>(row, 1)?))
         })
         .await?;
-    Ok(super::columns::as_wanted(machines, &found, |(machine, _)| machine))
+    Ok(as_wanted(machines, &found, |(machine, _)| machine))
+}
+
+/// Machine versions, in the order in which they are wanted.
+pub(super) async fn versions(session: &Session, wanted: &[(String, u32)]) -> Result<Vec<MachineVersion>, Error> {
+    // The server would refuse the whole question for one text that it cannot hold.
+    let storable = wanted.iter().filter(|(machine, _)| is_storable(machine));
+    let (machines, numbers): (Vec<&str>, Vec<i64>) = storable
+        .map(|(machine, version)| (&**machine, i64::from(*version)))
+        .unzip();
+    let found = session
+        .all(VERSIONS, &[&machines, &numbers], |row| {
+            let version = read(row)?;
+            Ok(((version.machine.clone(), version.version), version))
+        })
+        .await?;
+    let ordered = as_wanted(wanted, &found, |(key, _)| key);
+    Ok(ordered.into_iter().map(|(_, version)| version).collect())
+}
+
+/// The highest version with each digest, in the order in which they are wanted.
+pub(super) async fn by_digest(
+    session: &Session,
+    wanted: &[(String, [u8; 32])],
+) -> Result<Vec<((String, [u8; 32]), u32)>, Error> {
+    // The server would refuse the whole question for one text that it cannot hold.
+    let storable = wanted.iter().filter(|(machine, _)| is_storable(machine));
+    let (machines, digests): (Vec<&str>, Vec<&[u8]>) = storable
+        .map(|(machine, digest)| (&**machine, digest.as_slice()))
+        .unzip();
+    let found = session
+        .all(BY_DIGEST, &[&machines, &digests], |row| {
+            Ok(((column(row, 0)?, digest(row, 1)?), number::<i64, _>(row, 2)?))
+        })
+        .await?;
+    Ok(as_wanted(wanted, &found, |(key, _)| key))
 }
 
 /// The highest version with this digest.
@@ -108,10 +155,15 @@ pub(super) async fn with_digest(session: &Session, machine: &str, digest: &[u8; 
 }
 
 /// A page of the newest versions of machines, by name. Every name comes after the empty one.
-pub(super) async fn page(session: &Session, after: Option<&str>, max: usize) -> Result<Vec<MachineVersion>, Error> {
-    let after = after.unwrap_or_default();
-    let values: [&(dyn ToSql + Sync); 4] = [&after, &limit(max), &limit(PAGE_BYTES_MAX), &row_bytes()];
-    session.all(LIST, &values, read).await
+pub(super) async fn page(
+    session: &Session,
+    Page { after, limit: most }: &Page<String>,
+) -> Result<Paged<MachineVersion, String>, Error> {
+    let after = after.as_deref().unwrap_or_default();
+    let values: [&(dyn ToSql + Sync); 4] = [&after, &page_rows(*most), &limit(most.bytes), &row_bytes()];
+    columns::page(&session.rows(LIST, &values).await?, read, |version| {
+        version.machine.clone()
+    })
 }
 
 fn read(row: &Row) -> Result<MachineVersion, Error> {

@@ -46,6 +46,6 @@ pub(crate) use intake::Intake;
 pub use nodes::Members;
 pub use open::{Options, SHARDS, SHARDS_MAX, Store, open};
 pub use open_error::OpenError;
-pub use reader::{Lent, Pool};
+pub use reader::{Pool, PooledReader};
 pub use server::Unsuitable;
 pub use writer::Writer;

@@ -22,14 +22,14 @@ const BEAT: &str = "\
     ON CONFLICT (id) DO UPDATE SET advertise = excluded.advertise, version = excluded.version, place = excluded.place, \
     lease_until = excluded.lease_until, is_leaving = excluded.is_leaving";
 
-/// Before a node joins: whoever was in its place is gone. Those that joined are left alone.
+/// Before a node joins: the node that was in its place is gone. Those that joined are left alone.
 const OUST: &str = "\
     WITH at AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now), \
     there AS MATERIALIZED (SELECT id FROM node WHERE place = $2 AND id <> $1 AND NOT is_leaving \
     AND NOT EXISTS (SELECT FROM node AS known WHERE known.id = $1) ORDER BY id FOR UPDATE) \
     UPDATE node SET lease_until = least(node.lease_until, at.now) FROM at, there WHERE node.id = there.id";
 
-/// Those that are being claimed from are somebody else's business.
+/// Those that are being claimed from belong to another node.
 const FORGET: &str = "\
     DELETE FROM node WHERE id IN (SELECT id FROM node WHERE \
     lease_until + $1::bigint <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint \

@@ -15,7 +15,7 @@ use super::server;
 use super::tls;
 use super::writer::Writer;
 
-/// How many shards a new database has, unless somebody wants another number.
+/// How many shards a new database has, unless the operator wants another number.
 pub const SHARDS: u32 = 64;
 
 /// How many it may have.
@@ -44,7 +44,7 @@ pub struct Store {
 
 /// Opens the database, bringing its schema up to date where needed.
 pub fn open(options: &Options) -> Result<Store, OpenError> {
-    // On a thread of its own: whoever calls may be on one of another runtime, which must not wait.
+    // On a thread of its own: the caller may be on a thread of another runtime, which must not block.
     std::thread::scope(|scope| {
         let opening = scope.spawn(|| open_here(options));
         opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

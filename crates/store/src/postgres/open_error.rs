@@ -7,7 +7,7 @@ use crate::traits::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Nobody answers there, or not us.
+    /// Nothing answers there, or it refuses this client.
     #[error("`{address}` cannot be reached: {detail}; see that the server runs there and lets this user in")]
     Unreachable {
         /// The database, without its password.
@@ -60,7 +60,7 @@ pub enum OpenError {
     },
     /// Only a part of a database is there.
     #[error(
-        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it goes on where it was"
+        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it continues where it was"
     )]
     Unfinished {
         /// The database.

@@ -1,10 +1,10 @@
-//! A commit as one statement: parts that stand beside each other in it.
+//! A commit as one statement: parts side by side.
 //!
 //! Each part is what one kind of mutation writes, as common table expressions, and what must hold for it. All parts of a
 //! statement see the database as it was before any of them, so parts belong together only if none touches what another does.
 //! One statement is one message to the server and one answer, which is most of what a small commit costs.
 
-use super::rows::Table;
+use super::rows::RowTable;
 use super::session::Value;
 
 /// The text of a part. Its parameters are numbered from 1; rows count as one, the first, and stand as `{rows}`, and
@@ -12,7 +12,7 @@ use super::session::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Text {
     /// The table whose rows it takes, if it does.
-    pub(super) rows: Option<&'static Table>,
+    pub(super) rows: Option<&'static RowTable>,
     /// Common table expressions: what is written, each under a name that no other part has. Empty where nothing is.
     pub(super) with: &'static str,
     /// Branches of a CASE that refuse the commit. Empty where nothing can be wrong.
@@ -30,7 +30,7 @@ impl Text {
     }
 }
 
-/// A part as it stands in a statement. A single row is written in another way than many.
+/// A part as it is written in a statement. A single row is written in another way than many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) text: Text,
@@ -40,12 +40,12 @@ pub(super) struct Form {
 }
 
 /// A part with its parameters.
-pub(super) struct Part<'a> {
+pub(super) struct StatementPart<'a> {
     pub(super) form: Form,
     pub(super) values: Vec<Value<'a>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> StatementPart<'a> {
     pub(super) fn new(text: Text, values: Vec<Value<'a>>) -> Self {
         Self::of(text, 0, values)
     }
@@ -69,7 +69,7 @@ pub(super) fn statement(parts: impl IntoIterator<Item = Form>) -> String {
         let after = before + text.rows.map_or(0, |table| table.values(is_one) - 1);
         if !text.with.is_empty() {
             let rows = text.rows.map(|table| table.source(is_one)).unwrap_or_default();
-            let columns = text.rows.map(Table::names).unwrap_or_default();
+            let columns = text.rows.map(RowTable::names).unwrap_or_default();
             let text = numbered_from(after, text.with).replace("{columns}", &columns);
             with.push(text.replace("{rows}", &numbered_from(before, &rows)));
         }
@@ -105,7 +105,7 @@ fn numbered_from(before: usize, text: &str) -> String {
 mod tests {
     use super::*;
 
-    const TABLE: Table = Table {
+    const TABLE: RowTable = RowTable {
         row: "a_row",
         columns: &[("id", "uuid"), ("body", "bytea")],
     };

@@ -12,14 +12,12 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use super::link::{Link, Role, Target};
 use super::session::Session;
 use super::{actions, control, counts, executions, history, inbox, jobs, machines, search, timers};
-use crate::page::{Most, ReadKind};
+use crate::page::{Page, Paged, ReadKind};
 use crate::pool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, QueuedLine, Reader, Readers, Search,
-};
+use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
 #[derive(Clone)]
@@ -28,24 +26,24 @@ pub struct Pool {
 }
 
 struct Shared {
-    pool: pool::Pool<Link>,
+    pool: pool::ReaderPool<Link>,
 }
 
 impl Pool {
     pub(super) fn new(target: &Arc<Target>) -> Result<Self, Error> {
-        let pool = pool::Pool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
+        let pool = pool::ReaderPool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
         Ok(Self {
             shared: Arc::new(Shared { pool }),
         })
     }
 
     /// A reader for reads by id; waits until one is free.
-    pub fn get(&self) -> Lent {
+    pub fn get(&self) -> PooledReader {
         self.of(ReadKind::Point)
     }
 
-    fn of(&self, kind: ReadKind) -> Lent {
-        Lent {
+    fn of(&self, kind: ReadKind) -> PooledReader {
+        PooledReader {
             link: RefCell::new(Some(self.shared.pool.take(kind))),
             kind,
             shared: Arc::clone(&self.shared),
@@ -69,20 +67,20 @@ impl Readers for Pool {
 }
 
 /// A reader on loan; goes back when dropped.
-pub struct Lent {
+pub struct PooledReader {
     /// Taken only by `drop`.
     link: RefCell<Option<Link>>,
     kind: ReadKind,
     shared: Arc<Shared>,
 }
 
-impl Drop for Lent {
+impl Drop for PooledReader {
     fn drop(&mut self) {
         self.shared.pool.put(self.kind, self.link.take());
     }
 }
 
-impl Lent {
+impl PooledReader {
     fn ask<T>(&self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
         match self.link.borrow_mut().as_mut() {
             Some(link) => link.ask(question),
@@ -93,9 +91,9 @@ impl Lent {
     }
 }
 
-impl Reader for Lent {
-    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error> {
-        self.ask(&async |session| machines::page(session, after, limit).await)
+impl Reader for PooledReader {
+    fn machines(&self, page: &Page<String>) -> Result<Paged<MachineVersion, String>, Error> {
+        self.ask(&async |session| machines::page(session, page).await)
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
@@ -120,12 +118,12 @@ impl Reader for Lent {
         Ok(found.into_iter().map(|(_, id)| id).next())
     }
 
-    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+    fn executions(&self, query: &ExecutionQuery) -> Result<Paged<Execution, ExecutionId>, Error> {
         self.ask(&async |session| executions::newest(session, query).await)
     }
 
-    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error> {
-        self.ask(&async |session| history::page(session, id, after, most).await)
+    fn history(&self, id: ExecutionId, page: &Page<u64>) -> Result<Paged<HistoryEntry, u64>, Error> {
+        self.ask(&async |session| history::page(session, id, page).await)
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
@@ -141,7 +139,7 @@ impl Reader for Lent {
         Ok(found.into_iter().next())
     }
 
-    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+    fn actions(&self, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error> {
         self.ask(&async |session| actions::newest(session, query).await)
     }
 
@@ -149,11 +147,11 @@ impl Reader for Lent {
         self.ask(&async |session| control::fact(session, kind, key).await)
     }
 
-    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Paged<Execution, ExecutionId>, Error> {
         self.ask(&async |session| search::find_executions(session, search).await)
     }
 
-    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.ask(&async |session| search::find_actions(session, search).await)
     }
 
@@ -165,19 +163,19 @@ impl Reader for Lent {
         self.ask(&async |session| jobs::get(session, id).await)
     }
 
-    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
-        self.ask(&async |session| jobs::newest(session, before, limit).await)
+    fn jobs(&self, page: &Page<JobId>) -> Result<Paged<Job, JobId>, Error> {
+        self.ask(&async |session| jobs::newest(session, page).await)
     }
 
-    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
-        self.ask(&async |session| jobs::items(session, job, after, limit).await)
+    fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
+        self.ask(&async |session| jobs::items(session, job, page).await)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
         self.ask(&async |session| counts::open_executions(session).await)
     }
 
-    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedCount>, Error> {
         self.ask(&async |session| counts::queued_actions(session).await)
     }
 

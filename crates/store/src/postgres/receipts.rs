@@ -4,7 +4,7 @@ use sprag_core::ids::ExecutionId;
 use sprag_core::text::is_storable;
 
 use super::columns::{Id, as_wanted, column, execution_id};
-use super::part::{Part, Text};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::records::Receipt;
 use crate::traits::Error;
@@ -24,8 +24,8 @@ pub(super) const GET: &str = "\
     JOIN receipt ON receipt.execution = wanted.execution AND receipt.message = wanted.message";
 
 /// Adds answers.
-pub(super) fn insert<'a>(records: &[&'a Receipt]) -> Part<'a> {
-    Part::new(
+pub(super) fn insert<'a>(records: &[&'a Receipt]) -> StatementPart<'a> {
+    StatementPart::new(
         INSERT,
         vec![
             list(records, |record| Id::from(record.execution)),
@@ -36,8 +36,8 @@ pub(super) fn insert<'a>(records: &[&'a Receipt]) -> Part<'a> {
 }
 
 /// Deletes answers, as far as they are still there.
-pub(super) fn delete<'a>(keys: &[(ExecutionId, &'a str)]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete<'a>(keys: &[(ExecutionId, &'a str)]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE,
         vec![
             list(keys, |(execution, _)| Id::from(*execution)),

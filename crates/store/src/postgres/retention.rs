@@ -1,11 +1,15 @@
 //! Old executions: found by walking ids, which are in the order of time, and deleted whole.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::time::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, column, execution_id, limit, number};
-use super::part::{Part, Text};
+use super::columns::{Id, column, execution_id, number, page_rows};
+use super::part::{StatementPart, Text};
 use super::session::{Session, count, list};
-use crate::traits::{Aged, AgedPage, Error, first_after};
+use crate::page::{Page, Paged, paged};
+use crate::traits::{Aged, Error, first_after};
 
 /// Walks the ids only as far as they can be old enough. The numbers are those of the statuses: executions from 3 on are
 /// closed, actions up to 3 are open and 5 is dead. Those of other shards are passed over: an index by shard would be one
@@ -38,30 +42,28 @@ pub(super) const DELETE: Text = Text {
 };
 
 /// Old executions, oldest first.
-pub(super) async fn aged(session: &Session, shard: i16, page: &AgedPage) -> Result<Vec<Aged>, Error> {
-    let AgedPage {
-        before,
-        after,
-        limit: max,
-    } = page;
+pub(super) async fn aged(
+    session: &Session,
+    shard: i16,
+    before: Timestamp,
+    Page { after, limit }: &Page<ExecutionId>,
+) -> Result<Paged<Aged, ExecutionId>, Error> {
     let after = after.map_or(Id::FIRST, Id::from);
-    let end = Id::from(first_after(*before));
-    session
-        .all(
-            AGED,
-            &[&shard, &after, &end, &before.as_millis(), &limit(*max)],
-            |row| {
-                Ok(Aged {
-                    execution: execution_id(row, 0)?,
-                    entries: number::<i64, _>(row, 1)?,
-                    goes: column(row, 2)?,
-                })
-            },
-        )
-        .await
+    let end = Id::from(first_after(before));
+    let values: [&(dyn ToSql + Sync); 5] = [&shard, &after, &end, &before.as_millis(), &page_rows(*limit)];
+    let found = session.all(AGED, &values, read).await?;
+    paged(found.into_iter().map(Ok), *limit, |aged| aged.execution)
+}
+
+fn read(row: &Row) -> Result<Aged, Error> {
+    Ok(Aged {
+        execution: execution_id(row, 0)?,
+        entries: number::<i64, _>(row, 1)?,
+        goes: column(row, 2)?,
+    })
 }
 
 /// Deletes closed executions with all that belongs to them.
-pub(super) fn delete<'a>(ids: &[ExecutionId]) -> Part<'a> {
-    Part::new(DELETE, vec![list(ids, |id| Id::from(*id)), count(ids)])
+pub(super) fn delete<'a>(ids: &[ExecutionId]) -> StatementPart<'a> {
+    StatementPart::new(DELETE, vec![list(ids, |id| Id::from(*id)), count(ids)])
 }

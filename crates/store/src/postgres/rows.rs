@@ -16,14 +16,14 @@ type Failure = Box<dyn StdError + Sync + Send>;
 
 /// A table whose rows are parameters.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Table {
+pub(super) struct RowTable {
     /// The type of its rows.
     pub(super) row: &'static str,
     /// Each with its type, in the order of the row's.
     pub(super) columns: &'static [(&'static str, &'static str)],
 }
 
-impl Table {
+impl RowTable {
     /// Where rows come from in a statement, with their parameters from `$1` on.
     pub(super) fn source(&self, is_one: bool) -> String {
         if !is_one {
@@ -50,7 +50,7 @@ impl Table {
 
 /// The records as parameters; `row` puts one record's columns, in their order.
 pub(super) fn rows<'a, R>(
-    table: &'static Table,
+    table: &'static RowTable,
     records: &[R],
     row: impl for<'o> Fn(&R, &mut Columns<'o>) + Sync + Send + 'a,
 ) -> Vec<Value<'a>>

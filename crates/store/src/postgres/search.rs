@@ -6,18 +6,18 @@
 
 use std::fmt::Write as _;
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 use sprag_core::ids::{ActionId, ExecutionId};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::columns::{Id, column, limit, number};
+use super::columns::{self, Id, column, limit, number, page_rows};
 use super::session::{Session, Value};
 use super::{actions, executions};
-use crate::page::{Most, ROW_BYTES, continued};
+use crate::page::{PageLimit, Paged, ROW_BYTES, continued};
 use crate::records::{Action, Execution};
-use crate::search::{Bounds, Dialect, Rendered, Table, statuses};
-use crate::traits::{Counted, Error, Found, Search};
+use crate::search::{Bounds, Dialect, Rendered, SearchedTable, statuses};
+use crate::traits::{Counted, Error, Search};
 
 /// The rows of a table as lists show them.
 pub(super) struct Listed {
@@ -30,13 +30,13 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Rows by their ids, newest first, as many as fit on a page.
-    pub(super) async fn of(&self, session: &Session, ids: Vec<Id>) -> Result<Vec<Row>, Error> {
-        let most = Most::rows(ids.len());
+    /// Rows by their ids, newest first, as many as fit into so many bytes.
+    pub(super) async fn of(&self, session: &Session, ids: Vec<Id>, bytes: usize) -> Result<Vec<Row>, Error> {
+        let limit = PageLimit { rows: ids.len(), bytes };
         let mut filter = Filter::new(self);
         filter.given("id = ANY(", Some(ids), &Type::UUID_ARRAY);
         filter.sql.text.push(')');
-        filter.newest(session, most).await
+        filter.newest(session, limit).await
     }
 }
 
@@ -53,8 +53,8 @@ impl<'a> Filter<'a> {
         let Listed { columns, table, bytes } = listed;
         let mut sql = Sql::default();
         sql.add(format_args!(
-            "SELECT {columns} FROM (SELECT {columns}, bytes, sum(bytes) OVER (ORDER BY id DESC) AS total \
-             FROM (SELECT {columns}, {ROW_BYTES} + {bytes} AS bytes FROM {table}"
+            "SELECT {columns}, continues FROM (SELECT {columns}, bytes, sum(bytes) OVER listed AS total, \
+             lead(true, 1, false) OVER listed AS continues FROM (SELECT {columns}, {ROW_BYTES} + {bytes} AS bytes FROM {table}"
         ));
         Self { sql, next: " WHERE " }
     }
@@ -75,12 +75,15 @@ impl<'a> Filter<'a> {
     }
 
     /// A page, newest first. The first row's total is its own size.
-    pub(super) async fn newest(mut self, session: &Session, most: Most) -> Result<Vec<Row>, Error> {
+    pub(super) async fn newest(mut self, session: &Session, limit: PageLimit) -> Result<Vec<Row>, Error> {
         self.sql.text.push_str(" ORDER BY id DESC LIMIT ");
-        self.sql.value(limit(most.rows), &Type::INT8);
-        self.sql.text.push_str(") AS found) AS page WHERE total <= ");
-        self.sql.value(limit(most.bytes), &Type::INT8);
-        self.sql.text.push_str(" OR total = bytes ORDER BY id DESC");
+        let rows = self.sql.value(page_rows(limit), &Type::INT8);
+        self.sql
+            .text
+            .push_str(") AS found WINDOW listed AS (ORDER BY id DESC)) AS page WHERE total <= ");
+        self.sql.value(columns::limit(limit.bytes), &Type::INT8);
+        self.sql
+            .add(format_args!(" OR total = bytes ORDER BY id DESC LIMIT ${rows} - 1"));
         session.once(&self.sql.text, &self.sql.values).await
     }
 }
@@ -89,17 +92,17 @@ impl<'a> Filter<'a> {
 pub(super) async fn find_executions(
     session: &Session,
     search: &Search<ExecutionId>,
-) -> Result<Found<Execution, ExecutionId>, Error> {
+) -> Result<Paged<Execution, ExecutionId>, Error> {
     let found = ids(
         session,
-        Table::Execution,
+        SearchedTable::Execution,
         search,
-        search.before.map(ExecutionId::to_bytes),
+        search.page.after.map(ExecutionId::to_bytes),
     )
     .await?;
     let ids: Vec<ExecutionId> = found.rows.into_iter().map(|id| ExecutionId::from_bytes(id.0)).collect();
-    let rows = executions::page(session, &ids).await?;
-    Ok(Found {
+    let rows = executions::page(session, &ids, search.page.limit.bytes).await?;
+    Ok(Paged {
         next: continued(&ids, &rows, found.next.map(|id| ExecutionId::from_bytes(id.0))),
         rows,
     })
@@ -109,11 +112,17 @@ pub(super) async fn find_executions(
 pub(super) async fn find_actions(
     session: &Session,
     search: &Search<ActionId>,
-) -> Result<Found<Action, ActionId>, Error> {
-    let found = ids(session, Table::Action, search, search.before.map(ActionId::to_bytes)).await?;
+) -> Result<Paged<Action, ActionId>, Error> {
+    let found = ids(
+        session,
+        SearchedTable::Action,
+        search,
+        search.page.after.map(ActionId::to_bytes),
+    )
+    .await?;
     let ids: Vec<ActionId> = found.rows.into_iter().map(|id| ActionId::from_bytes(id.0)).collect();
-    let rows = actions::page(session, &ids).await?;
-    Ok(Found {
+    let rows = actions::page(session, &ids, search.page.limit.bytes).await?;
+    Ok(Paged {
         next: continued(&ids, &rows, found.next.map(|id| ActionId::from_bytes(id.0))),
         rows,
     })
@@ -128,7 +137,7 @@ pub(super) async fn count_actions(session: &Session, condition: &Condition, scan
     let mut sql = Sql::default();
     sql.text
         .push_str("SELECT count(*), count(*) FILTER (WHERE is_meant) FROM (");
-    sql.walk(Table::Action, condition, &bounds, scan);
+    sql.walk(SearchedTable::Action, condition, &bounds, scan);
     sql.text.push_str(") AS walked");
     let rows = session.once(&sql.text, &sql.values).await?;
     let Some(row) = rows.first() else { return Ok(nothing) };
@@ -142,15 +151,12 @@ pub(super) async fn count_actions(session: &Session, condition: &Condition, scan
 /// The ids of what is found. Rows are read afterwards: most that are looked at may not be meant, and some are large.
 async fn ids<I>(
     session: &Session,
-    table: Table,
+    table: SearchedTable,
     search: &Search<I>,
     before: Option<[u8; 16]>,
-) -> Result<Found<Id, Id>, Error> {
-    let mut found = Found {
-        rows: Vec::new(),
-        next: None,
-    };
-    let Some(bounds) = Bounds::of(&search.condition, before).filter(|_| search.limit > 0) else {
+) -> Result<Paged<Id, Id>, Error> {
+    let mut found = Paged::default();
+    let Some(bounds) = Bounds::of(&search.condition, before).filter(|_| search.page.limit.rows > 0) else {
         return Ok(found);
     };
     let mut sql = Sql::default();
@@ -158,7 +164,7 @@ async fn ids<I>(
     let (mut looked_at, mut last) = (0, None);
     for row in session.once(&sql.text, &sql.values).await? {
         let (id, is_meant): (Id, bool) = (column(&row, 0)?, column(&row, 1)?);
-        if is_meant && found.rows.len() == search.limit {
+        if is_meant && found.rows.len() == search.page.limit.rows {
             found.next = found.rows.last().copied();
             return Ok(found);
         }
@@ -180,16 +186,17 @@ struct Sql<'a> {
 }
 
 impl<'a> Sql<'a> {
-    /// A parameter.
-    fn value(&mut self, value: impl ToSql + Sync + Send + 'a, kind: &Type) {
+    /// A parameter, and its number.
+    fn value(&mut self, value: impl ToSql + Sync + Send + 'a, kind: &Type) -> usize {
         self.values.push((Box::new(value), kind.clone()));
-        self.mark();
+        self.mark()
     }
 
-    /// The mark of the newest parameter.
-    fn mark(&mut self) {
+    /// The mark of the newest parameter, and its number.
+    fn mark(&mut self) -> usize {
         let number = self.values.len();
         self.add(format_args!("${number}"));
+        number
     }
 
     /// More of the text.
@@ -199,10 +206,10 @@ impl<'a> Sql<'a> {
     }
 
     /// Ids, newest first, each with whether the condition holds.
-    fn walk(&mut self, table: Table, condition: &'a Condition, bounds: &Bounds, scan: usize) {
+    fn walk(&mut self, table: SearchedTable, condition: &'a Condition, bounds: &Bounds, scan: usize) {
         let name = match table {
-            Table::Execution => "execution",
-            Table::Action => "action",
+            SearchedTable::Execution => "execution",
+            SearchedTable::Action => "action",
         };
         let Rendered { text, constants, .. } = Rendered::of(Dialect::Postgres, table, condition);
         for constant in constants {
@@ -224,7 +231,7 @@ impl<'a> Sql<'a> {
     }
 
     /// What a test says in a way that leads to an index; nothing where there is none.
-    fn place(&mut self, table: Table, test: &'a Test) {
+    fn place(&mut self, table: SearchedTable, test: &'a Comparison) {
         if let Some(statuses) = statuses(test).filter(|statuses| !statuses.is_empty()) {
             // Written out, because only then does the planner see that a partial index holds them; the numbers are ours.
             let numbers: Vec<String> = statuses.iter().map(i64::to_string).collect();
@@ -239,8 +246,8 @@ impl<'a> Sql<'a> {
         }
         if test.field == Field::Tag {
             let tagged = match table {
-                Table::Execution => " AND id IN (SELECT execution FROM execution_tag WHERE tag = ",
-                Table::Action => " AND id IN (SELECT action FROM action_tag WHERE tag = ",
+                SearchedTable::Execution => " AND id IN (SELECT execution FROM execution_tag WHERE tag = ",
+                SearchedTable::Action => " AND id IN (SELECT action FROM action_tag WHERE tag = ",
             };
             self.text.push_str(tagged);
             self.constant(test);
@@ -252,7 +259,7 @@ impl<'a> Sql<'a> {
     }
 
     /// The one constant of a test.
-    fn constant(&mut self, test: &'a Test) {
+    fn constant(&mut self, test: &'a Comparison) {
         if let Some(constant) = test.constants.first() {
             self.parameter(constant);
             self.mark();

@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, Statement};
 
 use super::errors::{chain, classify, is_aftermath};
-use super::part::{Form, Part, statement};
+use super::part::{Form, StatementPart, statement};
 use crate::traits::Error;
 
 /// A parameter of a statement.
@@ -21,7 +21,7 @@ pub(super) type Value<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 pub(super) type Call<'a> = (Statement, Vec<Value<'a>>);
 
 /// Statements of commits that are kept prepared. There are as many as there are mixtures of what is written, which are few; the
-/// bound is for whoever makes up others.
+/// bound guards against others.
 const SHAPES_MAX: usize = 500;
 
 /// A list of values, one a row, for `unnest`.
@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// What commits these stages: each is a statement. One statement is a transaction by itself.
-    pub(super) async fn calls<'a>(&self, stages: Vec<Vec<Part<'a>>>) -> Result<Vec<Call<'a>>, Error> {
+    pub(super) async fn calls<'a>(&self, stages: Vec<Vec<StatementPart<'a>>>) -> Result<Vec<Call<'a>>, Error> {
         let mut calls = Vec::with_capacity(stages.len() + 2);
         for stage in stages {
             let statement = self.shaped(&stage).await?;
@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// The statement of parts, prepared.
-    async fn shaped(&self, parts: &[Part<'_>]) -> Result<Statement, Error> {
+    async fn shaped(&self, parts: &[StatementPart<'_>]) -> Result<Statement, Error> {
         let shape: Vec<Form> = parts.iter().map(|part| part.form).collect();
         let known = self.shapes().get(&shape).cloned();
         if let Some(statement) = known {

@@ -1,13 +1,16 @@
 //! Timers. A row is there as long as its timer may still fire.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, execution_id, instant, limit, number, shard};
-use super::part::{Part, Text};
+use super::columns::{Id, bound, column, execution_id, instant, number, page_rows, shard};
+use super::part::{StatementPart, Text};
 use super::session::{Session, list};
+use crate::page::{Page, Paged, paged};
 use crate::records::{Timer, TimerKey};
-use crate::traits::{Error, Window};
+use crate::traits::Error;
 
 const PUT: Text = Text::new(
     "put_timers AS (INSERT INTO timer (execution, visit, timer_index, shard, due_at, schedule) \
@@ -31,8 +34,8 @@ pub(super) const DUE: &str = "\
     ORDER BY due_at, execution, visit, timer_index LIMIT $7";
 
 /// Adds or moves timers.
-pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Part<'a> {
-    Part::new(
+pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> StatementPart<'a> {
+    StatementPart::new(
         PUT,
         vec![
             list(records, |record| Id::from(record.key.execution)),
@@ -46,8 +49,8 @@ pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> Part<'a> {
 }
 
 /// Deletes timers, as far as they are still there.
-pub(super) fn delete<'a>(keys: &[TimerKey]) -> Part<'a> {
-    Part::new(
+pub(super) fn delete<'a>(keys: &[TimerKey]) -> StatementPart<'a> {
+    StatementPart::new(
         DELETE,
         vec![
             list(keys, |key| Id::from(key.execution)),
@@ -64,12 +67,12 @@ pub(super) async fn of(session: &Session, executions: &[ExecutionId]) -> Result<
 }
 
 /// Timers that are due, earliest first.
-pub(super) async fn due(session: &Session, shard: i16, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-    let Window {
-        until,
-        after,
-        limit: max,
-    } = window;
+pub(super) async fn due(
+    session: &Session,
+    shard: i16,
+    until: Timestamp,
+    Page { after, limit }: &Page<(Timestamp, TimerKey)>,
+) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
     let (at, execution, visit, index) = after.map_or((i64::MIN, Id::FIRST, 0, 0), |(at, key)| {
         let TimerKey {
             execution,
@@ -78,21 +81,17 @@ pub(super) async fn due(session: &Session, shard: i16, window: &Window<TimerKey>
         } = key;
         (at.as_millis(), execution.into(), bound(visit), i32::from(index))
     });
-    session
-        .all(
-            DUE,
-            &[
-                &shard,
-                &until.as_millis(),
-                &at,
-                &execution,
-                &visit,
-                &index,
-                &limit(*max),
-            ],
-            read,
-        )
-        .await
+    let values: [&(dyn ToSql + Sync); 7] = [
+        &shard,
+        &until.as_millis(),
+        &at,
+        &execution,
+        &visit,
+        &index,
+        &page_rows(*limit),
+    ];
+    let found = session.all(DUE, &values, read).await?;
+    paged(found.into_iter().map(Ok), *limit, |timer| (timer.due_at, timer.key))
 }
 
 fn read(row: &Row) -> Result<Timer, Error> {

@@ -13,22 +13,23 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use super::ahead::{Ahead, Left, commit_once};
-use super::lanes::Mark;
+use super::lanes::CommitMark;
 use super::link::Link;
 use super::session::Session;
 use super::{
     actions, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards, timers,
 };
-use crate::records::{Action, Fact, FactKind, Job, Life, MachineVersion, Scope, Timer, TimerKey};
+use crate::page::{Page, Paged};
+use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, AgedPage, Commit, CommitStore, DueAction, Error, Fence, Found, LaneReads, Loaded, LoadedExecution, Mutation,
-    OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted, Window,
+    Aged, Commit, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
+    Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
-/// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they are told.
+/// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they get an error.
 const SETTLE_MAX: Duration = Duration::from_secs(4);
 
-/// So many mutations are a commit that somebody waits for who is alone: more come together, and leave the time to others.
+/// So many mutations are a commit with a single caller waiting: more come together, and leave the time to others.
 const FEW: usize = 6;
 
 /// How long the answer to such a commit is looked for before the lane sleeps: as long as it takes where the database is near.
@@ -47,7 +48,7 @@ impl Writer {
     }
 
     /// Commits on the connection at hand.
-    fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: Mark) -> Result<(), Error> {
+    fn try_commit(&mut self, fences: &[Fence], mutations: &[Mutation], mark: CommitMark) -> Result<(), Error> {
         let shards = self.shards;
         let commit = async |session: &Session| commit_once(session, fences, mutations, mark, shards, || {}).await;
         let patience = if mutations.len() <= FEW {
@@ -61,7 +62,7 @@ impl Writer {
     }
 
     /// Finds out whether a commit landed whose connection was lost, and commits again if it did not.
-    fn settle(&mut self, fences: &[Fence], mutations: &[Mutation], mut mark: Mark) -> Result<(), Error> {
+    fn settle(&mut self, fences: &[Fence], mutations: &[Mutation], mut mark: CommitMark) -> Result<(), Error> {
         let until = self.link.elapsed() + SETTLE_MAX;
         loop {
             let result = self.link.connect().and_then(|()| {
@@ -86,8 +87,8 @@ impl Writer {
         }
     }
 
-    /// Commits what waits for as long as there is a connection. Returns those of which nobody knows whether they landed.
-    fn send_ahead(&mut self, first: Commit, queue: &mut dyn Queue) -> Result<Vec<(Arc<Commit>, Mark)>, Error> {
+    /// Commits what waits for as long as there is a connection. Returns those whose result is unknown.
+    fn send_ahead(&mut self, first: Commit, queue: &mut dyn Queue) -> Result<Vec<(Arc<Commit>, CommitMark)>, Error> {
         self.link.connect()?;
         let (newest, shards) = (self.link.mark()?, self.shards);
         let ahead = |session| Ahead::new(session, shards, newest, queue).run(first);
@@ -97,8 +98,8 @@ impl Writer {
         Ok(unknown)
     }
 
-    /// Finds out of each whether it landed. What follows one that did not, or of which nobody knows, is not committed again.
-    fn settle_all(&mut self, unknown: Vec<(Arc<Commit>, Mark)>, queue: &mut dyn Queue) {
+    /// Finds out of each whether it landed. What follows one that did not, or whose result is unknown, is not committed again.
+    fn settle_all(&mut self, unknown: Vec<(Arc<Commit>, CommitMark)>, queue: &mut dyn Queue) {
         let mut goes_on = true;
         for (commit, mark) in unknown {
             let result = if goes_on {
@@ -114,14 +115,14 @@ impl Writer {
     }
 
     /// Asks about one shard. One that cannot be is empty.
-    fn ask_shard<T>(
+    fn ask_shard<T: Default>(
         &mut self,
         shard: ShardId,
-        question: &impl AsyncFn(&Session, i16) -> Result<Vec<T>, Error>,
-    ) -> Result<Vec<T>, Error> {
+        question: &impl AsyncFn(&Session, i16) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         match i16::try_from(shard.0) {
             Ok(shard) => self.link.ask(&async |session| question(session, shard).await),
-            Err(_) => Ok(Vec::new()),
+            Err(_) => Ok(T::default()),
         }
     }
 }
@@ -170,50 +171,56 @@ impl LaneReads for Writer {
             .ask(&async |session| machines::with_digest(session, machine, digest).await)
     }
 
-    fn last_life(&mut self) -> Result<Option<Life>, Error> {
-        self.link.ask(&async |session| control::last_life(session).await)
+    fn last_run(&mut self) -> Result<Option<ProcessRun>, Error> {
+        self.link.ask(&async |session| control::last_run(session).await)
     }
 
     fn ready(
         &mut self,
         shard: ShardId,
-        line: &str,
-        after: Option<&ReadyKey>,
-        limit: usize,
-    ) -> Result<Vec<ReadyRef>, Error> {
+        queue: &str,
+        page: &Page<ReadyKey>,
+    ) -> Result<Paged<ReadyRef, ReadyKey>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            actions::ready(session, shard, line, after, limit).await
+            actions::ready(session, shard, queue, page).await
         })
     }
 
-    fn lines(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
-        self.ask_shard(shard, &async |session, shard| actions::lines(session, shard).await)
+    fn queues(&mut self, shard: ShardId) -> Result<Vec<String>, Error> {
+        self.ask_shard(shard, &async |session, shard| actions::queues(session, shard).await)
     }
 
-    fn due_timers(&mut self, shard: ShardId, window: &Window<TimerKey>) -> Result<Vec<Timer>, Error> {
-        self.ask_shard(shard, &async |session, shard| timers::due(session, shard, window).await)
-    }
-
-    fn due_actions(&mut self, shard: ShardId, window: &Window<ActionId>) -> Result<Vec<DueAction>, Error> {
-        self.ask_shard(shard, &async |session, shard| {
-            actions::due(session, shard, window).await
-        })
-    }
-
-    fn running(&mut self, shard: ShardId, after: Option<ActionId>, limit: usize) -> Result<Vec<DueAction>, Error> {
-        self.ask_shard(shard, &async |session, shard| {
-            actions::running(session, shard, after, limit).await
-        })
-    }
-
-    fn deferred(
+    fn due_timers(
         &mut self,
         shard: ShardId,
-        after: Option<ExecutionId>,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, Error> {
+        until: Timestamp,
+        page: &Page<(Timestamp, TimerKey)>,
+    ) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            inbox::deferred(session, shard, after, limit).await
+            timers::due(session, shard, until, page).await
+        })
+    }
+
+    fn due_actions(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, ActionId)>,
+    ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            actions::due(session, shard, until, page).await
+        })
+    }
+
+    fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            actions::running(session, shard, page).await
+        })
+    }
+
+    fn deferred(&mut self, shard: ShardId, page: &Page<ExecutionId>) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            inbox::deferred(session, shard, page).await
         })
     }
 
@@ -225,21 +232,25 @@ impl LaneReads for Writer {
         &mut self,
         shard: ShardId,
         status: u8,
-        after: Option<OpenAction>,
-        limit: usize,
-    ) -> Result<Vec<OpenAction>, Error> {
+        page: &Page<OpenAction>,
+    ) -> Result<Paged<OpenAction, OpenAction>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            actions::open(session, shard, status, after, limit).await
+            actions::open(session, shard, status, page).await
         })
     }
 
-    fn aged(&mut self, shard: ShardId, page: &AgedPage) -> Result<Vec<Aged>, Error> {
+    fn aged(
+        &mut self,
+        shard: ShardId,
+        before: Timestamp,
+        page: &Page<ExecutionId>,
+    ) -> Result<Paged<Aged, ExecutionId>, Error> {
         self.ask_shard(shard, &async |session, shard| {
-            retention::aged(session, shard, page).await
+            retention::aged(session, shard, before, page).await
         })
     }
 
-    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.link
             .ask(&async |session| search::find_actions(session, search).await)
     }
@@ -276,14 +287,19 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         actions,
         receipts,
         newest,
+        versions,
+        version_by_digest,
         idempotency,
     } = wanted;
-    let (executions, keys, actions, receipts, newest, idempotency) = tokio::try_join!(
+    let (executions, keys, actions, receipts, newest, versions, version_by_digest, idempotency) = tokio::try_join!(
         load_executions(session, executions, shards),
         some(keys, async |keys| executions::holders(session, keys).await),
         some(actions, async |ids| actions::get(session, ids).await),
         some(receipts, async |keys| receipts::get(session, keys).await),
         some(newest, async |machines| machines::newest(session, machines).await),
+        some(versions, async |wanted| machines::versions(session, wanted).await),
+        some(version_by_digest, async |wanted| machines::by_digest(session, wanted)
+            .await),
         some(idempotency, async |scopes| idempotency::get(session, scopes).await),
     )?;
     Ok(Loaded {
@@ -292,6 +308,8 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         actions,
         receipts,
         newest,
+        versions,
+        version_by_digest,
         idempotency,
     })
 }

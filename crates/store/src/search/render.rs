@@ -3,9 +3,9 @@
 //! One text for both stores but for two words: how a parameter is marked, and how the tags of a row become rows. Whatever a
 //! caller gave is a parameter.
 
-use sprag_core::filter::{Condition, Constant, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
 
-use super::Table;
+use super::SearchedTable;
 
 /// Whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ pub(crate) struct Rendered<'c> {
     pub(crate) text: String,
     pub(crate) constants: Vec<&'c Constant>,
     dialect: Dialect,
-    table: Table,
+    table: SearchedTable,
 }
 
 impl<'c> Rendered<'c> {
     /// The expression that says whether the condition holds. Its parameters are the first of the statement.
-    pub(crate) fn of(dialect: Dialect, table: Table, condition: &'c Condition) -> Self {
+    pub(crate) fn of(dialect: Dialect, table: SearchedTable, condition: &'c Condition) -> Self {
         let mut rendered = Self {
             text: String::new(),
             constants: Vec::new(),
@@ -83,7 +83,7 @@ impl<'c> Rendered<'c> {
         self.text.push(')');
     }
 
-    fn test(&mut self, test: &'c Test) {
+    fn test(&mut self, test: &'c Comparison) {
         let differs = test.relation == Relation::NotEqual;
         if test.constants.is_empty() {
             // Nothing is among none.
@@ -115,7 +115,7 @@ impl<'c> Rendered<'c> {
         self.text.push_str(after);
     }
 
-    fn tag(&mut self, test: &'c Test) {
+    fn tag(&mut self, test: &'c Comparison) {
         if test.relation == Relation::NotEqual {
             self.text.push_str("NOT ");
         }
@@ -127,7 +127,7 @@ impl<'c> Rendered<'c> {
         self.text.push(')');
     }
 
-    fn list(&mut self, test: &'c Test) {
+    fn list(&mut self, test: &'c Comparison) {
         let mut sign = "(";
         for constant in &test.constants {
             self.text.push_str(sign);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn is(field: Field, relation: Relation, constants: Vec<Constant>) -> Condition {
-        Condition::Is(Test {
+        Condition::Is(Comparison {
             field,
             relation,
             constants,
@@ -169,13 +169,13 @@ mod tests {
             is(Field::Type, Relation::In, vec![]),
             Condition::Any(vec![]),
         ]);
-        let sqlite = Rendered::of(Dialect::Sqlite, Table::Execution, &condition);
+        let sqlite = Rendered::of(Dialect::Sqlite, SearchedTable::Execution, &condition);
         assert_eq!(
             sqlite.text,
             "((machine IS NOT DISTINCT FROM ?1) AND NOT (EXISTS (SELECT 1 FROM json_each(execution.tags) AS tag WHERE \
              tag.value IN (?2, ?3))) AND false AND false AND false)"
         );
-        let postgres = Rendered::of(Dialect::Postgres, Table::Action, &condition);
+        let postgres = Rendered::of(Dialect::Postgres, SearchedTable::Action, &condition);
         assert_eq!(
             postgres.text,
             "((machine IS NOT DISTINCT FROM $1) AND NOT (EXISTS (SELECT 1 FROM \

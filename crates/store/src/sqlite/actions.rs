@@ -12,10 +12,11 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use super::bulk::{Insert, Places};
-use super::columns::{Column, limit, one_row, row, rows};
+use super::columns::{Column, limit, one_row, page, page_rows, row, rows};
 use super::filter::Filter;
+use crate::page::{Page, Paged, paged};
 use crate::records::Action;
-use crate::traits::{ActionQuery, DueAction, OpenAction, ReadyKey, ReadyRef, Window};
+use crate::traits::{ActionQuery, DueAction, OpenAction, ReadyKey, ReadyRef};
 
 /// The greatest number of an open status.
 const OPEN_MAX: u8 = Status::Retrying as u8;
@@ -192,36 +193,46 @@ pub(super) fn open_of(connection: &Connection, execution: ExecutionId) -> rusqli
     rows(connection, OPEN_OF, params![execution.to_bytes()], read)
 }
 
-/// Queued actions of a line in the order they are served. Two ranges of the index: what is left of the priority that
+/// Queued actions of a queue in the order they are served. Two ranges of the index: what is left of the priority that
 /// the last page ended in, then all lower ones.
 pub(super) fn ready(
     connection: &Connection,
-    line: &str,
-    after: Option<&ReadyKey>,
-    max: usize,
-) -> rusqlite::Result<Vec<ReadyRef>> {
-    let Some(ReadyKey {
+    queue: &str,
+    Page { after, limit }: &Page<ReadyKey>,
+) -> rusqlite::Result<Paged<ReadyRef, ReadyKey>> {
+    let max = limit.rows_to_read();
+    let found = match after {
+        Some(after) => ready_after(connection, queue, after, max)?,
+        None => ready_below(connection, queue, u16::from(u8::MAX) + 1, max)?,
+    };
+    paged(found.into_iter().map(Ok), *limit, |ready| ready.key)
+}
+
+fn ready_after(connection: &Connection, queue: &str, after: &ReadyKey, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
+    let ReadyKey {
         priority,
         run_at,
         action,
-    }) = after
-    else {
-        return ready_below(connection, line, u16::from(u8::MAX) + 1, max);
-    };
-    let params = params![line, priority, Column(*run_at), action.to_bytes(), limit(max)];
+    } = after;
+    let params = params![queue, priority, Column(*run_at), action.to_bytes(), limit(max)];
     let mut found = rows(connection, READY_AFTER, params, read_ready)?;
     if found.len() < max {
-        found.extend(ready_below(connection, line, u16::from(*priority), max - found.len())?);
+        found.extend(ready_below(connection, queue, u16::from(*priority), max - found.len())?);
     }
     Ok(found)
 }
 
-fn ready_below(connection: &Connection, line: &str, priority: u16, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
-    rows(connection, READY_BELOW, params![line, priority, limit(max)], read_ready)
+fn ready_below(connection: &Connection, queue: &str, priority: u16, max: usize) -> rusqlite::Result<Vec<ReadyRef>> {
+    rows(
+        connection,
+        READY_BELOW,
+        params![queue, priority, limit(max)],
+        read_ready,
+    )
 }
 
-/// The lines that hold queued actions. Hops from one line to the next, however deep each is.
-pub(super) fn lines(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+/// The queues that hold queued actions. Hops from one queue to the next, however deep each is.
+pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut lines = Vec::new();
     let mut next = row(connection, FIRST_LINE, params![], |row| row.get(0))?;
     while let Some(line) = next {
@@ -232,64 +243,51 @@ pub(super) fn lines(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Scheduled and retrying actions that are due, earliest first. An empty blob sorts before every id.
-pub(super) fn due(connection: &Connection, window: &Window<ActionId>) -> rusqlite::Result<Vec<DueAction>> {
-    let Window {
-        until,
-        after,
-        limit: max,
-    } = window;
+pub(super) fn due(
+    connection: &Connection,
+    until: Timestamp,
+    Page { after, limit }: &Page<(Timestamp, ActionId)>,
+) -> rusqlite::Result<Paged<DueAction, (Timestamp, ActionId)>> {
     let (at, id) = after.unzip();
     let at = at.unwrap_or(Timestamp::from_millis(i64::MIN));
     let id = id.map(ActionId::to_bytes);
     let id = id.as_ref().map_or(&[][..], |id| &id[..]);
-    rows(
-        connection,
-        DUE,
-        params![Column(*until), Column(at), id, limit(*max)],
-        read_due,
-    )
+    let params = params![Column(until), Column(at), id, page_rows(*limit)];
+    page(connection, DUE, params, *limit, read_due, |due| {
+        (due.run_at, due.action)
+    })
 }
 
 /// Actions whose attempt was under way, by id.
 pub(super) fn running(
     connection: &Connection,
-    after: Option<ActionId>,
-    max: usize,
-) -> rusqlite::Result<Vec<DueAction>> {
+    Page { after, limit }: &Page<ActionId>,
+) -> rusqlite::Result<Paged<DueAction, ActionId>> {
     let after = after.map(ActionId::to_bytes);
     let after = after.as_ref().map_or(&[][..], |id| &id[..]);
-    rows(connection, RUNNING, params![after, limit(max)], read_due)
+    let params = params![after, page_rows(*limit)];
+    page(connection, RUNNING, params, *limit, read_due, |running| running.action)
 }
 
 /// Actions in an open status, by execution and id. An empty blob sorts before every id.
 pub(super) fn open(
     connection: &Connection,
     status: u8,
-    after: Option<OpenAction>,
-    max: usize,
-) -> rusqlite::Result<Vec<OpenAction>> {
+    Page { after, limit }: &Page<OpenAction>,
+) -> rusqlite::Result<Paged<OpenAction, OpenAction>> {
     let after = after.map(|OpenAction { execution, action }| (execution.to_bytes(), action.to_bytes()));
     let (execution, action) = after
         .as_ref()
         .map_or((&[][..], &[][..]), |(execution, action)| (&execution[..], &action[..]));
-    rows(
-        connection,
-        OPEN,
-        params![status, execution, action, limit(max)],
-        |row| {
-            Ok(OpenAction {
-                execution: row.get::<_, Column<_>>(0)?.0,
-                action: row.get::<_, Column<_>>(1)?.0,
-            })
-        },
-    )
+    let params = params![status, execution, action, page_rows(*limit)];
+    page(connection, OPEN, params, *limit, read_open, |open| *open)
 }
 
 /// Actions, newest first.
-pub(super) fn list(connection: &Connection, query: &ActionQuery) -> rusqlite::Result<Vec<Action>> {
+pub(super) fn list(connection: &Connection, query: &ActionQuery) -> rusqlite::Result<Paged<Action, ActionId>> {
     let execution = query.execution.map(ExecutionId::to_bytes);
-    let before = query.before.map(ActionId::to_bytes);
-    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.most(), read)
+    let before = query.page.after.map(ActionId::to_bytes);
+    filter(query, execution.as_ref(), before.as_ref()).newest(connection, query.page.limit, read, |action| action.id)
 }
 
 /// The conditions of a query.
@@ -305,9 +303,7 @@ pub(super) fn filter<'a>(
         kind,
         status,
         error_kind,
-        before: _,
-        limit: _,
-        bytes: _,
+        page: _,
     } = query;
     let mut filter = Filter::new(LIST);
     filter.given("execution = ?", execution);
@@ -354,6 +350,13 @@ fn read_ready(row: &Row<'_>) -> rusqlite::Result<ReadyRef> {
     Ok(ReadyRef {
         key,
         execution: row.get::<_, Column<_>>(3)?.0,
+    })
+}
+
+fn read_open(row: &Row<'_>) -> rusqlite::Result<OpenAction> {
+    Ok(OpenAction {
+        execution: row.get::<_, Column<_>>(0)?.0,
+        action: row.get::<_, Column<_>>(1)?.0,
     })
 }
 

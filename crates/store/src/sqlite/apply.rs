@@ -5,16 +5,16 @@
 use rusqlite::Connection;
 
 use super::errors::classify;
-use super::history::Ends;
+use super::history::HistoryEnds;
 use super::{
     actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, timers,
 };
-use crate::checks;
 use crate::records::Execution;
+use crate::records::checks;
 use crate::traits::{Error, Mutation, Variables};
 
 /// Applies all of them, or says why not: then the transaction must be rolled back and `ends` forgotten.
-pub(super) fn all(connection: &Connection, ends: &mut Ends, mutations: &[Mutation]) -> Result<(), Error> {
+pub(super) fn all(connection: &Connection, ends: &mut HistoryEnds, mutations: &[Mutation]) -> Result<(), Error> {
     for run in mutations.chunk_by(share_statements) {
         run.iter().try_for_each(checks::check)?;
         match run {
@@ -58,7 +58,7 @@ fn updated(run: &[Mutation]) -> Vec<(&Execution, Variables)> {
     executions.collect()
 }
 
-fn apply(connection: &Connection, ends: &mut Ends, run: &[Mutation]) -> rusqlite::Result<()> {
+fn apply(connection: &Connection, ends: &mut HistoryEnds, run: &[Mutation]) -> rusqlite::Result<()> {
     match run {
         [Mutation::InsertExecution(_), ..] => executions::insert(connection, records!(run, Mutation::InsertExecution)),
         [Mutation::AppendHistory(_), ..] => history::append(connection, ends, records!(run, Mutation::AppendHistory)),
@@ -69,7 +69,7 @@ fn apply(connection: &Connection, ends: &mut Ends, run: &[Mutation]) -> rusqlite
     }
 }
 
-fn one(connection: &Connection, ends: &mut Ends, mutation: &Mutation) -> rusqlite::Result<()> {
+fn one(connection: &Connection, ends: &mut HistoryEnds, mutation: &Mutation) -> rusqlite::Result<()> {
     match mutation {
         Mutation::InsertMachineVersion(record) => machines::insert(connection, record),
         // `all` has applied them.
@@ -89,7 +89,7 @@ fn one(connection: &Connection, ends: &mut Ends, mutation: &Mutation) -> rusqlit
         Mutation::DeleteReceipt { execution, message } => receipts::delete(connection, *execution, message),
         Mutation::PutIdempotency(record) => idempotency::put(connection, record),
         Mutation::DeleteIdempotency(scope) => idempotency::delete(connection, *scope),
-        Mutation::PutLife(record) => lives::put(connection, record),
+        Mutation::PutRun(record) => lives::put(connection, record),
         Mutation::PutFact(record) => facts::put(connection, record),
         Mutation::DeleteFact { kind, key } => facts::delete(connection, *kind, key),
         Mutation::DeleteExecution(id) => {

@@ -1,7 +1,7 @@
-//! Copies of the whole database as of one instant, taken while the writer goes on.
+//! Copies of the whole database as of one instant, taken while the writer continues.
 //!
 //! A copy is made page by page inside one read transaction, so what the writer commits meanwhile is not part of it and
-//! it never has to begin anew. Its file loses its name before anybody reads it: whoever stops reading, or dies, leaves
+//! it never has to begin anew. Its file loses its name before anybody reads it: a reader that stops, or dies, leaves
 //! nothing behind.
 
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::errors::classify;
 use super::facts;
-use super::mark::{self, Mark};
+use super::mark::{self, FileMark};
 use super::open::open_reader;
 use super::open_error::OpenError;
 use crate::private;
@@ -86,7 +86,7 @@ pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<(
     loop {
         match backup.step(STEP_PAGES)? {
             StepResult::Done => break,
-            // Nobody else has the new file open, and readers are never locked out of the old one.
+            // No other process has the new file open, and readers are never locked out of the old one.
             _ => std::thread::yield_now(),
         }
     }
@@ -97,19 +97,19 @@ pub(super) fn copy_pages(source: &Connection, into: &Path) -> rusqlite::Result<(
 fn finish(temporary: &Path, fact: &Fact) -> rusqlite::Result<()> {
     let connection = Connection::open(temporary)?;
     connection.execute_batch(ONE_FILE)?;
-    mark::put(&connection, Mark::Whole)?;
+    mark::put(&connection, FileMark::Whole)?;
     facts::put(&connection, fact)?;
     connection.close().map_err(|(_, problem)| problem)
 }
 
 /// Makes the database of a connection one file without logs, on disk, and closes it.
 pub(super) fn settle(connection: Connection) -> rusqlite::Result<()> {
-    mark::put(&connection, Mark::Whole)?;
+    mark::put(&connection, FileMark::Whole)?;
     connection.execute_batch(ONE_FILE)?;
     connection.close().map_err(|(_, problem)| problem)
 }
 
-/// The path of something that stands beside the database.
+/// The path of something beside the database.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

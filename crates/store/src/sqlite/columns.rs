@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_core::time::Timestamp;
 
-use crate::page::{Most, Weight, filled};
+use crate::page::{PageLimit, Paged, Weight, paged};
 use crate::records::{ExecutionStatus, JobResult, JobStatus};
 
 /// A value in the form of its column.
@@ -92,6 +92,11 @@ impl FromSql for Column<Vec<String>> {
     }
 }
 
+/// The rows that a page reads at most.
+pub(super) fn page_rows(limit: PageLimit) -> i64 {
+    self::limit(limit.rows_to_read())
+}
+
 /// A bound on the number of rows. A greater one than `SQLite` can count bounds nothing anyway.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
@@ -121,15 +126,17 @@ pub(super) fn rows<T>(
     connection.prepare_cached(sql)?.query_map(params, read)?.collect()
 }
 
-/// A page of a query, read by `read`. Rows are read one at a time, so those beyond the page stay in the file.
-pub(super) fn page<T: Weight>(
+/// A page of a query that has as many rows as [`page_rows`] allows, each read by `read`, with its place in the list by
+/// `cursor`. Rows are read one at a time, so those beyond the page stay in the file.
+pub(super) fn page<T: Weight, C>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
-    most: Most,
+    limit: PageLimit,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    filled(connection.prepare_cached(sql)?.query_map(params, read)?, most)
+    cursor: impl Fn(&T) -> C,
+) -> rusqlite::Result<Paged<T, C>> {
+    paged(connection.prepare_cached(sql)?.query_map(params, read)?, limit, cursor)
 }
 
 /// The first row of a query, if there is one, read by `read`.

@@ -1,4 +1,4 @@
-//! How much open work a file holds, and how large it is: for whoever watches over the whole.
+//! How much open work a file holds, and how large it is: for metrics.
 //!
 //! Each count walks a partial index that holds nothing else, so it grows with what is open, never with what has ended.
 
@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::columns::{Column, row, rows};
 use crate::records::ExecutionStatus;
-use crate::traits::{FileBytes, QueuedLine};
+use crate::traits::{FileBytes, QueuedCount};
 
 pub(super) const OPEN_EXECUTIONS: &str =
     "SELECT status, count(*) FROM execution WHERE status <= 2 GROUP BY status ORDER BY status";
@@ -27,11 +27,11 @@ pub(super) fn open_executions(connection: &Connection) -> rusqlite::Result<Vec<(
     })
 }
 
-/// Queued actions by line.
-pub(super) fn queued_actions(connection: &Connection) -> rusqlite::Result<Vec<QueuedLine>> {
+/// Queued actions by queue.
+pub(super) fn queued_actions(connection: &Connection) -> rusqlite::Result<Vec<QueuedCount>> {
     rows(connection, QUEUED_ACTIONS, params![], |row| {
-        Ok(QueuedLine {
-            line: row.get(0)?,
+        Ok(QueuedCount {
+            queue: row.get(0)?,
             count: row.get(1)?,
             oldest: row.get::<_, Column<_>>(2)?.0,
         })

@@ -10,7 +10,7 @@ use sprag_core::ids::ExecutionId;
 use super::bulk::{Insert, Places};
 use super::columns::{Column, one_row, row};
 use super::filter::Filter;
-use crate::page::Most;
+use crate::page::Paged;
 use crate::records::{Execution, ExecutionStatus};
 use crate::traits::{ExecutionQuery, Variables};
 
@@ -220,9 +220,9 @@ pub(super) fn is_running(connection: &Connection, id: ExecutionId) -> rusqlite::
 }
 
 /// Executions, newest first.
-pub(super) fn list(connection: &Connection, query: &ExecutionQuery) -> rusqlite::Result<Vec<Execution>> {
-    let before = query.before.map(ExecutionId::to_bytes);
-    filter(query, before.as_ref()).newest(connection, Most::rows(query.limit), read)
+pub(super) fn list(connection: &Connection, query: &ExecutionQuery) -> rusqlite::Result<Paged<Execution, ExecutionId>> {
+    let before = query.page.after.map(ExecutionId::to_bytes);
+    filter(query, before.as_ref()).newest(connection, query.page.limit, read, |execution| execution.id)
 }
 
 /// The conditions of a query. Statuses are written out, because only then does the planner see that a partial index
@@ -232,8 +232,7 @@ pub(super) fn filter<'a>(query: &'a ExecutionQuery, before: Option<&'a [u8; 16]>
         machine,
         status,
         key,
-        before: _,
-        limit: _,
+        page: _,
     } = query;
     let mut filter = Filter::new(LIST);
     filter.given("machine = ?", machine.as_ref());

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
 
-use super::columns::{limit, page};
-use crate::page::{Most, Weight};
+use super::columns::{page, page_rows};
+use crate::page::{PageLimit, Paged, Weight};
 
 /// A `SELECT` that grows by conditions.
 pub(super) struct Filter<'a> {
@@ -43,15 +43,16 @@ impl<'a> Filter<'a> {
     }
 
     /// A page, newest first.
-    pub(super) fn newest<T: Weight>(
+    pub(super) fn newest<T: Weight, C>(
         self,
         connection: &Connection,
-        most: Most,
+        limit: PageLimit,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<Vec<T>> {
+        cursor: impl Fn(&T) -> C,
+    ) -> rusqlite::Result<Paged<T, C>> {
         let sql = self.sql();
-        let max = limit(most.rows);
-        let values = self.values.into_iter().chain([&max as &dyn ToSql]);
-        page(connection, &sql, params_from_iter(values), most, read)
+        let rows = page_rows(limit);
+        let values = self.values.into_iter().chain([&rows as &dyn ToSql]);
+        page(connection, &sql, params_from_iter(values), limit, read, cursor)
     }
 }

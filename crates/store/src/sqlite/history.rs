@@ -7,8 +7,8 @@ use rusqlite::{Connection, params};
 use sprag_core::ids::ExecutionId;
 
 use super::bulk::Insert;
-use super::columns::{self, Column, bound, limit, one_row, row};
-use crate::page::Most;
+use super::columns::{self, Column, bound, one_row, page_rows, row};
+use crate::page::{Page, Paged};
 use crate::records::HistoryEntry;
 
 static APPEND: LazyLock<Insert> = LazyLock::new(|| Insert::into("history", &["execution", "sequence", "at", "body"]));
@@ -26,12 +26,12 @@ const ENDS_MAX: usize = 4_096;
 /// Where histories end that were written lately, so that the next entry of each is known to follow without a look. What was
 /// rolled back or deleted must be forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct HistoryEnds {
     // Looked up by id only, never iterated: the random seed of the map decides nothing.
     newest: HashMap<ExecutionId, u64>,
 }
 
-impl Ends {
+impl HistoryEnds {
     /// Knows nothing any more.
     pub(super) fn forget(&mut self) {
         self.newest.clear();
@@ -54,7 +54,11 @@ impl Ends {
 }
 
 /// Adds the next entries. One that would leave a gap before it changes no row.
-pub(super) fn append(connection: &Connection, ends: &mut Ends, records: &[&HistoryEntry]) -> rusqlite::Result<()> {
+pub(super) fn append(
+    connection: &Connection,
+    ends: &mut HistoryEnds,
+    records: &[&HistoryEntry],
+) -> rusqlite::Result<()> {
     // Between calls only: within one, an entry may follow one that is not inserted yet.
     if ends.newest.len() >= ENDS_MAX {
         ends.forget();
@@ -82,14 +86,13 @@ pub(super) fn append(connection: &Connection, ends: &mut Ends, records: &[&Histo
 pub(super) fn page(
     connection: &Connection,
     execution: ExecutionId,
-    after: u64,
-    most: Most,
-) -> rusqlite::Result<Vec<HistoryEntry>> {
+    Page { after, limit }: &Page<u64>,
+) -> rusqlite::Result<Paged<HistoryEntry, u64>> {
     columns::page(
         connection,
         PAGE,
-        params![execution.to_bytes(), bound(after), limit(most.rows)],
-        most,
+        params![execution.to_bytes(), bound(after.unwrap_or(0)), page_rows(*limit)],
+        *limit,
         |row| {
             Ok(HistoryEntry {
                 execution,
@@ -98,5 +101,6 @@ pub(super) fn page(
                 body: row.get(2)?,
             })
         },
+        |entry| entry.sequence,
     )
 }

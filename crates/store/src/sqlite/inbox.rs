@@ -5,6 +5,7 @@ use sprag_core::ids::ExecutionId;
 
 use super::columns::{Column, one_row, row, rows};
 use super::executions;
+use crate::page::{Page, Paged, paged};
 use crate::records::InboxEntry;
 
 pub(super) const INSERT: &str = "INSERT INTO inbox (execution, position, body) VALUES (?1, ?2, ?3)";
@@ -59,20 +60,19 @@ pub(super) fn length(connection: &Connection, execution: ExecutionId) -> rusqlit
 /// is.
 pub(super) fn deferred(
     connection: &Connection,
-    after: Option<ExecutionId>,
-    max: usize,
-) -> rusqlite::Result<Vec<ExecutionId>> {
+    Page { after, limit }: &Page<ExecutionId>,
+) -> rusqlite::Result<Paged<ExecutionId, ExecutionId>> {
     let mut found = Vec::new();
-    let mut next = next_execution(connection, after)?;
+    let mut next = next_execution(connection, *after)?;
     while let Some(execution) = next
-        && found.len() < max
+        && found.len() < limit.rows_to_read()
     {
         if executions::is_running(connection, execution)? {
             found.push(execution);
         }
         next = next_execution(connection, Some(execution))?;
     }
-    Ok(found)
+    paged(found.into_iter().map(Ok), *limit, |id| *id)
 }
 
 /// An empty blob sorts before every id.

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, Row, params};
 use sprag_core::ids::JobId;
 
-use super::columns::{Column, bound, limit, one_row, page, row, rows};
-use crate::page::Most;
+use super::columns::{Column, bound, limit, one_row, page, page_rows, row, rows};
+use crate::page::{Page, Paged};
 use crate::records::{Job, JobItem};
 
 pub(super) const PUT: &str = "\
@@ -101,21 +101,24 @@ pub(super) fn beyond(connection: &Connection, kept: usize) -> rusqlite::Result<O
 }
 
 /// Jobs, newest first.
-pub(super) fn list(connection: &Connection, before: Option<JobId>, max: usize) -> rusqlite::Result<Vec<Job>> {
-    let before = before.map(JobId::to_bytes);
+pub(super) fn list(
+    connection: &Connection,
+    Page { after, limit }: &Page<JobId>,
+) -> rusqlite::Result<Paged<Job, JobId>> {
+    let before = after.map(JobId::to_bytes);
     let before = before.as_ref().map_or(&END[..], |id| &id[..]);
-    page(connection, LIST, params![before, limit(max)], Most::rows(max), read)
+    let params = params![before, page_rows(*limit)];
+    page(connection, LIST, params, *limit, read, |job| job.id)
 }
 
 /// Items of a job by number.
-pub(super) fn items(connection: &Connection, job: JobId, after: u64, max: usize) -> rusqlite::Result<Vec<JobItem>> {
-    page(
-        connection,
-        ITEMS,
-        params![job.to_bytes(), bound(after), limit(max)],
-        Most::rows(max),
-        read_item,
-    )
+pub(super) fn items(
+    connection: &Connection,
+    job: JobId,
+    Page { after, limit }: &Page<u64>,
+) -> rusqlite::Result<Paged<JobItem, u64>> {
+    let params = params![job.to_bytes(), bound(after.unwrap_or(0)), page_rows(*limit)];
+    page(connection, ITEMS, params, *limit, read_item, |item| item.number)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Job> {

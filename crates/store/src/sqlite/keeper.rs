@@ -17,7 +17,7 @@ use super::condition::Shared;
 use super::errors::classify;
 use super::identity::Files;
 use super::lock::Lock;
-use super::mark::{self, Mark};
+use super::mark::{self, FileMark};
 use crate::traits::Error;
 
 /// How often the keeper checks the file's names.
@@ -35,7 +35,7 @@ const REPORT_AFTER: u32 = 20;
 /// A log that a reader holds is reported from this size on.
 pub(super) const HELD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
-/// An open file. Whoever has a connection to it holds this; the last one to let go waits until the file is closed.
+/// An open file. Every connection to it holds this; the last one to let go waits until the file is closed.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     /// How the file is.
@@ -175,7 +175,7 @@ impl Keeper {
     fn note(&self, copied: rusqlite::Result<(i32, i32)>) {
         match copied.map_err(|problem| classify(&problem)) {
             Ok(pages) => self.condition.copied(pages),
-            // Nobody knows what is on disk.
+            // What is on disk is unknown.
             Err(problem @ (Error::Disk { .. } | Error::Corrupt { .. })) => self.condition.lose(problem),
             // The log stays as it is, and is copied another time.
             Err(_) => {}
@@ -202,7 +202,7 @@ impl Keeper {
         if !self.is_there() {
             return;
         }
-        let copied = mark::put(&self.connection, Mark::Whole).and_then(|()| {
+        let copied = mark::put(&self.connection, FileMark::Whole).and_then(|()| {
             self.connection
                 .wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE)
         });
@@ -218,10 +218,10 @@ impl Keeper {
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log);
         if set.is_ok() && !keeps_log {
             // What cannot be written stays in the log.
-            let _ = mark::put(&self.connection, Mark::Whole);
+            let _ = mark::put(&self.connection, FileMark::Whole);
         }
         if let Err((_, problem)) = self.connection.close() {
-            tracing::warn!(%problem, "the database could not be closed; the next start reads its log");
+            tracing::warn!(%problem, "database not closed; the next start reads its log");
         }
     }
 }

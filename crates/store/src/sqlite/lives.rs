@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::columns::{Column, one_row, row};
-use crate::records::Life;
+use crate::records::ProcessRun;
 
 pub(super) const PUT: &str = "\
     INSERT INTO life (started_at, seen_at) VALUES (?1, ?2) \
@@ -12,8 +12,8 @@ pub(super) const PUT: &str = "\
 pub(super) const LAST: &str = "SELECT started_at, seen_at FROM life ORDER BY started_at DESC LIMIT 1";
 
 /// Records that a process is alive.
-pub(super) fn put(connection: &Connection, record: &Life) -> rusqlite::Result<()> {
-    let Life { started_at, seen_at } = record;
+pub(super) fn put(connection: &Connection, record: &ProcessRun) -> rusqlite::Result<()> {
+    let ProcessRun { started_at, seen_at } = record;
     one_row(
         connection
             .prepare_cached(PUT)?
@@ -22,9 +22,9 @@ pub(super) fn put(connection: &Connection, record: &Life) -> rusqlite::Result<()
 }
 
 /// The newest life.
-pub(super) fn last(connection: &Connection) -> rusqlite::Result<Option<Life>> {
+pub(super) fn last(connection: &Connection) -> rusqlite::Result<Option<ProcessRun>> {
     row(connection, LAST, params![], |row| {
-        Ok(Life {
+        Ok(ProcessRun {
             started_at: row.get::<_, Column<_>>(0)?.0,
             seen_at: row.get::<_, Column<_>>(1)?.0,
         })

@@ -42,7 +42,7 @@ impl Lock {
                 .open(&name)
                 .map_err(|problem| OpenError::from_system(path, problem))?;
             match file.try_lock() {
-                // A lock on a file that has lost its name keeps nobody out.
+                // A lock on a file that has lost its name keeps no process out.
                 Ok(()) if !is_named(&file, &name).map_err(|problem| OpenError::from_system(path, problem))? => {}
                 Ok(()) => {
                     let database = path.to_owned();

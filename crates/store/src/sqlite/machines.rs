@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Column, limit, one_row, page, row};
+use super::columns::{Column, one_row, page, page_rows, row};
 use super::errors::classify;
-use crate::page::Most;
+use crate::page::{Page, Paged};
 use crate::records::MachineVersion;
 use crate::traits::Error;
 
@@ -73,9 +73,12 @@ pub(super) fn expect_newest(connection: &Connection, machine: &str, version: u32
 }
 
 /// The newest versions of machines, by name. Every name comes after the empty one.
-pub(super) fn list(connection: &Connection, after: Option<&str>, max: usize) -> rusqlite::Result<Vec<MachineVersion>> {
-    let params = params![after.unwrap_or_default(), limit(max)];
-    page(connection, LIST, params, Most::rows(max), read)
+pub(super) fn list(
+    connection: &Connection,
+    Page { after, limit }: &Page<String>,
+) -> rusqlite::Result<Paged<MachineVersion, String>> {
+    let params = params![after.as_deref().unwrap_or_default(), page_rows(*limit)];
+    page(connection, LIST, params, *limit, read, |row| row.machine.clone())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<MachineVersion> {

@@ -4,7 +4,7 @@
 //! itself is marked [`NEEDS_LOG`], and a store whose file is marked and whose log is missing is not opened.
 //!
 //! The mark is the `user_version` of the file's header. [`NEEDS_LOG`] is committed before a checkpoint, which copies it into the
-//! file; [`WHOLE`] is committed after it, and so is in the log. Whoever merges log and file, be it `SQLite` itself or the
+//! file; [`WHOLE`] is committed after it, and so is in the log. A program that merges log and file, be it `SQLite` itself or the
 //! `sqlite3` shell, merges the newer mark too.
 //!
 //! Limits: a log of another file, or an older log of the same file, is not recognised. If a process dies between the two commits
@@ -33,7 +33,7 @@ const LOG_BYTES_MIN: u64 = 32 + 24;
 
 /// What a mark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum FileMark {
     /// See [`NEEDS_LOG`].
     NeedsLog,
     /// See [`WHOLE`].
@@ -41,10 +41,10 @@ pub(super) enum Mark {
 }
 
 /// Writes a mark, in the transaction under way if there is one.
-pub(super) fn put(connection: &Connection, mark: Mark) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, mark: FileMark) -> rusqlite::Result<()> {
     let number = match mark {
-        Mark::NeedsLog => NEEDS_LOG,
-        Mark::Whole => WHOLE,
+        FileMark::NeedsLog => NEEDS_LOG,
+        FileMark::Whole => WHOLE,
     };
     connection.pragma_update(None, "user_version", number)
 }
@@ -52,13 +52,13 @@ pub(super) fn put(connection: &Connection, mark: Mark) -> rusqlite::Result<()> {
 /// Copies the log back into the file, as far as readers allow, and leaves the file marked as one that needs its log. Says how many
 /// pages the log has, and how many of them are copied.
 pub(super) fn copy_back(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
-    put(connection, Mark::NeedsLog)?;
+    put(connection, FileMark::NeedsLog)?;
     let copied = connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE);
-    put(connection, Mark::Whole)?;
+    put(connection, FileMark::Whole)?;
     copied
 }
 
-/// Whether the file at `path` says that it needs a log, and has none beside it. Nobody may have the file open in this process: closing
+/// Whether the file at `path` says that it needs a log, and has none beside it. No code of this process may have the file open: closing
 /// it here would free the locks that `SQLite` holds on it.
 pub(super) fn lacks_log(path: &Path) -> io::Result<bool> {
     let mut header = [0; OFFSET + 4];

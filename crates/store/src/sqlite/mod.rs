@@ -44,7 +44,7 @@ mod writer;
 pub(crate) mod tests;
 
 pub use migrations::{HEADER_BYTES, Migration, Schema, is_backup};
-pub(crate) use moved::Moved;
+pub(crate) use moved::MoveRecord;
 pub use open::{Options, Store, open, open_moved, open_without_log};
 pub use open_error::OpenError;
 pub use own::OwnFile;

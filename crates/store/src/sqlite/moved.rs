@@ -1,6 +1,6 @@
 //! The mark of a file whose contents were moved to a database: where to, and when.
 //!
-//! It stands in a table of its own, which no schema's step makes: only a file that was moved has it. A server that is started
+//! It has a table of its own, which no schema's step makes: only a file that was moved has it. A server that is started
 //! on such a file would repeat every effect that is still to happen in the database, so it is refused.
 
 use std::path::Path;
@@ -29,7 +29,7 @@ const FORGET: &str = "DROP TABLE IF EXISTS moved";
 
 /// Where a file's contents went, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct MoveRecord {
     /// The database, without its password.
     pub(crate) to: String,
     /// When.
@@ -37,8 +37,8 @@ pub(crate) struct Moved {
 }
 
 /// Marks the file, durably; a mark that is there is replaced.
-pub(super) fn put(connection: &mut Connection, moved: &Moved) -> rusqlite::Result<()> {
-    let Moved { to, at } = moved;
+pub(super) fn put(connection: &mut Connection, moved: &MoveRecord) -> rusqlite::Result<()> {
+    let MoveRecord { to, at } = moved;
     let transaction = connection.transaction()?;
     transaction.execute_batch(CREATE)?;
     transaction.execute(PUT, params![to, at.as_millis()])?;
@@ -46,13 +46,13 @@ pub(super) fn put(connection: &mut Connection, moved: &Moved) -> rusqlite::Resul
 }
 
 /// The mark, if the file has one.
-pub(super) fn get(connection: &Connection) -> rusqlite::Result<Option<Moved>> {
+pub(super) fn get(connection: &Connection) -> rusqlite::Result<Option<MoveRecord>> {
     let tables: i64 = connection.query_row(IS_THERE, [], |row| row.get(0))?;
     if tables == 0 || !migrations::is_ours(connection)? {
         return Ok(None);
     }
     let found = connection.query_row(GET, [], |row| {
-        Ok(Moved {
+        Ok(MoveRecord {
             to: row.get(0)?,
             at: Timestamp::from_millis(row.get(1)?),
         })
@@ -69,7 +69,7 @@ pub(super) fn forget(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) fn refuse(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match get(connection).map_err(|problem| OpenError::from_sqlite(path, problem))? {
         None => Ok(()),
-        Some(Moved { to, at }) => Err(OpenError::Moved {
+        Some(MoveRecord { to, at }) => Err(OpenError::Moved {
             path: path.to_owned(),
             to,
             at,

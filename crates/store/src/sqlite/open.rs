@@ -25,7 +25,7 @@ use super::open_error::OpenError;
 use super::reader::ReadPool;
 use super::writer::Writer;
 use crate::page::ReadKind;
-use crate::pool::Pool;
+use crate::pool::ReaderPool;
 use crate::private;
 use crate::traits::Error;
 
@@ -85,7 +85,7 @@ pub struct Store {
     pub readers: ReadPool,
 }
 
-/// What somebody insists on.
+/// What an operator insists on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Insists {
     /// Nothing.
@@ -102,12 +102,12 @@ pub fn open(options: &Options) -> Result<Store, OpenError> {
     open_as(options, Insists::No)
 }
 
-/// The same, for somebody who insists on a database that was moved: what is still to happen in the other will happen here too.
+/// The same, for an operator who insists on a database that was moved: what is still to happen in the other will happen here too.
 pub fn open_moved(options: &Options) -> Result<Store, OpenError> {
     open_as(options, Insists::Moved)
 }
 
-/// The same, for somebody who insists on a database whose log is lost, and with it the newest commits.
+/// The same, for an operator who insists on a database whose log is lost, and with it the newest commits.
 pub fn open_without_log(options: &Options) -> Result<Store, OpenError> {
     open_as(options, Insists::LogLost)
 }
@@ -125,7 +125,7 @@ fn open_as(options: &Options, insists: Insists) -> Result<Store, OpenError> {
     let keeper = connect_writer(&path)?;
     leave_log(&connection).map_err(sqlite)?;
     arm(&keeper).map_err(sqlite)?;
-    let readers = Pool::new(|kind| open_reader(&path, kind))?;
+    let readers = ReaderPool::new(|kind| open_reader(&path, kind))?;
     let files = Files::of(&path).map_err(system)?;
     let file = Arc::new(OpenFile::keep(keeper, files, lock).map_err(system)?);
     let copying = Arc::new(Copying::default());
@@ -173,7 +173,7 @@ pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
     }
 }
 
-/// Where the file stands.
+/// Where the file is.
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }

@@ -49,7 +49,7 @@ pub enum OpenError {
     /// The newest commits are in a log that is not there.
     #[error(
         "`{path}` was copied or moved without its write-ahead log `{path}-wal`, which holds its newest commits; put the log beside it, \
-         or restore a copy that `sprag backup` made; to go on without those commits, insist with `--store 'sqlite:{path}?log=lost'`",
+         or restore a copy that `sprag backup` made; to continue without those commits, insist with `--store 'sqlite:{path}?log=lost'`",
         path = path.display()
     )]
     LogMissing {

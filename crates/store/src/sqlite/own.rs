@@ -1,7 +1,7 @@
 //! A database file for a part that is not the engine: the same lock, settings and care, a schema of its own.
 //!
 //! One connection writes and reads. A commit returns once it is on disk; a failure rolls back and leaves the connection
-//! usable, except after a failed flush, when nobody knows what is on disk.
+//! usable, except after a failed flush, when what is on disk is unknown.
 
 use std::path::Path;
 use std::sync::Arc;

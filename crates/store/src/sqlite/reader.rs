@@ -14,14 +14,12 @@ use super::backup::{self, Copying};
 use super::errors::classify;
 use super::keeper::OpenFile;
 use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
-use crate::page::{Most, ReadKind};
-use crate::pool::Pool;
+use crate::page::{Page, Paged, ReadKind};
+use crate::pool::ReaderPool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, Found, QueuedLine, Reader, Readers, Search,
-};
+use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
 
 /// Hands out the readers of a file. Clones share them.
 #[derive(Clone, Debug)]
@@ -31,7 +29,7 @@ pub struct ReadPool {
 
 #[derive(Debug)]
 struct Shared {
-    pool: Pool<Connection>,
+    pool: ReaderPool<Connection>,
     path: PathBuf,
     copying: Arc<Copying>,
     file: Arc<OpenFile>,
@@ -39,7 +37,7 @@ struct Shared {
 
 impl ReadPool {
     /// Readers of the file at `path`.
-    pub(super) fn new(pool: Pool<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
+    pub(super) fn new(pool: ReaderPool<Connection>, path: PathBuf, file: Arc<OpenFile>, copying: Arc<Copying>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 pool,
@@ -111,8 +109,8 @@ impl ReadConnection {
 }
 
 impl Reader for ReadConnection {
-    fn machines(&self, after: Option<&str>, limit: usize) -> Result<Vec<MachineVersion>, Error> {
-        self.read(|connection| machines::list(connection, after, limit))
+    fn machines(&self, page: &Page<String>) -> Result<Paged<MachineVersion, String>, Error> {
+        self.read(|connection| machines::list(connection, page))
     }
 
     fn machine(&self, machine: &str, version: Option<u32>) -> Result<Option<MachineVersion>, Error> {
@@ -134,12 +132,12 @@ impl Reader for ReadConnection {
         self.read(|connection| executions::holder(connection, machine, key))
     }
 
-    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, Error> {
+    fn executions(&self, query: &ExecutionQuery) -> Result<Paged<Execution, ExecutionId>, Error> {
         self.read(|connection| executions::list(connection, query))
     }
 
-    fn history(&self, id: ExecutionId, after: u64, most: Most) -> Result<Vec<HistoryEntry>, Error> {
-        self.read(|connection| history::page(connection, id, after, most))
+    fn history(&self, id: ExecutionId, page: &Page<u64>) -> Result<Paged<HistoryEntry, u64>, Error> {
+        self.read(|connection| history::page(connection, id, page))
     }
 
     fn timers(&self, id: ExecutionId) -> Result<Vec<Timer>, Error> {
@@ -154,7 +152,7 @@ impl Reader for ReadConnection {
         self.read(|connection| actions::get(connection, id))
     }
 
-    fn actions(&self, query: &ActionQuery) -> Result<Vec<Action>, Error> {
+    fn actions(&self, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error> {
         self.read(|connection| actions::list(connection, query))
     }
 
@@ -162,11 +160,11 @@ impl Reader for ReadConnection {
         self.read(|connection| facts::get(connection, kind, key))
     }
 
-    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Found<Execution, ExecutionId>, Error> {
+    fn find_executions(&self, search: &Search<ExecutionId>) -> Result<Paged<Execution, ExecutionId>, Error> {
         self.read(|connection| search::executions(connection, search))
     }
 
-    fn find_actions(&self, search: &Search<ActionId>) -> Result<Found<Action, ActionId>, Error> {
+    fn find_actions(&self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.read(|connection| search::actions(connection, search))
     }
 
@@ -178,19 +176,19 @@ impl Reader for ReadConnection {
         self.read(|connection| jobs::get(connection, id))
     }
 
-    fn jobs(&self, before: Option<JobId>, limit: usize) -> Result<Vec<Job>, Error> {
-        self.read(|connection| jobs::list(connection, before, limit))
+    fn jobs(&self, page: &Page<JobId>) -> Result<Paged<Job, JobId>, Error> {
+        self.read(|connection| jobs::list(connection, page))
     }
 
-    fn job_items(&self, job: JobId, after: u64, limit: usize) -> Result<Vec<JobItem>, Error> {
-        self.read(|connection| jobs::items(connection, job, after, limit))
+    fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
+        self.read(|connection| jobs::items(connection, job, page))
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
         self.read(counts::open_executions)
     }
 
-    fn queued_actions(&self) -> Result<Vec<QueuedLine>, Error> {
+    fn queued_actions(&self) -> Result<Vec<QueuedCount>, Error> {
         self.read(counts::queued_actions)
     }
 

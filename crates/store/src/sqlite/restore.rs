@@ -83,7 +83,7 @@ pub enum RestoreError {
         detail: String,
     },
     /// The backup has tables, views or triggers that Sprag did not make, or lacks some.
-    #[error("the schema of the backup `{}` is not Sprag's: {detail}; restore a backup that nobody changed", path.display())]
+    #[error("the schema of the backup `{}` is not Sprag's: {detail}; restore an unchanged backup", path.display())]
     Schema {
         /// The backup.
         path: PathBuf,
@@ -196,7 +196,7 @@ impl Restoring {
         drop(connection);
         self.check(source)?;
         let connection = open_writer(&self.temporary)?;
-        // Whoever restores holds everything until somebody looked, and wants to serve the file whatever became of another.
+        // A restored store holds everything until an operator looked, and serves the file no matter what became of another.
         moved::forget(&connection).map_err(refuse)?;
         let writer = Writer::new(connection, None, Arc::new(Copying::default())).map_err(refuse)?;
         self.writer = Some(writer);

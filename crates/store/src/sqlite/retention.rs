@@ -1,10 +1,12 @@
 //! Old executions: found by walking ids, which are in the order of time, and deleted whole.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use sprag_core::ids::ExecutionId;
+use sprag_core::time::Timestamp;
 
-use super::columns::{Column, limit, one_row, rows};
-use crate::traits::{Aged, AgedPage, first_after};
+use super::columns::{Column, one_row, page, page_rows};
+use crate::page::{Page, Paged};
+use crate::traits::{Aged, first_after};
 
 /// Walks the ids only as far as they can be old enough. The numbers are those of the statuses: executions from 3 on are
 /// closed, actions up to 3 are open and 5 is dead.
@@ -35,27 +37,23 @@ pub(super) const DELETE_BELONGINGS: [&str; 6] = [
 ];
 
 /// Old executions, oldest first. An empty blob sorts before every id.
-pub(super) fn aged(connection: &Connection, page: &AgedPage) -> rusqlite::Result<Vec<Aged>> {
-    let AgedPage {
-        before,
-        after,
-        limit: max,
-    } = page;
+pub(super) fn aged(
+    connection: &Connection,
+    before: Timestamp,
+    Page { after, limit }: &Page<ExecutionId>,
+) -> rusqlite::Result<Paged<Aged, ExecutionId>> {
     let after = after.map(ExecutionId::to_bytes);
     let after = after.as_ref().map_or(&[][..], |id| &id[..]);
-    let end = first_after(*before).to_bytes();
-    rows(
-        connection,
-        AGED,
-        params![after, end, Column(*before), limit(*max)],
-        |row| {
-            Ok(Aged {
-                execution: row.get::<_, Column<_>>(0)?.0,
-                entries: row.get(1)?,
-                goes: row.get(2)?,
-            })
-        },
-    )
+    let end = first_after(before).to_bytes();
+    let params = params![after, end, Column(before), page_rows(*limit)];
+    let read = |row: &Row<'_>| {
+        Ok(Aged {
+            execution: row.get::<_, Column<_>>(0)?.0,
+            entries: row.get(1)?,
+            goes: row.get(2)?,
+        })
+    };
+    page(connection, AGED, params, *limit, read, |aged| aged.execution)
 }
 
 /// Deletes a closed execution with all that belongs to it.

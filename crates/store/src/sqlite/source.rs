@@ -1,6 +1,6 @@
 //! A file from which everything is read, table by table, as it moves to another store.
 //!
-//! The lock is held all the while, so nobody writes meanwhile. The schema is brought up to date first: tables are then those
+//! The lock is held all the while, so no process writes meanwhile. The schema is brought up to date first: tables are then those
 //! of the newest one, whatever wrote the file.
 
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use sprag_core::ids::ExecutionId;
 
 use super::errors::classify;
 use super::lock::Lock;
-use super::moved::{self, Moved};
+use super::moved::{self, MoveRecord};
 use super::open::{locate, open_writer, take};
 use super::{migrations, open_error::OpenError, shards};
 use crate::records::Scope;
 use crate::traits::{Error, shard_of};
-use crate::transfer::{Cell, Line, Table, TransferError};
+use crate::transfer::{Cell, RowCells, TransferError, TransferTable};
 
 /// Bytes of a page at most, roughly: one row more may be begun.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -38,7 +38,7 @@ const USES: &str = "\
     SELECT 'shard', id, epoch FROM shard UNION ALL SELECT 'life', started_at, seen_at FROM life \
     UNION ALL SELECT 'schema', max(version), count(*) FROM schema_migration ORDER BY 1, 2";
 
-/// Where variables stand that outgrew their row.
+/// Where variables are kept that outgrew their row.
 const VARIABLES: &str = "\
     coalesce(variables, (SELECT large.variables FROM execution_variables AS large WHERE large.execution = execution.id))";
 
@@ -50,7 +50,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens a file that is there and that nobody else has open.
+    /// Opens a file that is there and that no other process has open.
     pub(crate) fn open(path: &Path) -> Result<Self, TransferError> {
         if !path.is_file() {
             return Err(TransferError::Missing { path: path.to_owned() });
@@ -71,23 +71,23 @@ impl Source {
     }
 
     /// Where the file's contents were moved before, if they were.
-    pub(crate) fn moved(&self) -> Result<Option<Moved>, TransferError> {
+    pub(crate) fn moved(&self) -> Result<Option<MoveRecord>, TransferError> {
         moved::get(&self.connection).map_err(|problem| self.failed(&problem))
     }
 
     /// Marks the file as moved, durably: from now on no server starts on it.
-    pub(crate) fn mark(&mut self, moved: &Moved) -> Result<(), TransferError> {
+    pub(crate) fn mark(&mut self, moved: &MoveRecord) -> Result<(), TransferError> {
         moved::put(&mut self.connection, moved).map_err(|problem| self.failed(&problem))
     }
 
     /// The tables that are moved row by row.
-    pub(crate) fn tables(&self) -> Result<Vec<Table>, TransferError> {
+    pub(crate) fn tables(&self) -> Result<Vec<TransferTable>, TransferError> {
         let names: Vec<String> = self.all(TABLES, &[], |row| row.get(0))?;
         let moved = names.into_iter().filter(|name| !OTHERWISE.contains(&name.as_str()));
         moved.map(|name| self.table(name)).collect()
     }
 
-    fn table(&self, name: String) -> Result<Table, TransferError> {
+    fn table(&self, name: String) -> Result<TransferTable, TransferError> {
         let found: Vec<(String, usize)> = self.all(COLUMNS, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut key: Vec<(usize, usize)> = found
             .iter()
@@ -95,7 +95,7 @@ impl Source {
             .filter_map(|(place, (_, order))| (*order > 0).then_some((*order, place)))
             .collect();
         key.sort_unstable();
-        Ok(Table {
+        Ok(TransferTable {
             name,
             columns: found.into_iter().map(|(column, _)| column).collect(),
             key: key.into_iter().map(|(_, place)| place).collect(),
@@ -105,7 +105,7 @@ impl Source {
     }
 
     /// How many rows a table has.
-    pub(crate) fn count(&self, table: &Table) -> Result<u64, TransferError> {
+    pub(crate) fn count(&self, table: &TransferTable) -> Result<u64, TransferError> {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         let found = self.all(&sql, &[], |row| row.get(0))?;
         Ok(found.first().copied().unwrap_or(0))
@@ -123,7 +123,7 @@ impl Source {
         Ok(found.first().copied().unwrap_or(0))
     }
 
-    /// What is the same as long as nobody used the file.
+    /// What is the same as long as no process used the file.
     pub(crate) fn fingerprint(&self) -> Result<Vec<u8>, TransferError> {
         let uses: Vec<(String, i64, i64)> = self.all(USES, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let mut sum = Sha256::new();
@@ -138,11 +138,11 @@ impl Source {
     /// Rows in the order of their key, after one; with their shard where the table has a home. None is the end.
     pub(crate) fn page(
         &self,
-        table: &Table,
-        after: Option<&Line>,
+        table: &TransferTable,
+        after: Option<&RowCells>,
         rows: usize,
         shards: u32,
-    ) -> Result<Vec<Line>, TransferError> {
+    ) -> Result<Vec<RowCells>, TransferError> {
         let stored = table.columns.len() - usize::from(table.home.is_some());
         let columns: Vec<&str> = table
             .columns
@@ -158,14 +158,14 @@ impl Source {
             columns.join(", "),
             table.name
         );
-        let read = || -> rusqlite::Result<Vec<Line>> {
+        let read = || -> rusqlite::Result<Vec<RowCells>> {
             let mut statement = self.connection.prepare_cached(&sql)?;
             let mut found = statement.query(params_from_iter(after.into_iter().flatten()))?;
             let (mut page, mut bytes) = (Vec::new(), 0);
             while let Some(row) = found.next()? {
                 let mut line = (0..stored)
                     .map(|place| Ok(cell(row.get(place)?)))
-                    .collect::<rusqlite::Result<Line>>()?;
+                    .collect::<rusqlite::Result<RowCells>>()?;
                 bytes += line.iter().map(Cell::size).sum::<usize>();
                 if let Some(home) = table.home {
                     // What has no slot has no shard, and the target refuses it.
@@ -207,7 +207,7 @@ impl Source {
 }
 
 /// How a column is read.
-fn column<'a>(table: &Table, name: &'a str) -> &'a str {
+fn column<'a>(table: &TransferTable, name: &'a str) -> &'a str {
     match (table.name.as_str(), name) {
         ("execution", "variables") => VARIABLES,
         _ => name,

@@ -4,9 +4,9 @@ use rusqlite::{Connection, Row, params};
 use sprag_core::ids::ExecutionId;
 use sprag_core::time::Timestamp;
 
-use super::columns::{Column, limit, one_row, rows};
+use super::columns::{Column, one_row, page, page_rows, rows};
+use crate::page::{Page, Paged};
 use crate::records::{Timer, TimerKey};
-use crate::traits::Window;
 
 pub(super) const PUT: &str = "\
     INSERT INTO timer (execution, visit, timer_index, due_at, schedule) VALUES (?1, ?2, ?3, ?4, ?5) \
@@ -57,19 +57,18 @@ pub(super) fn of(connection: &Connection, execution: ExecutionId) -> rusqlite::R
 }
 
 /// Timers that are due, earliest first. An empty blob sorts before every id.
-pub(super) fn due(connection: &Connection, window: &Window<TimerKey>) -> rusqlite::Result<Vec<Timer>> {
-    let Window {
-        until,
-        after,
-        limit: max,
-    } = window;
+pub(super) fn due(
+    connection: &Connection,
+    until: Timestamp,
+    Page { after, limit }: &Page<(Timestamp, TimerKey)>,
+) -> rusqlite::Result<Paged<Timer, (Timestamp, TimerKey)>> {
     let (at, key) = after.unzip();
     let at = at.unwrap_or(Timestamp::from_millis(i64::MIN));
     let execution = key.map(|key| key.execution.to_bytes());
     let execution = execution.as_ref().map_or(&[][..], |id| &id[..]);
     let (visit, index) = key.map_or((0, 0), |key| (key.visit, key.index));
-    let params = params![Column(*until), Column(at), execution, visit, index, limit(*max)];
-    rows(connection, DUE, params, read)
+    let params = params![Column(until), Column(at), execution, visit, index, page_rows(*limit)];
+    page(connection, DUE, params, *limit, read, |timer| (timer.due_at, timer.key))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Timer> {

@@ -1,4 +1,4 @@
-//! Rows without what they mean: values as both stores have them, and the tables they stand in.
+//! Rows without what they mean: values as both stores have them, and their tables.
 //!
 //! Both stores compare ids, texts and bytes as bytes, so a table has one order on both sides.
 
@@ -25,11 +25,11 @@ pub(crate) enum Cell {
 }
 
 /// The values of a row, in the order of its table's columns.
-pub(crate) type Line = Vec<Cell>;
+pub(crate) type RowCells = Vec<Cell>;
 
 /// A table as it is moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct TransferTable {
     /// Its name, on both sides.
     pub(crate) name: String,
     /// Its columns; the shard, where the target has one, comes last.
@@ -42,9 +42,9 @@ pub(crate) struct Table {
     pub(crate) types: Vec<Type>,
 }
 
-impl Table {
+impl TransferTable {
     /// The key of a row.
-    pub(crate) fn key_of(&self, line: &Line) -> Line {
+    pub(crate) fn key_of(&self, line: &RowCells) -> RowCells {
         let values = self.key.iter().filter_map(|&place| line.get(place).cloned());
         values.collect()
     }
@@ -89,7 +89,7 @@ impl Cell {
 }
 
 /// A key as it is shown.
-pub(super) fn shown(key: &Line) -> String {
+pub(super) fn shown(key: &RowCells) -> String {
     let values: Vec<String> = key.iter().map(shown_cell).collect();
     values.join(", ")
 }

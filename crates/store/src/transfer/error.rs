@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{postgres, sqlite, traits};
 
-/// Why a database was not moved. The file is as it was; a move that began goes on when it is asked for again.
+/// Why a database was not moved. The file is as it was; a move that began continues when it is asked for again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -14,7 +14,7 @@ pub enum TransferError {
         /// The file.
         path: PathBuf,
     },
-    /// The file cannot be opened, or somebody has it open.
+    /// The file cannot be opened, or another process has it open.
     #[error(transparent)]
     Source(#[from] sqlite::OpenError),
     /// The database cannot be reached, or is not taken.
@@ -95,7 +95,7 @@ pub enum TransferError {
     #[error("the file could not be read")]
     Reading(#[source] traits::Error),
     /// The database did not take what it was given.
-    #[error("the database did not take it; run the same command again, and it goes on where it was")]
+    #[error("the database did not take it; run the same command again, and it continues where it was")]
     Writing(#[source] traits::Error),
 }
 

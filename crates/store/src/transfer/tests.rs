@@ -7,7 +7,7 @@ use sprag_core::time::Timestamp;
 use sprag_tests::Postgres;
 use sprag_tests::wait::until;
 
-use super::{Moved, Phase, Transfer, TransferError, transfer};
+use super::{MoveSummary, Phase, Transfer, TransferError, transfer};
 use crate::conformance::fixtures::{Opened, action, entry, execution, idempotency, noise, version};
 use crate::conformance::{Subject, differential};
 use crate::postgres::{self, Address, Options, Store};
@@ -63,7 +63,7 @@ impl Database {
     }
 
     /// Moves a file. A program that another test starts holds for a moment what this process has open, its locks too.
-    fn take(&self, file: &File, watch: &mut dyn FnMut(super::Step<'_>)) -> Result<Moved, TransferError> {
+    fn take(&self, file: &File, watch: &mut dyn FnMut(super::MoveProgress<'_>)) -> Result<MoveSummary, TransferError> {
         until("the file's lock to be free", GUARD, || {
             match self.take_at_once(file, watch) {
                 Err(problem) if problem.code() == "store-locked" => None,
@@ -72,7 +72,11 @@ impl Database {
         })
     }
 
-    fn take_at_once(&self, file: &File, watch: &mut dyn FnMut(super::Step<'_>)) -> Result<Moved, TransferError> {
+    fn take_at_once(
+        &self,
+        file: &File,
+        watch: &mut dyn FnMut(super::MoveProgress<'_>),
+    ) -> Result<MoveSummary, TransferError> {
         let move_all = Transfer {
             from: &file.path(),
             to: &self.address(),

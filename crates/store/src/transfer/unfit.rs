@@ -7,12 +7,17 @@ use serde_json::Value;
 use sprag_core::ids::ActionId;
 use sprag_core::text::{INDEXED_BYTES_MAX, is_storable};
 
-use super::{Cell, Line, Table, TransferError, cells};
+use super::{Cell, RowCells, TransferError, TransferTable, cells};
 use crate::sqlite::Source;
 use crate::traits::Error;
 
 /// The error of a page that was not written: it names the row and the column, where one stands out.
-pub(super) fn explained(source: &Source, table: &Table, page: &[Line], problem: TransferError) -> TransferError {
+pub(super) fn explained(
+    source: &Source,
+    table: &TransferTable,
+    page: &[RowCells],
+    problem: TransferError,
+) -> TransferError {
     let TransferError::Writing(Error::Refused { detail }) = &problem else {
         return problem;
     };
@@ -29,7 +34,7 @@ pub(super) fn explained(source: &Source, table: &Table, page: &[Line], problem: 
 }
 
 /// The text that cannot be kept: one with a NUL, or else the longest of those that are too long.
-fn culprit<'p>(table: &'p Table, page: &'p [Line]) -> Option<(&'p Line, &'p str, String)> {
+fn culprit<'p>(table: &'p TransferTable, page: &'p [RowCells]) -> Option<(&'p RowCells, &'p str, String)> {
     let texts = page.iter().flat_map(|line| {
         let columns = line.iter().zip(&table.columns);
         columns.filter_map(move |(cell, column)| match cell {
@@ -47,7 +52,7 @@ fn culprit<'p>(table: &'p Table, page: &'p [Line]) -> Option<(&'p Line, &'p str,
 }
 
 /// The action that a row is about, with the definition that made it.
-fn owner(source: &Source, table: &Table, line: &Line) -> Option<String> {
+fn owner(source: &Source, table: &TransferTable, line: &RowCells) -> Option<String> {
     let column = match table.name.as_str() {
         "action" => "id",
         "action_tag" => "action",

@@ -1,11 +1,12 @@
-//! How often a service that ends by itself is started again, and when that is given up.
+//! The restart budget: how often the supervisor restarts a service that ends by itself, and when it gives up.
 //!
-//! The same schedule as for rules: the pause grows with every failure, a minute of health makes it short again, and the
-//! fifth failure inside a sliding window ends it until a person or a changed configuration says otherwise.
+//! The schedule is the same as for rules. The delay grows with every failure, and a minute of health resets it. After
+//! the fifth failure inside a sliding window, the supervisor gives up until a person or a changed configuration clears
+//! it.
 
 use serde::{Deserialize, Serialize};
 use sprag_core::duration::Millis;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 use sprag_core::supervision::rest::STABLE_AFTER_MILLIS;
 use sprag_core::time::Timestamp;
 
@@ -18,7 +19,7 @@ pub(super) struct Policy {
     /// Whether it is started again.
     pub restart: Restart,
     /// How often.
-    pub budget: Budget,
+    pub budget: RestartBudget,
     /// Changes with everything that is written about the service.
     pub written: u64,
 }
@@ -72,7 +73,7 @@ pub(super) fn note_failure(
     policy: &Policy,
     cause: &str,
 ) {
-    let Budget {
+    let RestartBudget {
         failures,
         window_millis,
         ..
@@ -87,7 +88,11 @@ pub(super) fn note_failure(
     let window = window(window_millis);
     if record.failures.len() + 1 == failures {
         let service = record.path.as_str();
-        tracing::warn!(service, cause, "one more failure within {window} and it is given up");
+        tracing::warn!(
+            service,
+            cause,
+            "one more failure within {window} exhausts the restart budget"
+        );
     }
     if record.failures.len() >= failures {
         let times = if failures == 1 { "time" } else { "times" };
@@ -108,7 +113,7 @@ fn window(millis: u64) -> String {
 }
 
 /// When the next start is due.
-pub(super) fn due(failures: &[Timestamp], streak: u32, budget: &Budget) -> Option<Timestamp> {
+pub(super) fn due(failures: &[Timestamp], streak: u32, budget: &RestartBudget) -> Option<Timestamp> {
     failures.last().map(|last| last.plus(budget.schedule().rest(streak)))
 }
 
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn a_budget_of_its_own_ends_earlier_and_pauses_as_written() {
         let mut record = ServiceRecord::default();
-        let budget = Budget {
+        let budget = RestartBudget {
             failures: 2,
             window_millis: 30_000,
             base_millis: 3_000,

@@ -1,4 +1,4 @@
-//! From a file of services to children of a supervisor.
+//! Turns a services file into children of a supervisor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! Where a supervisor keeps what belongs to its services, beside its state file: logs and records.
+//! The folder for the logs and records of services, beside the state file.
 //!
-//! One supervisor at a time: the folder is locked for as long as it is held, and the lock goes with the process.
+//! One supervisor uses a folder at a time: it locks the folder, and the lock ends with the process.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
-//! Starting a process: argv without a shell, a group of its own, a mark in its environment, its output in a file.
+//! Starts a process: argv without a shell, its own group, a mark in its environment, its output in a file.
 //!
-//! The child writes to its log file itself, in append mode: it does not notice when the supervisor dies. Its limits
-//! are set right after it was started, before its own code gets to run in practice.
+//! The child writes to its log file itself, in append mode, so it does not depend on the supervisor. The supervisor
+//! sets limits right after the start, normally before the child's own code runs.
 
 use std::ffi::OsString;
 use std::fs::File;

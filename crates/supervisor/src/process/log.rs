@@ -1,7 +1,7 @@
-//! Log files: read from their end, and rotated by copying and truncating.
+//! Log files: reads them from the end, and rotates them by copying and truncating.
 //!
-//! The service holds the file open and appends to it; it is never renamed under its feet. What is written between the
-//! last byte copied and the truncation is lost, so that gap is kept as small as one call.
+//! The service keeps the file open and appends to it, so the supervisor never renames it. Output between the last
+//! copied byte and the truncation is lost; the gap is only one call long.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,7 +1,8 @@
-//! Opens log files without ever following a symlink: neither the file nor one of the two folders above it may be one.
+//! Opens log files without following a symlink: neither the file nor the two folders above it may be one.
 //!
-//! A user who may write to the folder of logs could otherwise have the supervisor append to, truncate or show a file that
-//! the supervisor can reach. What is no regular file is refused as well: opening a named pipe would block.
+//! Otherwise, a user who can write to the log folder could make the supervisor append to, truncate or show any file
+//! that the supervisor can reach. This module also refuses files that are not regular: opening a named pipe would
+//! block.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! The process supervisor: services as workers.
 //!
-//! A service is a tree of processes that carry its mark. Starting, stopping and watching them is here, together with
-//! what is remembered about them beside the state file: a supervisor that is killed and started again finds the same
-//! processes and starts no second copy.
+//! A service is a tree of processes that carry its mark. This module starts, stops and watches them, and keeps a record
+//! of them beside the state file. A supervisor that is killed and restarted finds the same processes and starts no
+//! second copy.
 
 mod budget;
 mod decide;

@@ -1,8 +1,8 @@
-//! What is seen of a service at one instant.
+//! The observation of a service at one instant.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 use sprag_core::time::Timestamp;
 
 use super::budget::{self, GaveUp};
@@ -29,7 +29,7 @@ pub struct ServiceObservation {
     /// Why no more starts are tried.
     pub(super) gave_up: Option<GaveUp>,
     /// How often it is restarted, and after which pauses.
-    pub(super) budget: Budget,
+    pub(super) budget: RestartBudget,
     /// Why it could not be started now as it is written.
     pub(super) obstacle: Option<String>,
     /// Which configuration was checked for that.

@@ -1,4 +1,4 @@
-//! Orphans: processes that services leave behind become children of the supervisor, which must reap them.
+//! Orphans: processes that lost their parent become children of the supervisor, which must reap them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const LOOKS: u32 = 4;
 /// Takes in orphans of this process's descendants from now on, and lays them to rest, for as long as it is polled.
 pub async fn reap() {
     if let Err(error) = set_child_subreaper(Some(getpid())) {
-        tracing::warn!(%error, "orphans of services go to the system's first process");
+        tracing::warn!(%error, "orphaned processes go to the init process");
         return;
     }
     let mut seen = BTreeMap::new();

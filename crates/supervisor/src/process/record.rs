@@ -1,6 +1,6 @@
-//! What is remembered of a service across the death of its supervisor.
+//! The record of a service, which survives the death of its supervisor.
 //!
-//! One small file per service, replaced in one step and flushed before anything relies on it.
+//! One small file per service. The supervisor replaces it in one step and flushes it before it relies on it.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -94,7 +94,7 @@ impl ServiceRecords {
             return fresh;
         };
         serde_json::from_str(&text).unwrap_or_else(|error| {
-            tracing::warn!(service = path, %error, "what was remembered of a service cannot be read");
+            tracing::warn!(service = path, %error, "service record not readable, starting without it");
             fresh
         })
     }

@@ -1,7 +1,7 @@
-//! One service at work: its process, its probes, and what is remembered of both.
+//! A running service: its process, its probes, and its record.
 //!
-//! What a supervisor relies on is on disk before it is relied on: the process right after its start, its end before
-//! anything follows from it. A process that is found running at the first look is adopted.
+//! The supervisor writes to disk before it relies on something: the process right after its start, and the end of a
+//! process before it reacts to it. If the first observation finds a running process, the supervisor adopts it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,7 +194,7 @@ impl Runtime {
         let Ok(watched) = Watched::new(started.identity) else {
             return;
         };
-        tracing::info!(service = %self.path, pid = started.identity.pid, "found running and adopted");
+        tracing::info!(service = %self.path, pid = started.identity.pid, "running process adopted");
         inner.record.process = Some(started.clone());
         self.save(&inner.record);
         self.hold(inner, desired, watched, started, true);
@@ -232,7 +232,7 @@ impl Runtime {
             }
             let noted = tokio::task::spawn_blocking(move || runtime.note_end(over));
             if noted.await.is_err() {
-                tracing::error!("the end of a process could not be noted");
+                tracing::error!("end of process not recorded");
             }
         });
         inner.live = Some(Live {
@@ -454,7 +454,7 @@ impl Runtime {
     /// Logs what cannot be written; the service continues.
     fn save(&self, record: &ServiceRecord) {
         if let Err(error) = self.place.records.save(record) {
-            tracing::error!(service = %self.path, %error, "what is to be remembered of a service could not be written");
+            tracing::error!(service = %self.path, %error, "service record not written");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Real processes: started, watched, adopted, and ended to the last of them.
+//! Real processes: started, watched, adopted, and ended completely.
 
 use std::future::pending;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The processes of a service: by its mark, its log, and what is recorded of its start.
+//! The processes of a service: by its mark, its log, and the record of its start.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A process that is watched until it ends, its own child or not.
+//! Watches a process until it ends, whether it is a child of the supervisor or not.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};

@@ -1,4 +1,4 @@
-//! A service as a worker: what it is, what it can do, and the glue to the process underneath.
+//! A service as a worker: its types, its actions, and the connection to its process.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,10 @@
-//! Why a worker is where it is: what holds it, since when, what happens next and when, and what a person can do.
+//! Explains a worker: its state, what it waits for and since when, the next step and its time, and what a person can
+//! do.
 
 use serde::Serialize;
-use sprag_core::supervision::restart::{GOOD_CHECKS, RESTART_MAX_MILLIS, Stage as CircuitStage, UNDECIDED_MAX_MILLIS};
+use sprag_core::supervision::restart::{
+    GOOD_CHECKS, RESTART_MAX_MILLIS, RestartStage as CircuitStage, UNDECIDED_MAX_MILLIS,
+};
 use sprag_core::supervision::{Circuit, RestartMachine};
 use sprag_core::time::Timestamp;
 

@@ -1,7 +1,7 @@
-//! What supervision counts.
+//! The metrics of supervision.
 //!
 //! Plain counters are atomics. Families with labels change rarely and hold a bounded number of label sets.
-//! [`Metrics::register`] adds every family to a registry; [`Gauges`] are read from the tree for each scrape.
+//! [`Metrics::register`] adds every family to a registry. [`Gauges`] are read from the tree for each scrape.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use sprag_core::supervision::Event;
+use sprag_core::supervision::RestartEvent;
 
 use crate::rule::Rule;
 use crate::runtime::collector::CollectorCounts;
@@ -219,10 +219,10 @@ impl Metrics {
         set(&self.late_results, executor.late + collector.late);
     }
 
-    pub(crate) fn circuit(&self, supervisor: &str, rule: &Rule, event: &Event) {
+    pub(crate) fn circuit(&self, supervisor: &str, rule: &Rule, event: &RestartEvent) {
         let labels = labels(supervisor, rule);
         match event {
-            Event::Detected { number, opened, .. } => {
+            RestartEvent::Detected { number, opened, .. } => {
                 let [supervisor, child, name] = labels.clone();
                 self.restarts.inc(&[supervisor, child, ("cause", "rule".into()), name]);
                 let number = i64::try_from(*number).unwrap_or(i64::MAX);
@@ -232,10 +232,10 @@ impl Metrics {
                     self.circuit_opens.inc();
                 }
             }
-            Event::Resting { .. } | Event::HalfOpened => {}
-            Event::Closed { open_millis } => self.recovered(&labels, "recovered", *open_millis),
-            Event::Released { open_millis } => self.recovered(&labels, "undecided", *open_millis),
-            Event::Escalated { .. } => {
+            RestartEvent::Resting { .. } | RestartEvent::HalfOpened => {}
+            RestartEvent::Closed { open_millis } => self.recovered(&labels, "recovered", *open_millis),
+            RestartEvent::Released { open_millis } => self.recovered(&labels, "undecided", *open_millis),
+            RestartEvent::Escalated { .. } => {
                 self.ended(&labels, "escalated");
                 self.escalations.inc(&labels);
             }
@@ -480,14 +480,14 @@ mod tests {
         metrics.forced("shop/web", "killed");
         metrics.retrying("start");
         metrics.attempted("start", Some("timeout"), 40);
-        let detected = Event::Detected {
+        let detected = RestartEvent::Detected {
             number: 2,
             opened: true,
             last: false,
             cause: "failed".to_owned(),
         };
         metrics.circuit("shop", &rule, &detected);
-        let escalated = Event::Escalated {
+        let escalated = RestartEvent::Escalated {
             cause: "failed".to_owned(),
         };
         metrics.circuit("shop", &rule, &escalated);

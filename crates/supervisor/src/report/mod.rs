@@ -1,4 +1,4 @@
-//! What people learn about the tree: explanations, metrics, troubles, and log lines that repeat.
+//! Reports about the tree: explanations, metrics, troubles, and repeated log lines.
 
 pub(crate) mod explain;
 pub(crate) mod metrics;

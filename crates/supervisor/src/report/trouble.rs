@@ -1,8 +1,8 @@
-//! What the operator on duty should know of, and which of it was reported.
+//! The troubles that an operator should know, and which of them Sprag has reported.
 //!
-//! Trouble is a level, not an event: the tree says what is wrong at an instant, and the ledger compares it with what it
-//! knows. It reports each new trouble once and its end once; an entry is stored before it is acted upon and removed
-//! after, so that after a crash in between the same report comes again under the same id.
+//! A trouble is a level, not an event: the tree lists the troubles of an instant, and the ledger compares the list with
+//! its own. It reports each new trouble once, and its end once. It stores an entry before it reports, and removes it
+//! after. So after a crash in between, it sends the same report again under the same id.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Why a condition holds, as a sentence: what was observed of the values that it names.
+//! Why a condition is true, as a sentence: the observed values that it reads.
 //!
-//! `pipeline.observed.outputConnections is 0` tells a person more than the condition does. Of several parts that hold
-//! together, those that every rule takes for granted (`broker.state is running`) are left out.
+//! `pipeline.observed.outputConnections is 0` tells a person more than the condition does. If several parts are true
+//! together, the sentence leaves out the parts that most rules share (`broker.state is running`).
 
 use serde_json::Value;
 use sprag_core::expression::logic::{Fuel, Logic};

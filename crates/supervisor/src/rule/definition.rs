@@ -1,6 +1,7 @@
 //! Consistency rules across children: as data or in Rust.
 //!
-//! A rule names the guilty child, the set that its restart affects, and why. It never decides on a missing value.
+//! A rule names the child to restart, the children that the restart affects, and the cause. It never decides on a
+//! missing value.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -9,10 +10,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use sprag_core::expression::logic::{CompileError, Fuel, Logic};
+use sprag_core::expression::logic::{Fuel, Logic, LogicError};
 use sprag_core::expression::scope::{Path, Scope, walk};
-use sprag_core::expression::template::{Limits, Template};
-use sprag_core::supervision::Budget;
+use sprag_core::expression::template::{Template, TemplateLimits};
+use sprag_core::supervision::RestartBudget;
 
 use super::cause::sentence;
 
@@ -35,7 +36,7 @@ pub struct Rule {
     /// The set that a restart affects, where it is not the child and everything that depends on it.
     pub affects: Option<BTreeSet<String>>,
     /// How often the child is restarted before the rule gives up, where it is not the child's own budget.
-    pub budget: Option<Budget>,
+    pub budget: Option<RestartBudget>,
     /// What is wrong, in words, where that is not made from the condition.
     message: Option<Message>,
     condition: RuleCondition,
@@ -108,7 +109,7 @@ pub enum RuleError {
         rule: String,
         /// What is wrong.
         #[source]
-        source: Box<CompileError>,
+        source: Box<LogicError>,
     },
     /// The condition names no child.
     #[error("the condition of rule `{rule}` names no child; write for example `{{ var: broker.state }}`")]
@@ -253,7 +254,7 @@ impl Rule {
 
     /// The same with a restart budget of its own.
     #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
+    pub fn budget(mut self, budget: RestartBudget) -> Self {
         self.budget = Some(budget);
         self
     }
@@ -298,7 +299,7 @@ impl Rule {
 
 impl Message {
     fn render(&self, view: &View) -> Option<String> {
-        let limits = Limits {
+        let limits = TemplateLimits {
             output_bytes: MESSAGE_BYTES_MAX,
         };
         self.template.render_text(view, limits, str::to_owned).ok()

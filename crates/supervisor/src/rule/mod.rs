@@ -1,4 +1,4 @@
-//! Consistency rules across children, and why a broken one is broken.
+//! Consistency rules across children, and the cause when one is broken.
 
 mod cause;
 mod definition;

@@ -1,7 +1,9 @@
 //! Checks across siblings: dependencies that do not exist, and cycles of dependencies.
 
+use sprag_core::document::{Reader, quoted};
+use sprag_core::source::{Place, Spot, shown};
+
 use super::model::{Condition, Restart, Service};
-use super::reader::{Reader, Spot, listed, shown};
 
 /// Notes everything that cannot work between `services`, which stand at `spot`.
 pub(super) fn siblings(reader: &mut Reader, spot: &Spot<'_>, services: &[Service]) {
@@ -29,24 +31,22 @@ pub(super) fn siblings(reader: &mut Reader, spot: &Spot<'_>, services: &[Service
         let place = spot.inside(&format!("/{first}/dependsOn"));
         let way = cycle.join("` → `");
         let detail = format!("services wait for each other: `{way}` → `{first}`");
-        reader
-            .findings
-            .error(&place, "dependency-cycle", detail, "remove one of these dependencies");
+        reader.error(&place, "dependency-cycle", detail, "remove one of these dependencies");
     }
 }
 
-fn unknown(reader: &mut Reader, place: &sprag_core::machine::Place, name: &str, names: &[&str]) {
+fn unknown(reader: &mut Reader, place: &Place, name: &str, names: &[&str]) {
     let near = reader.findings.nearest(name, names.iter().copied());
     let remedy = near.map_or_else(
-        || format!("declared beside it are {}", listed(names)),
+        || format!("declared beside it are {}", quoted(names.iter().copied())),
         |near| format!("did you mean `{near}`?"),
     );
     let detail = format!("`{}` is not declared beside it", shown(name));
-    reader.findings.error(place, "unknown-service", detail, remedy);
+    reader.error(place, "unknown-service", detail, remedy);
 }
 
 /// What is waited for may never come.
-fn doubtful(reader: &mut Reader, place: &sprag_core::machine::Place, other: &Service, condition: Condition) {
+fn doubtful(reader: &mut Reader, place: &Place, other: &Service, condition: Condition) {
     let name = &other.name;
     let (detail, remedy) = if condition == Condition::Completed && !other.has_process() {
         (

@@ -1,16 +1,15 @@
-//! `services.yaml`: which processes there are, and what must hold between them.
+//! `services.yaml`: the services, and the rules between them.
 //!
-//! Everything wrong in a file is found in one run, each with its place and its remedy; a file with anything
-//! wrong starts nothing. Relative paths in it begin at its folder. Nothing here acts.
+//! One run finds every fault in a file, each with its place and its remedy. A file with a fault starts nothing.
+//! Relative paths start at the folder of the file. This module only reads.
 
 mod check;
+mod keys;
 mod load;
 mod model;
-mod names;
 mod parts;
 mod plan;
 mod probes;
-mod reader;
 mod rules;
 #[cfg(test)]
 mod tests;

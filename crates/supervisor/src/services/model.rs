@@ -1,4 +1,4 @@
-//! What a file of services says, once it is known to make sense.
+//! The content of a valid services file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use sprag_core::expression::logic::Logic;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 
 /// A whole file.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub struct Service {
     /// Whether it is started again when it ends by itself.
     pub restart: Restart,
     /// How often it is restarted before that is given up, where it is written.
-    pub budget: Option<Budget>,
+    pub budget: Option<RestartBudget>,
     /// Siblings that come first.
     pub depends_on: Vec<(String, Condition)>,
     /// Where it tells about itself.
@@ -186,7 +186,7 @@ pub struct ServiceRule {
     /// Which services are held back meanwhile; the restarted one and its dependents unless written.
     pub affects: Option<Vec<String>>,
     /// How often the service is restarted before the rule gives up; as the service says unless written.
-    pub budget: Option<Budget>,
+    pub budget: Option<RestartBudget>,
     /// What is wrong, in words: a template over what the rule sees.
     pub message: Option<String>,
 }
@@ -211,7 +211,7 @@ impl Default for LogPolicy {
 
 impl Service {
     /// How often it is restarted before that is given up.
-    pub fn budget(&self) -> Budget {
+    pub fn budget(&self) -> RestartBudget {
         self.budget.unwrap_or_default()
     }
 

@@ -1,13 +1,13 @@
-//! What `--check` prints: what would be started, in which order, and when it would be given up.
+//! The output of `--check`: what would start, in which order, and when the supervisor would give up.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use sprag_core::duration::Millis;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 
+use super::keys::signal_name;
 use super::model::{ObserveSource, Probe, Service, ServiceRule, ServicesFile};
-use super::names::signal_name;
 
 /// Restarts of a schedule that are listed.
 const TIMES_SHOWN_MAX: usize = 12;
@@ -19,12 +19,12 @@ pub struct Schedule {
     pub restarts: Vec<u64>,
     /// Milliseconds from the beginning of the trouble until it is given up; `None`: never.
     pub gives_up: Option<u64>,
-    budget: Budget,
+    budget: RestartBudget,
 }
 
 impl Schedule {
     /// For a rule whose condition must hold for `grace` first. After a restart the rule rests before it looks again.
-    pub fn of_rule(grace: Duration, budget: Budget) -> Self {
+    pub fn of_rule(grace: Duration, budget: RestartBudget) -> Self {
         let mut at = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         let mut restarts = Vec::new();
         for number in 1..=budget.restarts() {
@@ -35,7 +35,7 @@ impl Schedule {
     }
 
     /// For a process that ends as soon as it is started.
-    pub fn of_failures(budget: Budget) -> Self {
+    pub fn of_failures(budget: RestartBudget) -> Self {
         let mut at = 0_u64;
         let restarts = (1..=budget.restarts())
             .map(|number| {
@@ -46,7 +46,7 @@ impl Schedule {
         Self::until(at, restarts, budget)
     }
 
-    fn until(at: u64, restarts: Vec<u64>, budget: Budget) -> Self {
+    fn until(at: u64, restarts: Vec<u64>, budget: RestartBudget) -> Self {
         Self {
             restarts,
             gives_up: budget.ends().then_some(at),
@@ -55,7 +55,7 @@ impl Schedule {
     }
 
     fn describe(&self) -> String {
-        let Budget {
+        let RestartBudget {
             failures,
             window_millis,
             ..
@@ -95,7 +95,7 @@ fn ordinal(number: usize) -> String {
 pub fn plan(file: &ServicesFile) -> String {
     let mut text = String::new();
     level(&mut text, &file.services, &file.rules, 0);
-    let failing = Schedule::of_failures(Budget::default()).describe();
+    let failing = Schedule::of_failures(RestartBudget::default()).describe();
     line(&mut text, 0, &format!("a process that keeps ending at once: {failing}"));
     text
 }
@@ -126,7 +126,7 @@ fn level(text: &mut String, services: &[Service], rules: &[ServiceRule], depth: 
 }
 
 /// The budget of a rule: its own, or that of the service it restarts.
-pub fn budget_of(rule: &ServiceRule, services: &[Service]) -> Budget {
+pub fn budget_of(rule: &ServiceRule, services: &[Service]) -> RestartBudget {
     let child = services.iter().find(|service| service.name == rule.restart);
     rule.budget
         .unwrap_or_else(|| child.map(Service::budget).unwrap_or_default())

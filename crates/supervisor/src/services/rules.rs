@@ -1,20 +1,19 @@
-//! Rules: what must not hold between siblings for long.
+//! Rules: conditions between siblings that must not stay true.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use sprag_core::document::{Fields, quoted};
 use sprag_core::expression::logic::Logic;
 use sprag_core::expression::scope::Path;
 use sprag_core::expression::template::Template;
-use sprag_core::machine::Place;
-use sprag_core::source::Content;
+use sprag_core::source::{Place, shown};
 
 use super::load::Loader;
 use super::model::{Restart, Service, ServiceRule};
+use super::parts;
 use super::probes::condition;
-use super::reader::{Spot, is_misspelt, listed, shown};
-use super::{names, parts};
 
 /// Rules over one level.
 const RULES_MAX: usize = 200;
@@ -24,18 +23,11 @@ const GRACE: Duration = Duration::from_secs(5);
 const SEEN: &[&str] = &["state", "observed"];
 
 /// The rules over `services`, which stand in `around`.
-pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Service]) -> Vec<ServiceRule> {
-    let Some(spot) = around.get("rules") else {
-        return Vec::new();
-    };
-    if !matches!(spot.node.content, Content::List(_)) {
-        loader.reader.wrong(&spot, "rules", "a list of rules");
-        return Vec::new();
-    }
-    let items: Vec<Spot<'_>> = spot.items().collect();
+pub(super) fn read(loader: &mut Loader<'_>, around: &Fields<'_>, services: &[Service]) -> Vec<ServiceRule> {
+    let items = around.maps("rules");
     if items.len() > RULES_MAX {
         let detail = format!("there are more than {RULES_MAX} rules");
-        loader.error(&spot.place(), "too-many", &detail, "join some of them");
+        loader.error(&around.place_of("rules"), "too-many", &detail, "join some of them");
     }
     let mut rules: Vec<ServiceRule> = Vec::new();
     for item in items.iter().take(RULES_MAX) {
@@ -44,39 +36,28 @@ pub(super) fn read(loader: &mut Loader<'_>, around: &Spot<'_>, services: &[Servi
         };
         if rules.iter().any(|other| other.name == rule.name) {
             let detail = format!("two rules are called `{}`", shown(&rule.name));
-            loader.error(&item.place(), "duplicate-name", &detail, "rename one of them");
+            loader.error(&item.at.place(), "duplicate-name", &detail, "rename one of them");
         }
         rules.push(rule);
     }
     rules
 }
 
-fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Option<ServiceRule> {
-    if !loader.reader.map(spot, "rule", names::RULE) {
-        return None;
-    }
-    for key in ["name", "when", "restart"] {
-        if spot.get(key).is_none() && !is_misspelt(spot, key, names::RULE) {
-            let detail = format!("a rule has no `{key}`");
-            loader.error(&spot.place(), "missing-key", &detail, &format!("write `{key}:`"));
-        }
-    }
+fn rule(loader: &mut Loader<'_>, fields: &Fields<'_>, services: &[Service]) -> Option<ServiceRule> {
     // Everything is read before anything is given up: one mistake does not hide another.
-    let name = loader.reader.text(spot, "name").map(str::to_owned);
-    let when = condition(&mut loader.reader, spot, "when");
+    let when = condition(&mut loader.reader, fields, "when");
     if let Some(when) = &when {
-        check_paths(loader, spot, when, services);
+        check_paths(loader, fields, when, services);
     }
-    let grace = loader.reader.duration(spot, "for", Duration::ZERO).unwrap_or(GRACE);
-    let restart = restart(loader, spot, services);
-    let affects = affects(loader, spot, services);
-    let budget = parts::budget(&mut loader.reader, spot);
-    let message = message(loader, spot, when.as_ref(), restart.as_deref());
+    let restart = restart(loader, fields, services);
+    let affects = affects(loader, fields, services);
+    let budget = parts::budget(&mut loader.reader, fields);
+    let message = message(loader, fields, when.as_ref(), restart.as_deref());
     Some(ServiceRule {
-        name: name?,
+        name: fields.string("name")?,
         when: when?,
-        written: spot.get("when")?.node.to_value(),
-        grace,
+        written: fields.value("when")?,
+        grace: parts::duration(fields, "for").unwrap_or(GRACE),
         restart: restart?,
         affects,
         budget,
@@ -85,19 +66,19 @@ fn rule(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Optio
 }
 
 /// `restart`
-fn restart(loader: &mut Loader<'_>, rule: &Spot<'_>, services: &[Service]) -> Option<String> {
-    let name = loader.reader.text(rule, "restart")?.to_owned();
-    let spot = rule.get("restart")?;
-    if is_sibling(loader, &spot.place(), &name, services) {
-        check_target(loader, &spot, &name, services);
+fn restart(loader: &mut Loader<'_>, rule: &Fields<'_>, services: &[Service]) -> Option<String> {
+    let name = rule.string("restart").filter(|name| !name.is_empty())?;
+    let place = rule.place_of("restart");
+    if is_sibling(loader, &place, &name, services) {
+        check_target(loader, &place, &name, services);
     }
     Some(name)
 }
 
 /// `message`: a template over the services that the rule names.
-fn message(loader: &mut Loader<'_>, rule: &Spot<'_>, when: Option<&Logic>, restart: Option<&str>) -> Option<String> {
-    let text = loader.reader.text(rule, "message")?.to_owned();
-    let place = rule.get("message")?.place();
+fn message(loader: &mut Loader<'_>, rule: &Fields<'_>, when: Option<&Logic>, restart: Option<&str>) -> Option<String> {
+    let text = rule.string("message")?;
+    let place = rule.place_of("message");
     let template = match Template::compile(&Value::String(text.clone())) {
         Ok(template) => template,
         Err(errors) => {
@@ -116,7 +97,7 @@ fn message(loader: &mut Loader<'_>, rule: &Spot<'_>, when: Option<&Logic>, resta
         } else {
             let known: Vec<&str> = named.iter().copied().collect();
             let detail = format!("`{}` is not of a service that the rule names", shown(&path.to_string()));
-            let remedy = format!("the rule names {}", listed(&known));
+            let remedy = format!("the rule names {}", quoted(known));
             loader.error(&place, "unknown-service", &detail, &remedy);
         }
     }
@@ -131,7 +112,7 @@ fn is_sibling(loader: &mut Loader<'_>, place: &Place, name: &str, services: &[Se
     let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
     let near = loader.reader.findings.nearest(name, names.iter().copied());
     let remedy = near.map_or_else(
-        || format!("declared here are {}", listed(&names)),
+        || format!("declared here are {}", quoted(names)),
         |near| format!("did you mean `{near}`?"),
     );
     let detail = format!("`{}` is not declared beside this rule", shown(name));
@@ -140,41 +121,29 @@ fn is_sibling(loader: &mut Loader<'_>, place: &Place, name: &str, services: &[Se
 }
 
 /// A rule can only help a service that may be started again.
-fn check_target(loader: &mut Loader<'_>, spot: &Spot<'_>, name: &str, services: &[Service]) {
+fn check_target(loader: &mut Loader<'_>, place: &Place, name: &str, services: &[Service]) {
     let never = services
         .iter()
         .any(|service| service.name == name && service.restart == Restart::Never);
     if never {
         let detail = format!("`{}` is never restarted (`restart: never`)", shown(name));
         let remedy = "the rule escalates at once instead; allow restarts if that is not meant";
-        let place = spot.place();
-        loader
-            .reader
-            .findings
-            .warning(&place, "never-restarted", detail, remedy);
+        loader.reader.findings.warning(place, "never-restarted", detail, remedy);
     }
 }
 
-fn affects(loader: &mut Loader<'_>, spot: &Spot<'_>, services: &[Service]) -> Option<Vec<String>> {
-    let list = spot.get("affects")?;
-    if !matches!(list.node.content, Content::List(_)) {
-        loader.reader.wrong(&list, "affects", "a list of services");
-        return None;
-    }
+fn affects(loader: &mut Loader<'_>, rule: &Fields<'_>, services: &[Service]) -> Option<Vec<String>> {
+    let list = rule.get("affects")?;
     let mut named = BTreeSet::new();
-    for item in list.items() {
-        let Content::Text(name) = &item.node.content else {
-            loader.reader.wrong(&item, "affects", "names of services");
-            continue;
-        };
-        is_sibling(loader, &item.place(), name, services);
-        named.insert(name.clone());
+    for (item, name) in list.items().filter_map(|item| Some((item.place(), item.text()?))) {
+        is_sibling(loader, &item, name, services);
+        named.insert(name.to_owned());
     }
     Some(named.into_iter().collect())
 }
 
 /// Everything that a condition names must be there to be seen.
-fn check_paths(loader: &mut Loader<'_>, rule: &Spot<'_>, when: &Logic, services: &[Service]) {
+fn check_paths(loader: &mut Loader<'_>, rule: &Fields<'_>, when: &Logic, services: &[Service]) {
     let Some(spot) = rule.get("when") else { return };
     let mut names_one = false;
     for path in when.paths() {

@@ -1,12 +1,12 @@
-//! Files of services: what they say, what is wrong with them and where.
+//! Services files: their content, their faults, and the places of the faults.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use sprag_core::machine::Severity;
+use sprag_core::document::Severity;
 use sprag_core::source::Format;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 
 use super::*;
 
@@ -135,6 +135,7 @@ services:
     let expected = [
         "5:19 bad-address",
         "6:19 bad-address",
+        "6:43 bad-duration",
         "7:14 bad-probe",
         "8:26 bad-value",
         "8:43 bad-value",
@@ -235,11 +236,11 @@ fn a_name_that_would_leave_its_folder_is_refused() {
 
 #[test]
 fn the_schedule_says_when_it_would_give_up() {
-    let schedule = Schedule::of_rule(Duration::from_secs(5), Budget::default());
+    let schedule = Schedule::of_rule(Duration::from_secs(5), RestartBudget::default());
     assert_eq!(schedule.restarts, [5_000, 6_000, 8_000, 12_000]);
     assert_eq!(schedule.gives_up, Some(20_000));
     assert_eq!(
-        Schedule::of_failures(Budget::default()).restarts,
+        Schedule::of_failures(RestartBudget::default()).restarts,
         [1_000, 3_000, 7_000, 15_000]
     );
 }
@@ -251,14 +252,14 @@ fn a_budget_is_read_for_a_service_and_for_a_rule() {
                 - { name: s, when: { '==': [ { var: a.state }, failed ] }, restart: a, restartBudget: { failures: 2 },\n      \
                 message: '{{ a.observed.n }} of {{ a.state }}' }\n";
     let file = file(text);
-    let own = Budget {
+    let own = RestartBudget {
         failures: 3,
         window_millis: 60_000,
         base_millis: 2_000,
         cap_millis: 10_000,
     };
     assert_eq!(file.services[0].budget(), own);
-    assert_eq!(file.services[1].budget(), Budget::default());
+    assert_eq!(file.services[1].budget(), RestartBudget::default());
     assert_eq!(budget_of(&file.rules[0], &file.services), own);
     assert_eq!(budget_of(&file.rules[1], &file.services).failures, 2);
     assert_eq!(
@@ -372,8 +373,12 @@ fn a_value_is_shown_as_it_is_written() {
     let text = "services:\n  a: { command: [a], limits: { openFiles: many, fileSize: big }, log: { keep: -1 } }\n";
     refused(
         text,
-        &["2:43 bad-value", "2:59 bad-value", "2:79 bad-value"],
-        &["`openFiles` is `many`;", "`fileSize` is `big`;", "`keep` is `-1`;"],
+        &["2:43 wrong-type", "2:59 bad-value", "2:79 bad-value"],
+        &[
+            "`\"many\"` is not a whole number",
+            "`\"big\"` is not bytes",
+            "`-1` is not a whole number from 0 to 100;",
+        ],
     );
 }
 

@@ -1,4 +1,4 @@
-//! How far a reader of deltas is: in which run of the store, up to which delta.
+//! The position of a reader of deltas: the run of the store, and the last delta read.
 
 use std::fmt;
 use std::str::FromStr;

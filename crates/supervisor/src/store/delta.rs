@@ -1,8 +1,8 @@
-//! What changed, in order: one delta for each change of a document, with dense ids from 1.
+//! Changes in order: one delta for each change of a document, with ids from 1 without gaps.
 //!
-//! Deltas live in memory and with this run of the store. They are kept up to an age, a number and a size; a reader
-//! whose place is no longer there gets everything anew, never less than everything. Few are ever read, so they are
-//! kept as text, a fraction of what they are as values.
+//! Deltas exist in memory, for this run of the store. The store keeps them up to an age, a number and a size. If the
+//! position of a reader is no longer there, the reader gets all documents again. Few deltas are ever read, so the store
+//! keeps them as text, which is much smaller than values.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

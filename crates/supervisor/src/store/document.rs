@@ -1,8 +1,8 @@
 //! Documents: JSON as compact text, and the difference between two of them, field by field.
 //!
-//! A change sets a field to a value or takes it away, at a JSON pointer. Objects are compared inside; everything else,
-//! lists included, is replaced as a whole. Changes can be applied again without harm, and applied in order they lead
-//! from any document on the way to the newest one.
+//! A change sets or removes a field at a JSON pointer. Objects are compared field by field. Everything else, including
+//! lists, is replaced as a whole. Applying a change twice does no harm. Changes applied in order lead from any earlier
+//! document to the newest one.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Waiting for what was put into the store to be on disk.
+//! Waits until a change of the store is on disk.
 
 use tokio::sync::watch;
 

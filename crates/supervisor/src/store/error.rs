@@ -1,4 +1,4 @@
-//! What can be wrong with what is put into the store, and with what is read from its file.
+//! Errors of a change to the store, and of reading its file.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The store's file: its schema, its rows, reading all of them at the start.
+//! The store's file: its schema, its rows, and reading all of them at the start.
 
 use std::collections::BTreeMap;
 use std::path::Path;

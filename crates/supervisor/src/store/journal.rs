@@ -1,9 +1,9 @@
-//! What changed and is not yet on disk, and the thread that writes it.
+//! Changes that are not on disk yet, and the thread that writes them.
 //!
-//! Marks are keys, not values: the writer of one takes what is true then, so a worker that changes faster than
-//! the disk is written less often, and the queue is never longer than what there is to remember. Urgent marks are
-//! written at once, as many as wait in one transaction; observations about once a second, and never so many that an
-//! urgent one waits long behind them. When the disk takes nothing, marks stay and are tried again.
+//! A mark is a key, not a value: the thread writes the current value. So if a worker changes faster than the disk, the
+//! thread writes it less often, and the queue never holds more than one mark per document. The thread writes urgent
+//! marks at once, all waiting ones in one transaction. It writes observations about once a second, and few enough at a
+//! time that an urgent mark does not wait long. If the disk refuses a write, marks stay, and the thread tries again.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -195,7 +195,7 @@ impl Journal {
     fn failed(&self, batch: Batch, problem: &Error) -> bool {
         let was_failing = self.progress.borrow().is_failing;
         if !was_failing {
-            say(|| tracing::error!(%problem, "the store cannot write; supervision goes on in memory"));
+            say(|| tracing::error!(%problem, "store not writable, supervision continues in memory"));
         }
         self.progress.send_modify(|progress| progress.is_failing = true);
         let mut state = lock(&self.state);

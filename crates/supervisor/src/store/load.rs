@@ -1,4 +1,4 @@
-//! Reading everything at the start. A document that cannot be read is left out and named; the others live on.
+//! Reads all documents at the start. It leaves out and names a document that it cannot read; the others stay usable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

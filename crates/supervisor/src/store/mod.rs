@@ -1,9 +1,9 @@
-//! What the supervisor remembers of its workers: who they are, what is wanted, what was seen, and what must survive.
+//! The stored state of workers: identity, desired state, observation, and what must survive a restart.
 //!
-//! Everything is in memory, as compact JSON text. What did not change is not written and makes no delta. With a file, a
-//! thread of its own writes what changed, many workers in one transaction: the tick only marks, so no disk makes it
-//! wait. A caller that needs to know that something is on disk (the start of an action, an operator's change) waits
-//! for its [`Durable`]. Observations are written at leisure; everything else at once.
+//! Everything is in memory, as compact JSON text. An unchanged document is not written and causes no delta. With a
+//! file, a separate thread writes changes, many workers in one transaction. The tick only sets marks, so it never waits
+//! for the disk. A caller that must know that a change is on disk (the start of an action, an operator's command) waits
+//! for its [`Durable`]. The thread writes observations later, and everything else at once.
 
 mod cursor;
 mod delta;

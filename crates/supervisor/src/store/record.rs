@@ -1,4 +1,4 @@
-//! One worker's documents in memory: texts, shared with their readers and writers.
+//! One worker's documents in memory: texts, shared with readers and the writing thread.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What readers are given: all parts of a worker from one instant, as documents of their own.
+//! Snapshots for readers: all parts of a worker at one instant, as separate documents.
 
 use std::sync::Arc;
 

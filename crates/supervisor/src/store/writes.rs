@@ -1,4 +1,4 @@
-//! Putting things into the store. What says the same as before changes nothing.
+//! Writes to the store. Writing an equal document changes nothing.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How a supervisor is set up.
+//! The options of a supervisor.
 
 use sprag_core::supervision::shutdown::LEVEL_MILLIS;
 

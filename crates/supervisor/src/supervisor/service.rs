@@ -1,7 +1,7 @@
 //! The loop around the tree, and the handle to it.
 //!
-//! The loop runs until every worker is reaped, even after a request to stop. It answers commands between two ticks, so
-//! a caller sees one instant, never half of a change.
+//! The loop runs until every worker has left, even after a request to stop. It answers commands between two ticks, so a
+//! caller sees one instant, never half of a change.
 
 use std::sync::Arc;
 use std::time::Duration;

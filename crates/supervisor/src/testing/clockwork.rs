@@ -1,4 +1,4 @@
-//! A paused clock, and waits that end when it is moved.
+//! A paused clock, and waits that end when a test advances it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

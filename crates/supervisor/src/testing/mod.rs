@@ -1,7 +1,7 @@
-//! For authors of workers: a whole tree on a clock that stands still until it is moved, and a worker to be scripted.
+//! For authors of workers: a whole tree on a paused clock, and a worker that a test can script.
 //!
-//! Everything happens on the calling thread and in the same order every time. [`World::run_for`] moves the clock by
-//! ticks; futures that wait for [`Clockwork::sleep`] end when the clock has passed their time.
+//! Everything happens on the calling thread, in the same order every time. [`World::run_for`] advances the clock tick
+//! by tick. Futures that wait for [`Clockwork::sleep`] end when the clock has passed their time.
 
 mod clockwork;
 mod load;

@@ -1,4 +1,4 @@
-//! A worker that does what a test says: how long it takes to start and stop, what is seen of it, where it misbehaves.
+//! A scripted worker: how long it takes to start and stop, what the collector observes, and where it misbehaves.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};

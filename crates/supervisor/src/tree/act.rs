@@ -1,8 +1,8 @@
-//! What a visit wants to happen outside the nodes. Only the tick runs an act, after the visit that asked for it.
+//! Effects of a visit outside the nodes. Only the tick runs an act, after the visit that requested it.
 
 use std::sync::Arc;
 
-use sprag_core::supervision::Event;
+use sprag_core::supervision::RestartEvent;
 
 use super::keep::KeptStatus;
 use super::leave::CutAt;
@@ -52,7 +52,7 @@ pub(crate) enum Count {
     /// An operator restarted a worker, or a start by hand did.
     Restarted(Arc<str>, RestartCause),
     /// A circuit of this supervisor moved.
-    Circuit(Arc<str>, Box<(Rule, Event)>),
+    Circuit(Arc<str>, Box<(Rule, RestartEvent)>),
     /// An open circuit of this supervisor ended without a recovery.
     Abandoned(Arc<str>, Box<Rule>),
 }

@@ -1,7 +1,7 @@
-//! Where a worker is to go: what its declaration, its parent, the operator and its siblings make of it.
+//! The goal of a worker, from its declaration, its parent, the operator and its siblings.
 //!
-//! Levels, not edges: every visit computes the goal anew, so a parent that recovers while its child stops simply wants
-//! it running again.
+//! The goal is a level, not an edge: every visit computes it again. So if a parent recovers while its child stops, the
+//! child gets the goal to run again.
 
 use super::node::Node;
 use super::nodes::Nodes;

@@ -1,14 +1,14 @@
-//! From the spec to what is desired: rendered, then derived, when something changed; again after an error.
+//! From the spec to the desired state: renders and derives it when something changed, and again after an error.
 //!
-//! While there is an error, what was derived before stays in force. A worker of which nothing was ever derived exists,
-//! waits, and says for what.
+//! While there is an error, the previous desired state stays in force. A worker without any desired state exists,
+//! waits, and reports why.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
 use sprag_core::expression::scope::{Path, Scope, walk};
-use sprag_core::expression::template::{Limits, Template};
+use sprag_core::expression::template::{Template, TemplateLimits};
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Report};
@@ -41,7 +41,7 @@ fn rendered(spec: &Value, variables: &Variables) -> Result<Value, String> {
     if template.is_constant() {
         return Ok(spec.clone());
     }
-    let rendered = template.render(&TemplateScope(variables), Limits::default());
+    let rendered = template.render(&TemplateScope(variables), TemplateLimits::default());
     rendered.map_err(|error| error.to_string())
 }
 

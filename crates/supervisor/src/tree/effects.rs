@@ -1,6 +1,6 @@
 //! The executor and the collector, as the tree uses them.
 //!
-//! Nothing here waits. What they report comes back as [`News`] with the next scan.
+//! Nothing here waits. Their reports come back as [`News`] with the next scan.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -97,7 +97,7 @@ impl Effects {
         });
         self.observed.insert(Arc::clone(path), Arc::clone(&source));
         if let Err(error) = self.collector.start(path, source, now) {
-            tracing::error!(worker = %path, %error, "a worker is not looked at");
+            tracing::error!(worker = %path, %error, "worker not observed");
         }
     }
 
@@ -119,7 +119,7 @@ impl Effects {
         started.map_err(|refused| {
             let refused = refused.to_string();
             if self.seldom.says(&path, &refused, now) {
-                tracing::debug!(worker = %path, %refused, "the action was refused");
+                tracing::debug!(worker = %path, %refused, "action refused");
             }
             refused
         })
@@ -170,13 +170,13 @@ impl Effects {
         match report {
             Report::Spec { error } => {
                 if self.seldom.says(path, error, now) {
-                    tracing::warn!(worker = %path, %error, "the spec cannot be used; what was in force stays");
+                    tracing::warn!(worker = %path, %error, "spec not usable, previous one stays in force");
                 }
             }
             Report::Panic { place, panic } => {
                 self.metrics.panicked();
                 if self.seldom.says(path, panic, now) {
-                    tracing::error!(worker = %path, place, %panic, "a worker panicked");
+                    tracing::error!(worker = %path, place, %panic, "worker panicked");
                 }
             }
         }
@@ -185,7 +185,7 @@ impl Effects {
     /// Logs once that there are no workers, unless the shutdown has ended.
     pub(super) fn report_idle(&mut self, is_idle: bool, has_ended: bool) {
         if is_idle && !self.is_idle && !has_ended {
-            tracing::info!("no workers are declared");
+            tracing::info!("no workers declared");
         }
         self.is_idle = is_idle;
     }
@@ -284,7 +284,7 @@ impl Effects {
                 tracing::warn!(worker = %worker, restarts, "collection restarted");
             }
             CollectorEvent::Exhausted { worker, error } => {
-                tracing::error!(worker = %worker, ?error, "collection restarted in vain");
+                tracing::error!(worker = %worker, ?error, "collection still failing after restart");
             }
             CollectorEvent::Recovered { worker, restarts } => {
                 tracing::info!(worker = %worker, restarts, "collection recovered");

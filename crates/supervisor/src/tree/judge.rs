@@ -1,12 +1,13 @@
-//! When a rule is judged, what its restart machine makes of it, and what follows.
+//! When the tree checks a rule, how the rule's circuit reacts, and what follows.
 //!
-//! A rule is judged on news (an observation, a transition, a due time) and only while every child it names is declared,
-//! running and freshly observed, its owner neither starts nor stops, and no other circuit covers these children.
+//! The tree checks a rule on news (an observation, a transition, a due time). It checks only while every child of the
+//! rule is declared, running and freshly observed, its parent neither starts nor stops, and no other circuit covers
+//! these children.
 
 use std::sync::Arc;
 
 use sprag_core::supervision::restart as machine;
-use sprag_core::supervision::{Circuit, Event, Permit};
+use sprag_core::supervision::{Circuit, Permit, RestartEvent};
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Count};
@@ -69,7 +70,7 @@ pub(super) fn run(visit: &mut Visit<'_>) {
     }
 }
 
-fn judge(visit: &mut Visit<'_>, watch: &mut Watch, others: &[&Watch]) -> Vec<Event> {
+fn judge(visit: &mut Visit<'_>, watch: &mut Watch, others: &[&Watch]) -> Vec<RestartEvent> {
     let (nodes, acts, now) = (&*visit.nodes, &mut *visit.acts, visit.now);
     let Some(node) = nodes.get(visit.key) else {
         return Vec::new();
@@ -231,39 +232,41 @@ fn resume(visit: &mut Visit<'_>) {
 }
 
 /// Carries out what a restart machine decided, and logs it.
-fn follow(visit: &mut Visit<'_>, rule: Rule, event: Event) {
+fn follow(visit: &mut Visit<'_>, rule: Rule, event: RestartEvent) {
     let Some(node) = visit.node() else { return };
     let path = Arc::clone(node.path());
     let supervisor = shown_path(&path);
     let name = rule.restart.as_str();
     match &event {
-        Event::Detected {
+        RestartEvent::Detected {
             number,
             opened,
             last,
             cause,
         } => {
             if *opened {
-                tracing::warn!(%supervisor, child = name, rule = rule.name, %cause, "detected: the circuit opens");
+                tracing::warn!(%supervisor, child = name, rule = rule.name, %cause, "problem detected, circuit opened");
             }
             if *last {
-                tracing::warn!(%supervisor, child = name, number, "the next detection escalates");
+                tracing::warn!(%supervisor, child = name, number, "next detection escalates");
             }
             tracing::info!(%supervisor, child = name, number, %cause, "restarting");
             if let Some(child) = node.placement.children.get(name).copied() {
                 restart::begin(&mut visit.at(child));
             }
         }
-        Event::Resting { millis } => {
+        RestartEvent::Resting { millis } => {
             tracing::info!(%supervisor, child = name, "restarted");
-            tracing::info!(%supervisor, child = name, millis, "resting");
+            tracing::info!(%supervisor, child = name, millis, "waiting before the next check");
         }
-        Event::HalfOpened => tracing::debug!(%supervisor, child = name, "half-open"),
-        Event::Closed { open_millis } => tracing::info!(%supervisor, child = name, open_millis, "closed"),
-        Event::Released { open_millis } => {
-            tracing::warn!(%supervisor, child = name, open_millis, "released: nobody can judge the rule");
+        RestartEvent::HalfOpened => tracing::debug!(%supervisor, child = name, "circuit half-open"),
+        RestartEvent::Closed { open_millis } => {
+            tracing::info!(%supervisor, child = name, open_millis, "circuit closed");
         }
-        Event::Escalated { cause } => {
+        RestartEvent::Released { open_millis } => {
+            tracing::warn!(%supervisor, child = name, open_millis, "circuit released, rule cannot be checked");
+        }
+        RestartEvent::Escalated { cause } => {
             tracing::error!(%supervisor, child = name, rule = rule.name, %cause, "escalated");
             escalate(visit, &rule, cause);
         }

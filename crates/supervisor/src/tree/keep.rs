@@ -1,7 +1,7 @@
-//! What survives the process: identities, desired states, observations, counters, circuits and windows.
+//! The state that survives the process: identities, desired states, observations, counters, circuits and windows.
 //!
-//! The store takes everything in memory and writes at its own pace, so nothing here waits. A worker that could not be
-//! written costs no other anything, and is reported once a minute. Visits only read ([`Memory`]); the tick writes
+//! The store accepts everything in memory and writes it later, so nothing here waits. A worker that the store cannot
+//! write does not affect others, and is reported once a minute. Visits only read ([`Memory`]); the tick writes
 //! ([`Keeper`]).
 
 use std::collections::BTreeMap;
@@ -258,7 +258,7 @@ impl Keeper {
         if let Err(problem) = put
             && self.seldom.says(path, &problem.to_string(), now)
         {
-            tracing::error!(worker = %path, %problem, "a worker could not be written down");
+            tracing::error!(worker = %path, %problem, "worker not stored");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Leaving: a worker is asked to go, visited on, and reaped. Children before parents, each level within its budget, one
-//! deadline for all.
+//! Leaving: the tree asks a worker to leave, continues to visit it, and removes it. Children leave before parents. Each
+//! level has its time budget, and all have one deadline.
 //!
-//! A shutdown is the root leaving. A worker that does not go is cut off: its action and its observations are fenced off,
-//! and what it does later has no effect on the tree.
+//! A shutdown means that the root leaves. A worker that does not leave in time is cut off: its action and its
+//! observations are fenced, and its later results have no effect on the tree.
 
 use std::sync::Arc;
 
 use serde::Serialize;
-use sprag_core::supervision::{Cut, Plan};
+use sprag_core::supervision::{ShutdownFault, ShutdownPlan};
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Count};
@@ -24,7 +24,7 @@ const LAST_LOOK_MILLIS: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Leaving {
     pub(crate) since: Timestamp,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<ShutdownPlan>,
     /// How many levels are below it.
     pub(crate) height: usize,
     /// Until when it waits for siblings that must stop before it.
@@ -53,7 +53,7 @@ pub struct CutAt {
     /// Its path; empty for the root, when the workers below it used all the time there was.
     pub path: String,
     /// Why.
-    pub why: Cut,
+    pub why: ShutdownFault,
 }
 
 /// How a shutdown ended.
@@ -86,7 +86,7 @@ impl Shutdown {
         };
         let mut cuts = std::mem::take(&mut self.cuts);
         if leaving.plan.last().is_some_and(|last| now >= last) && !cuts.is_empty() {
-            let why = Cut::BudgetExhausted;
+            let why = ShutdownFault::BudgetExhausted;
             let path = String::new();
             cuts.push(CutAt { path, why });
         }
@@ -107,7 +107,7 @@ pub(super) fn begin(visit: &mut Visit<'_>, why: &'static str) {
     let (now, options) = (visit.now, &visit.config.options);
     let mut graces = Vec::new();
     measure(visit.nodes, visit.key, &mut graces);
-    let mut plan = Plan::new(now, options.level_millis, &graces);
+    let mut plan = ShutdownPlan::new(now, options.level_millis, &graces);
     if let Some(limit) = options.shutdown_limit_millis {
         plan = plan.within(now.plus(limit));
     }
@@ -136,7 +136,7 @@ fn measure(nodes: &Nodes, key: WorkerKey, graces: &mut Vec<Option<u64>>) -> usiz
     height
 }
 
-fn begin_below(visit: &mut Visit<'_>, plan: &Arc<Plan>) -> usize {
+fn begin_below(visit: &mut Visit<'_>, plan: &Arc<ShutdownPlan>) -> usize {
     let mut height = 0;
     for child in visit.children() {
         height = height.max(begin_below(&mut visit.at(child), plan) + 1);
@@ -186,7 +186,7 @@ pub(super) fn stay(visit: &mut Visit<'_>) {
     node.placement.is_settled = false;
     node.progress.since = now;
     let path = Arc::clone(node.path());
-    tracing::info!(worker = %path, "declared again while leaving: it stays");
+    tracing::info!(worker = %path, "declared again while leaving, stays");
     if leaving.last_look != LastLook::NotYet {
         // Its last observation was made already: collection starts anew with what is desired.
         node.observed.derived = Derived::Due;
@@ -234,8 +234,8 @@ pub(super) fn is_down(visit: &mut Visit<'_>) {
 pub(super) fn unasked(visit: &mut Visit<'_>) {
     if let Some(node) = visit.node().filter(|node| node.progress.left_up) {
         let path = node.path().as_ref().to_owned();
-        tracing::warn!(worker = %path, "what it left up cannot be stopped: it is cut off");
-        let why = Cut::Unasked;
+        tracing::warn!(worker = %path, "remaining effects cannot be stopped, cut off");
+        let why = ShutdownFault::Unasked;
         visit.acts.push(Act::Cut(CutAt { path, why }));
     }
     reap(visit);
@@ -256,7 +256,7 @@ pub(super) fn cut_overdue(visit: &mut Visit<'_>) {
     for child in visit.children() {
         cut_overdue(&mut visit.at(child));
     }
-    tracing::warn!(worker = %path, ?why, "it did not leave in time and is cut off");
+    tracing::warn!(worker = %path, ?why, "did not leave in time, cut off");
     visit.acts.push(Act::Cut(CutAt { path, why }));
     reap(visit);
 }
@@ -279,7 +279,7 @@ fn reap(visit: &mut Visit<'_>) {
     for child in children {
         reap(&mut visit.at(child));
     }
-    tracing::info!(worker = %path, "gone");
+    tracing::info!(worker = %path, "removed");
 }
 
 /// Has every worker leave. A second call does nothing more.

@@ -1,8 +1,8 @@
-//! The tree of workers: which exist, what each does next, and which are visited.
+//! The tree of workers: which exist, what each does next, and which the tick visits.
 //!
-//! One owner ticks it. A tick visits only workers that are marked (a new observation, a changed desired state, an
-//! action's end, a due time) and never waits; a full sweep now and then guards against a lost mark. A visit changes nodes
-//! and returns acts; the tick runs them. A worker that panics or fails stops no other.
+//! One owner ticks it. A tick visits only marked workers (a new observation, a changed desired state, the end of an
+//! action, a due time) and never waits. A full sweep at intervals finds a worker whose mark was lost. A visit changes
+//! nodes and returns acts; the tick runs them. A worker that panics or fails does not stop others.
 
 mod act;
 mod aim;

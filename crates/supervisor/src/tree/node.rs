@@ -1,4 +1,4 @@
-//! One worker in the tree, with everything the supervisor knows about it.
+//! One worker in the tree, with all its state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

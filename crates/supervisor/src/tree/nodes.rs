@@ -1,4 +1,4 @@
-//! All workers of the tree, by key. The key of a worker that is gone finds nothing, even when its slot is used again.
+//! All workers of the tree, by key. The key of a removed worker finds nothing, even if its slot is used again.
 
 use slotmap::{SlotMap, new_key_type};
 

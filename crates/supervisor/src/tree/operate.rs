@@ -1,6 +1,6 @@
-//! What operators ask of the tree: explain, start, stop, restart, cancel.
+//! Commands of operators: explain, start, stop, restart, cancel.
 //!
-//! A manual start is never refused by a limit: it clears the detections of rules against the worker, and it is recorded.
+//! No limit refuses a manual start. It clears the detections of rules against the worker, and the tree records it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which worker is visited when: marks, due times, and a sweep over all workers that guards against a lost mark.
+//! Which worker the tick visits, and when: marks, due times, and a sweep that finds workers whose mark was lost.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! What ends an escalation: an operator's start or restart, or a changed spec.
+//! The end of an escalation: an operator's start or restart, or a changed spec.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -123,5 +123,5 @@ fn forgive_child(visit: &mut Visit<'_>, name: &str, why: &str) {
 
 fn log_end(supervisor: &str, child: &str, by: &str) {
     let supervisor = shown_path(supervisor);
-    tracing::warn!(%supervisor, %child, by, "the escalation ended");
+    tracing::warn!(%supervisor, %child, by, "escalation cleared");
 }

@@ -1,7 +1,7 @@
-//! Building workers, building them anew, and the way down and up of a restart.
+//! Builds workers, replaces them, and stops and starts them for a restart.
 //!
-//! Forcing a worker of this process can only mean to fence it off: its action and its observations belong to an instance
-//! that is over, and a new one replaces it. The supervisor ignores what the old one still does.
+//! The supervisor cannot kill a Rust worker of its own process. It fences the old instance instead (its action and its
+//! observations no longer count), and builds a new one. It ignores everything that the old instance still does.
 
 use std::sync::Arc;
 
@@ -141,12 +141,12 @@ impl Rebuild {
     /// It is built again no sooner: rests grow with each time, until one instance has lasted.
     fn earliest(&self) -> Option<Timestamp> {
         self.asked?;
-        let rest = rest::Schedule::default().rest(self.streak.max(1));
+        let rest = rest::RestSchedule::default().rest(self.streak.max(1));
         self.built_at.map(|at| at.plus(rest))
     }
 
     fn built(&mut self, now: Timestamp) {
-        let stable = rest::Schedule::default().stable_after_millis;
+        let stable = rest::RestSchedule::default().stable_after_millis;
         let lasted = self.built_at.is_some_and(|at| now.since(at) >= stable);
         self.streak = if lasted { 1 } else { self.streak.saturating_add(1) };
         self.built_at = Some(now);
@@ -157,7 +157,7 @@ impl Rebuild {
     fn failed(&mut self, now: Timestamp) {
         self.asked = None;
         self.streak = self.streak.saturating_add(1);
-        self.retry_at = Some(now.plus(rest::Schedule::default().rest(self.streak)));
+        self.retry_at = Some(now.plus(rest::RestSchedule::default().rest(self.streak)));
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) fn build(visit: &mut Visit<'_>) {
             progress.shown = UNBUILT;
             progress.reason = Reason::from(format!("it could not be built: {error}"));
             let path = &node.placement.identity.path;
-            tracing::warn!(worker = %path, %error, "a worker could not be built; it is tried again");
+            tracing::warn!(worker = %path, %error, "worker not built, retrying");
             node.inner = None;
             node.intent.rebuild.failed(now);
         }
@@ -261,7 +261,7 @@ pub(super) fn advance(visit: &mut Visit<'_>) {
         let (is_down, now) = (node.is_down(), visit.now);
         let is_rested = node.intent.rebuild.earliest().is_none_or(|at| at <= now);
         if (is_down || now.since(asked) >= REBUILD_MAX_MILLIS) && is_rested {
-            tracing::info!(worker = %node.path(), forced = !is_down, "built anew, as it asked");
+            tracing::info!(worker = %node.path(), forced = !is_down, "rebuilt on its own request");
             replace(visit, Leftover::of(is_down));
         }
     }

@@ -1,4 +1,4 @@
-//! The tree as people see it: the list of workers, counts, gauges, explanations, troubles.
+//! The tree for people: the list of workers, counts, gauges, explanations, troubles.
 
 use std::sync::Arc;
 

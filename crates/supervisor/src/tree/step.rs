@@ -1,8 +1,8 @@
-//! The next step of one worker: the gates, the question, and what becomes of the answer.
+//! The next step of one worker: the gates, the call of `next`, and the result.
 //!
-//! Gates in order: freshness, the action in progress, the circuit. A leaving worker passes all of them. A panic of a
-//! worker's code concerns that worker alone: it is counted, and after three in five minutes the worker is left alone
-//! until the window has slid.
+//! Gates in order: freshness, the action in progress, the circuit. A worker that is shutting down passes every gate. A
+//! panic of a worker's code affects only that worker: the tree counts it, and after three panics in five minutes it
+//! does not call the worker until the window has passed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -253,7 +253,7 @@ pub(super) fn panicked(visit: &mut Visit<'_>, place: &'static str, panic: String
     let has_opened = node.progress.breaker.panicked(now);
     let path = Arc::clone(node.path());
     if has_opened {
-        tracing::error!(worker = %path, "it panicked too often and is left alone for a while");
+        tracing::error!(worker = %path, "panicked too often, paused");
     }
     visit.keep();
     visit.acts.push(Act::Report(path, Report::Panic { place, panic }));

@@ -1,4 +1,4 @@
-//! One bounded step of the whole tree: take in what happened, visit who is marked and only them, run the acts.
+//! One bounded step of the whole tree: take news, visit only marked workers, run their acts.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! A visit: everything that may follow for one worker from what is known now. Bounded, without I/O.
+//! A visit: everything that follows for one worker from the current state. Bounded, without I/O.
 //!
-//! A visit changes nodes and asks workers' pure functions. What must happen outside the tree becomes an [`Act`], which
-//! the tick runs after the visit.
+//! A visit changes nodes and calls workers' pure functions. An effect outside the tree becomes an [`Act`], which the
+//! tick runs after the visit.
 
 use std::sync::Arc;
 

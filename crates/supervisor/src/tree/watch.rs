@@ -1,10 +1,10 @@
-//! A rule at work: its restart machine, what it judged last, and why it is not judged at present.
+//! A rule in use: its circuit, its last check, and why it is not checked at the moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sprag_core::supervision::restart::{Saved, Stage};
-use sprag_core::supervision::{Budget, Circuit, RestartMachine};
+use sprag_core::supervision::restart::{RestartStage, Saved};
+use sprag_core::supervision::{Circuit, RestartBudget, RestartMachine};
 use sprag_core::time::Timestamp;
 
 use super::node::Node;
@@ -53,7 +53,7 @@ pub(super) fn refresh(visit: &mut Visit<'_>) {
     if rules.is_empty() && node.rules.watches.is_empty() {
         return;
     }
-    let budgets: BTreeMap<Arc<str>, Option<Budget>> = visit
+    let budgets: BTreeMap<Arc<str>, Option<RestartBudget>> = visit
         .nodes
         .children(node)
         .map(|child| (Arc::clone(child.name()), child.placement.spec.budget))
@@ -152,13 +152,13 @@ impl Watch {
                 Circuit::Open { stage, .. } => Some(*stage),
                 _ => None,
             };
-            self.is_resumed = matches!(stage, Some(Stage::Restarting { .. }));
+            self.is_resumed = matches!(stage, Some(RestartStage::Restarting { .. }));
         }
         self
     }
 
     /// Follows the rule's own budget, or that of the child it restarts.
-    fn rebound(&mut self, child: Option<Budget>) {
+    fn rebound(&mut self, child: Option<RestartBudget>) {
         let budget = self.rule.budget.or(child).unwrap_or_default();
         let before = *self.machine.limits();
         let mut limits = budget.limits();
@@ -187,11 +187,11 @@ impl Watch {
             Circuit::Closed if self.machine.grace_since().is_some() => "grace",
             Circuit::Closed => "closed",
             Circuit::Open {
-                stage: Stage::Restarting { .. },
+                stage: RestartStage::Restarting { .. },
                 ..
             } => "restarting",
             Circuit::Open {
-                stage: Stage::Resting { .. },
+                stage: RestartStage::Resting { .. },
                 ..
             } => "resting",
             Circuit::HalfOpen { .. } => "half-open",

@@ -1,7 +1,7 @@
-//! Actions of workers: what they are called, how long they may take, and what is known about the last one.
+//! Actions of workers: their names, their time limits, and the status of the last one.
 //!
-//! They are not durable: after a crash they are recomputed from what is observed. An action is known by its id and its
-//! generation, never by its name, so an older one's end is never taken for a newer one's.
+//! They are not durable: after a crash the supervisor computes them again from observations. An action has an id and a
+//! generation, so the end of an older action never counts for a newer one with the same name.
 
 use std::fmt;
 use std::sync::Arc;

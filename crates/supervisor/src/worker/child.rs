@@ -1,4 +1,4 @@
-//! What a parent says about a child: which type it is, what it should be, on whom it depends.
+//! The declaration of a child: its type, its spec, and its dependencies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 
 use crate::rule::Rule;
 use crate::worker::Goal;
@@ -27,7 +27,7 @@ pub struct ChildSpec {
     /// Whether it may be restarted.
     pub restart: RestartPolicy,
     /// How often rules restart it before they give up, unless a rule has a budget of its own; `None`: the usual one.
-    pub budget: Option<Budget>,
+    pub budget: Option<RestartBudget>,
     /// What each state of the parent wants of it; a state that is not named wants it running.
     pub states: BTreeMap<String, Goal>,
     /// Variables for its templates and those of its descendants.

@@ -1,8 +1,8 @@
-//! What a worker is: a plain enum of states, and pure functions that say what comes next.
+//! The trait of a worker: an enum of states, and pure functions that return the next step.
 //!
-//! A step changes the state or acts, never both: [`Next`] has no form for it. `derive`, `next`, `children` and
-//! `interrupt` are pure and quick; only `collect` and `perform` touch the world, and the supervisor never waits for
-//! them.
+//! A step changes the state or acts, never both; [`Next`] cannot express both. `derive`, `next`, `children` and
+//! `interrupt` are pure and quick. Only `collect` and `perform` affect the outside world, and the supervisor never
+//! waits for them.
 
 use std::borrow::Cow;
 use std::fmt;

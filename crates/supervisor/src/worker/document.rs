@@ -1,6 +1,6 @@
-//! What was seen of a worker, as JSON text: a fraction of a parsed value in memory, and quick to compare.
+//! The observation of a worker as JSON text: smaller than a parsed value, and quick to compare.
 //!
-//! Few ask for what is inside: rules that look at the worker, the store when something is new, people.
+//! Few readers need its fields: rules that read the worker, the store when something is new, people.
 
 use std::sync::Arc;
 

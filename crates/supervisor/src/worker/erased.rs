@@ -1,7 +1,7 @@
-//! Workers of all types in one tree: what the supervisor needs of them, without their types.
+//! Workers of all types in one tree: the methods that the supervisor needs, without their types.
 //!
-//! Private: users write plain `async fn`s, the boxes are made here. What crosses this border as [`Any`] was made by the
-//! same worker, so a downcast that fails is a defect of this crate; it shows as an error, never as a panic.
+//! Private: users write plain `async fn`s, and this module boxes them. Every value that crosses this border as [`Any`]
+//! comes from the same worker. So a failed downcast is a defect of this crate; it becomes an error, never a panic.
 
 use std::any::Any;
 use std::sync::Arc;

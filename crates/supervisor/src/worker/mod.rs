@@ -1,4 +1,4 @@
-//! What a worker is, and what belongs to it: its actions, its children's specs, its snapshot, its type.
+//! The types around a worker: its trait, its actions, its children's specs, its snapshot, its registration.
 
 pub(crate) mod action;
 pub(crate) mod child;

@@ -1,4 +1,4 @@
-//! Which types of workers there are, and how each is built.
+//! The registered types of workers, and how to build each.
 
 use std::collections::BTreeMap;
 use std::fmt;

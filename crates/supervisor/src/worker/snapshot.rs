@@ -1,4 +1,4 @@
-//! What a worker's pure functions see: one consistent instant.
+//! The view of a worker's pure functions: one consistent instant.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Circuits: grace, the restart, who is held and who is not, escalation and its end.
 
 use serde_json::json;
-use sprag_core::supervision::Budget;
+use sprag_core::supervision::RestartBudget;
 use sprag_supervisor::testing::World;
 use sprag_supervisor::{Check, Declaration, RestartPolicy, Rule};
 
@@ -113,12 +113,12 @@ fn the_fifth_detection_releases_the_parent_which_reacts() {
 
 #[test]
 fn a_budget_of_the_rule_wins_over_that_of_the_child_which_wins_over_the_usual_one() {
-    let budget = |failures, base_millis| Budget {
+    let budget = |failures, base_millis| RestartBudget {
         failures,
         base_millis,
-        ..Budget::default()
+        ..RestartBudget::default()
     };
-    let escalated = |of_rule: Option<Budget>, of_child: Option<Budget>| {
+    let escalated = |of_rule: Option<RestartBudget>, of_child: Option<RestartBudget>| {
         let mut theatre = theatre();
         theatre.stage.shows("service/pipeline", "broken", false);
         let mut service = over("service", vec![puppet("pipeline")]);

@@ -1,6 +1,6 @@
 //! Down is what was seen to be down: a state alone says neither that something is up nor that nothing is.
 
-use sprag_core::supervision::Cut;
+use sprag_core::supervision::ShutdownFault;
 use sprag_supervisor::ShutdownOutcome;
 
 use crate::shared::{Theatre, depending, over, puppet, rule, theatre};
@@ -101,7 +101,10 @@ fn what_nobody_can_be_asked_to_stop_is_no_clean_end() {
     let ShutdownOutcome::Unclean { cuts } = exit(&mut theatre).1 else {
         panic!("clean, and it is up");
     };
-    assert_eq!((cuts[0].path.as_str(), cuts[0].why, cuts.len()), ("a", Cut::Unasked, 1));
+    assert_eq!(
+        (cuts[0].path.as_str(), cuts[0].why, cuts.len()),
+        ("a", ShutdownFault::Unasked, 1)
+    );
 }
 
 // 71, 35.

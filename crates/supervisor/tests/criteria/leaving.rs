@@ -1,6 +1,6 @@
 //! Shutdown, budgets, and being built anew.
 
-use sprag_core::supervision::Cut;
+use sprag_core::supervision::ShutdownFault;
 use sprag_supervisor::testing::{Clockwork, Stage, World};
 use sprag_supervisor::{Options, Setup, ShutdownOutcome};
 
@@ -71,7 +71,7 @@ fn a_worker_that_never_stops_is_cut_at_its_level_and_the_others_end_well() {
         panic!("clean");
     };
     assert_eq!(cuts.len(), 1);
-    assert_eq!((cuts[0].path.as_str(), cuts[0].why), ("a/b/c", Cut::Timeout));
+    assert_eq!((cuts[0].path.as_str(), cuts[0].why), ("a/b/c", ShutdownFault::Timeout));
     assert!((10_000..=13_000).contains(&millis), "{millis}");
     assert!(
         !theatre.stage.read("a").is_up && !theatre.stage.read("a/b").is_up,
@@ -91,13 +91,13 @@ fn who_was_never_reached_is_told_apart_from_who_was_too_slow() {
     let ShutdownOutcome::Unclean { cuts } = outcome else {
         panic!("clean");
     };
-    let cuts: Vec<(&str, Cut)> = cuts.iter().map(|cut| (cut.path.as_str(), cut.why)).collect();
+    let cuts: Vec<(&str, ShutdownFault)> = cuts.iter().map(|cut| (cut.path.as_str(), cut.why)).collect();
     let wanted = [
-        ("a/b/c", Cut::Timeout),
-        ("a/b", Cut::BudgetExhausted),
-        ("a", Cut::BudgetExhausted),
+        ("a/b/c", ShutdownFault::Timeout),
+        ("a/b", ShutdownFault::BudgetExhausted),
+        ("a", ShutdownFault::BudgetExhausted),
         // A level without workers of its own.
-        ("", Cut::BudgetExhausted),
+        ("", ShutdownFault::BudgetExhausted),
     ];
     assert_eq!(cuts, wanted);
     assert!((5_000..=5_200).contains(&millis), "{millis}");

@@ -7,7 +7,7 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Only with this actionId; all actions otherwise
+    /// The actionId [default: all actions]
     #[arg(add = Names::DefinedActions.completer())]
     action: Option<String>,
     /// Time window: 15m, 1h, 24h or 7d

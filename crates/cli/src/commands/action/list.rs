@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     /// Only of this type
     #[arg(long = "type", value_name = "TYPE", add = Names::Types.completer())]
     kind: Option<String>,
-    /// Only in this status: scheduled, queued, running, retrying, succeeded, dead, cancelled, skipped, archived
+    /// Only in this status: scheduled, queued, running,{n}retrying, succeeded, dead, cancelled, skipped,{n}archived
     #[arg(long, add = words(&STATUSES))]
     status: Option<String>,
-    /// Filter, such as 'type = "webhook" AND errorType = "timeout"'
+    /// Only actions that match this filter
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sprag_core::duration::Millis;
-use sprag_core::machine::rehearsal::{LoadTestPlan, PlanOptions, plan_load, plan_schema};
+use sprag_core::machine::testing::{LoadTestPlan, PlanOptions, plan_load, plan_schema};
 
-use super::subject::{self, Unusable};
+use crate::commands::testing::{Ready, Unusable, read};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, plain};
 
@@ -14,31 +14,40 @@ const AFTER_HELP: &str = "\
 The plan is JSON. The same definition and options give the same bytes.
 See docs/actions/testing.md.
 
-Exits with 2 if the file or an option is not valid.";
+Exits with 2 if the file or an option is not valid.
+
+Examples:
+  sprag action plan-load charge.yaml --concurrency 50 --duration 5m";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// An action definition, or a file of action tests; YAML or JSON
+    /// An action definition, or an action test file; YAML or JSON
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     file: Option<PathBuf>,
-    /// Actions at once, 1 to 100000
+    /// Concurrent actions, 1 to 100000
     #[arg(long, default_value_t = 10, value_name = "COUNT")]
     concurrency: u32,
     /// Duration: 1s to 7d
     #[arg(long, default_value = "1m", value_name = "TIME")]
     duration: String,
-    /// Time until all actions run; part of the duration
+    /// Time until all actions run
     #[arg(long, default_value = "10s", value_name = "TIME")]
     ramp_up: String,
-    /// Seed of the random numbers
+    /// Seed for random numbers
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
     /// Print the JSON Schema of a plan
     #[arg(long, conflicts_with = "file")]
     schema: bool,
-    /// The server's configuration [default: the file's own, or sprag.toml]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+    )]
     config: Option<PathBuf>,
 }
 
@@ -48,14 +57,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json(&plan_schema())?;
         return Ok(Exit::Done);
     };
-    let read = subject::read(file, arguments.config.as_deref()).map_err(Unusable::failure)?;
+    let unusable = |unusable: Unusable| unusable.failure("action-invalid");
+    let tests = read(file, arguments.config.as_deref()).map_err(unusable)?;
+    let definition = tests.iter().find_map(|test| match test {
+        Ready::Action(_, definition) => Some(definition),
+        Ready::Scenario(..) => None,
+    });
+    let definition = definition.ok_or_else(|| {
+        Failure::invalid(format!("`{}` has no test of an action", file.display())).note("add one with an `actionId`")
+    })?;
     let options = PlanOptions {
         concurrency: arguments.concurrency,
         duration: millis("--duration", &arguments.duration)?,
         ramp_up: millis("--ramp-up", &arguments.ramp_up)?,
         seed: arguments.seed,
     };
-    let plan = plan_load(&read.subject, read.reach, options).map_err(|error| Failure::invalid(error.to_string()))?;
+    let plan = plan_load(&definition.subject, definition.reach, options)
+        .map_err(|error| Failure::invalid(error.to_string()))?;
     output::json(&json!(plan))?;
     output::note(&summary(&plan));
     Ok(Exit::Done)

@@ -7,7 +7,8 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Print the default `sprag.toml` with every key explained
+    /// Print a `sprag.toml` with every key, its default and its meaning
+    #[command(after_help = "Examples:\n  sprag config print > sprag.toml")]
     Print,
 }
 

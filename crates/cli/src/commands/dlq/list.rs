@@ -14,22 +14,22 @@ pub(crate) struct Arguments {
     /// Only of this action type
     #[arg(long = "type", value_name = "TYPE", add = Names::Types.completer())]
     kind: Option<String>,
-    /// Only those whose last error was of this type
+    /// Only with this type of last error
     #[arg(long, value_name = "TYPE")]
     error: Option<String>,
     /// Only with this tag
     #[arg(long)]
     tag: Option<String>,
     /// Only with this fingerprint, from `dlq show`
-    #[arg(long)]
+    #[arg(long, value_name = "DIGEST")]
     fingerprint: Option<String>,
-    /// Only those that died longer ago, such as 7d
+    /// Only if dead for longer than this, such as 7d
     #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
-    /// Only those that died since, such as 1h
+    /// Only if dead for less than this, such as 1h
     #[arg(long, value_name = "DURATION")]
     newer_than: Option<String>,
-    /// Filter, such as 'machine = "order" AND errorType = "timeout"'
+    /// Only dead letters that match this filter
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

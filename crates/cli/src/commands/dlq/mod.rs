@@ -5,21 +5,38 @@ mod retry;
 mod retry_all;
 mod show;
 
-use super::one::{Changed, DEAD_LETTERS, One};
+use super::one::{Changed, DEAD_LETTERS, One, of_action};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// List dead letters, newest first
+    #[command(
+        after_help = "Examples:\n  sprag dlq list --machine order --newer-than 1h\n  sprag dlq list --filter 'errorType = \"timeout\"'"
+    )]
     List(list::Arguments),
-    /// Show one dead letter: cause, request, similar failures, fix
+    /// Show a dead letter: cause, request, similar failures, fix
+    #[command(
+        after_help = "Examples:\n  sprag dlq show order/118/charge",
+        mut_arg("id", of_action)
+    )]
     Show(One),
-    /// Retry a dead letter with a fresh budget of attempts
+    /// Retry a dead letter, with all its attempts again
+    #[command(
+        after_help = "Examples:\n  sprag dlq retry order/118/charge\n  sprag dlq retry order/118/charge --apply-fix\n  sprag dlq retry order/118/charge --config edited.yaml"
+    )]
     Retry(retry::Arguments),
-    /// Retry all dead letters that match a filter, as a job
+    /// Retry all dead letters that match a filter, in a job
+    #[command(
+        after_help = "Examples:\n  sprag dlq retry-all --filter 'errorType = \"timeout\"' --dry-run\n  sprag dlq retry-all --filter 'errorType = \"timeout\"' --canary 10 --wait"
+    )]
     RetryAll(retry_all::Arguments),
     /// Archive a dead letter
+    #[command(
+        after_help = "Examples:\n  sprag dlq archive order/118/charge",
+        mut_arg("id", of_action)
+    )]
     Archive(Changed),
 }
 

@@ -14,16 +14,16 @@ pub(crate) struct Arguments {
     /// The action: its id, or MACHINE/KEY/ACTION
     #[arg(add = Names::DeadLetters.completer())]
     id: String,
-    /// New configuration: a JSON object or a file; sets a new idempotency key
+    /// New configuration: a JSON object or a file.{n}The retry then has a new idempotency key
     #[arg(long, value_name = "JSON|FILE")]
     config: Option<String>,
     /// Use the definition of this machine version
     #[arg(long)]
     version: Option<u32>,
-    /// JSON Patch of {timeout, retryPolicy, config}: a list or a file
+    /// JSON Patch of timeout, retryPolicy and config:{n}a JSON list or a file
     #[arg(long, value_name = "JSON|FILE", conflicts_with = "apply_fix")]
     patch: Option<String>,
-    /// Apply the fix that the case file suggests
+    /// Apply the suggested fix
     #[arg(long)]
     apply_fix: bool,
     #[command(flatten)]
@@ -76,7 +76,7 @@ async fn fix(client: &Client, id: &str) -> anyhow::Result<Value> {
         output::note(&format!("applying: {patch}"));
         return Ok(patch);
     }
-    let failure = Failure::invalid(format!("no change of `{id}` alone would mend it; nothing was retried"));
+    let failure = Failure::invalid(format!("no change of `{id}` alone would fix it; nothing was retried"));
     Err(match file.suggested_fix {
         Some(text) => failure.note(text).into(),
         None => failure.into(),

@@ -11,31 +11,31 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Filter, such as 'machine = "order" AND errorType = "timeout"'
+    /// Retry the dead letters that match this filter
     #[arg(long)]
     filter: String,
-    /// New configuration: a JSON object or a file; sets new idempotency keys
+    /// New configuration: a JSON object or a file.{n}The retries then have new idempotency keys
     #[arg(long, value_name = "JSON|FILE")]
     config: Option<String>,
     /// Use the definition of this machine version
     #[arg(long)]
     version: Option<u32>,
-    /// JSON Patch of {timeout, retryPolicy, config}: a list or a file
+    /// JSON Patch of timeout, retryPolicy and config:{n}a JSON list or a file
     #[arg(long, value_name = "JSON|FILE")]
     patch: Option<String>,
-    /// The reason, shown to later readers
+    /// Note the reason in the job
     #[arg(long)]
     reason: Option<String>,
-    /// Count them and show some; change nothing
+    /// Count the matches and show ten; change nothing
     #[arg(long, conflicts_with_all = ["wait", "rate", "canary"])]
     dry_run: bool,
     /// Retry at most this many per second
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<u32>,
-    /// Retry this many first; continue only if none dies again
-    #[arg(long, value_name = "LETTERS")]
+    /// Retry this many first; pause if one dies again
+    #[arg(long, value_name = "COUNT")]
     canary: Option<u32>,
-    /// Wait until the job ends, and show its progress
+    /// Show the progress until the job ends or pauses
     #[arg(long)]
     wait: bool,
     #[command(flatten)]

@@ -12,9 +12,9 @@ pub(crate) struct Arguments {
     #[arg(add = Names::Executions.completer())]
     id: String,
     /// Show at most this many entries
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Continue after the last page
+    /// Continue after this cursor of an earlier page
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]

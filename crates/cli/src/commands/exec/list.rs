@@ -11,16 +11,16 @@ pub(crate) struct Arguments {
     /// Only of this machine
     #[arg(long, add = Names::Machines.completer())]
     machine: Option<String>,
-    /// Only in this status: running, paused, failed, completed, cancelled
+    /// Only in this status: running, paused, failed,{n}completed, cancelled
     #[arg(long, add = words(&["running", "paused", "failed", "completed", "cancelled"]))]
     status: Option<String>,
     /// Only with this key
     #[arg(long)]
     key: Option<String>,
-    /// Only where this state is active, or a state inside it
+    /// Only if this state or a state inside it is active
     #[arg(long, add = Names::States.completer())]
     state: Option<String>,
-    /// Filter, such as 'status = "running" AND createdAt > "2026-01-01"'
+    /// Only executions that match this filter
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

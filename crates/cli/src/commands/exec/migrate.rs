@@ -13,19 +13,19 @@ const PAGE: u32 = 200;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The executions: their ids, or MACHINE/KEY
+    /// The executions: their ids or MACHINE/KEY
     #[arg(required_unless_present = "filter", value_name = "ID", add = Names::Executions.completer())]
     ids: Vec<String>,
-    /// All open executions that match, such as 'machine = "order" AND tag = "eu"'
+    /// Migrate all open executions that match
     #[arg(long, conflicts_with = "ids")]
     filter: Option<String>,
-    /// The version to migrate to [default: the newest]
+    /// Version to migrate to [default: the newest]
     #[arg(long)]
     version: Option<u32>,
     /// Map a renamed state; repeatable
     #[arg(long = "state", value_name = "OLD=NEW")]
     states: Vec<String>,
-    /// Preview the migration and report divergences; change nothing
+    /// Report changes and divergences; change nothing
     #[arg(long)]
     check: bool,
     #[command(flatten)]

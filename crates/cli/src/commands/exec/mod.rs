@@ -10,35 +10,54 @@ mod show;
 mod start;
 mod watch;
 
-use super::one::{Changed, EXECUTIONS, One};
+use super::one::{Changed, EXECUTIONS, One, of_execution};
 use crate::failure::Exit;
 use crate::output::{self, Output};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Start an execution of a machine
+    #[command(
+        after_help = "Examples:\n  sprag exec start order --key 118 --var amount=12\n  sprag exec start order --variables order.json --wait 30s"
+    )]
     Start(start::Arguments),
     /// Send a message to an execution
     Send(send::Arguments),
     /// List executions, newest first
+    #[command(
+        after_help = "Examples:\n  sprag exec list --machine order --status running\n  sprag exec list --filter 'status = \"running\" AND createdAt > \"2026-01-01\"'"
+    )]
     List(list::Arguments),
     /// Show one execution
+    #[command(after_help = "Examples:\n  sprag exec show order/118\n  sprag exec show order/118 --wait 30s")]
     Show(show::Arguments),
     /// Show the history of an execution
+    #[command(after_help = "Examples:\n  sprag exec history order/118")]
     History(history::Arguments),
     /// Watch an execution until it closes
     Watch(watch::Arguments),
-    /// Explain why an execution waits, and what helps
+    /// Explain why an execution waits, and what to do
+    #[command(
+        after_help = "Examples:\n  sprag exec explain order/118",
+        mut_arg("id", of_execution)
+    )]
     Explain(One),
     /// Cancel an execution and its open actions
+    #[command(after_help = "Examples:\n  sprag exec cancel order/118", mut_arg("id", of_execution))]
     Cancel(Changed),
     /// Pause an execution: messages wait, no action starts
+    #[command(after_help = "Examples:\n  sprag exec pause order/118", mut_arg("id", of_execution))]
     Pause(Changed),
     /// Resume a paused or failed execution
+    #[command(after_help = "Examples:\n  sprag exec resume order/118", mut_arg("id", of_execution))]
     Resume(Changed),
     /// Migrate executions to another version of their machine
+    #[command(
+        after_help = "Examples:\n  sprag exec migrate order/118 --check\n  sprag exec migrate --filter 'machine = \"order\"' --version 4 --state old=new"
+    )]
     Migrate(migrate::Arguments),
-    /// Replay every step of an execution and compare
+    /// Replay the history of an execution and compare the results
+    #[command(after_help = "Examples:\n  sprag exec replay order/118", mut_arg("id", of_execution))]
     Replay(One),
 }
 

@@ -14,22 +14,26 @@ sprag exec send [OPTIONS] ID|MACHINE/KEY TYPE [PAYLOAD]
        sprag exec send [OPTIONS] --machine MACHINE --key KEY TYPE [PAYLOAD]";
 
 const AFTER_HELP: &str = "\
-Exits with 0 if the message was recorded, whether a transition handled it or
-not (`handled` in the JSON output says which), and with 1 if it was refused.";
+Exits with 0 if Sprag recorded the message, even if no transition handled it
+(see `handled` in the JSON output). Exits with 1 if Sprag refused the message.
+
+Examples:
+  sprag exec send order/118 SHIPPED
+  sprag exec send order/118 PAID '{\"amount\": 12}'";
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// The execution's id or MACHINE/KEY (unless --key names it), the message's type, and its payload as JSON
+    /// The execution (its id or MACHINE/KEY), the type{n}of the message, and its payload as JSON
     #[arg(required = true, num_args = 1..=3, value_name = "ID TYPE PAYLOAD", add = send_words())]
     words: Vec<String>,
-    /// The machine of the open execution that holds the key
+    /// Machine of the open execution, with --key
     #[arg(long, requires = "key", add = Names::Machines.completer())]
     machine: Option<String>,
-    /// The key of the open execution
+    /// Key of the open execution
     #[arg(long, requires = "machine")]
     key: Option<String>,
-    /// Message id, unique per execution; a repeat gets the first answer
+    /// Id of the message; a repeat gets the first answer
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     #[arg(add = Names::Executions.completer())]
     id: String,
-    /// Wait at most this long (60s) for the end
+    /// Wait this long for the end, up to 60s
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::duration::Millis;
-use sprag_wire::{Execution, StartRequest};
+use sprag_wire::{Execution, Start};
 
 use crate::client::{Client, Once, Remote};
 use crate::completion::Names;
@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
 
-/// The server lets nobody wait longer at a time.
+/// The longest wait of one request.
 const WAIT_MILLIS_MAX: u64 = 60_000;
 
 #[derive(Debug, clap::Args)]
@@ -20,22 +20,22 @@ pub(crate) struct Arguments {
     /// The machine's name
     #[arg(add = Names::Machines.completer())]
     machine: String,
-    /// Unique among the machine's open executions
+    /// Key, unique among the machine's open executions
     #[arg(long)]
     key: Option<String>,
-    /// A variable, as JSON or text; repeatable
+    /// Set a variable, as JSON or text; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
-    /// All variables: a JSON object, or a YAML or JSON file
+    /// Set all variables: a JSON object, or a file
     #[arg(long, value_name = "JSON|FILE")]
     variables: Option<String>,
-    /// A tag; repeat it for more
+    /// Add a tag; repeatable
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The version of the machine [default: the newest]
+    /// Version of the machine [default: the newest]
     #[arg(long)]
     version: Option<u32>,
-    /// Wait at most this long for the end
+    /// Wait this long for the end, up to 60s
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn body(arguments: &Arguments) -> Result<StartRequest, Failure> {
+fn body(arguments: &Arguments) -> Result<Start, Failure> {
     let Arguments {
         machine,
         key,
@@ -78,12 +78,12 @@ fn body(arguments: &Arguments) -> Result<StartRequest, Failure> {
         once: _,
         remote: _,
     } = arguments;
-    Ok(StartRequest {
+    Ok(Start {
         machine: machine.clone(),
         version: *version,
         key: key.clone(),
-        variables: Some(input::variables(variables.as_deref(), var)?),
-        tags: (!tags.is_empty()).then(|| tags.clone()),
+        variables: input::variables(variables.as_deref(), var)?,
+        tags: tags.clone(),
     })
 }
 

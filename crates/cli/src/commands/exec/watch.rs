@@ -1,7 +1,7 @@
 //! `sprag exec watch`.
 //!
 //! Every entry of the history is shown once, in order, also when the server went away in between: what was shown last
-//! is where the next connection goes on.
+//! is where the next connection continues.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,15 +24,19 @@ const SAID_MAX: usize = 4_096;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  the execution completed, or the reader of the output closed it
+  0  the execution completed, or the reader of the output closed the pipe
   1  the command could not watch the execution
   2  usage error or invalid input
   3  a decision of the execution failed, and it waits for a person
   4  the execution was cancelled
 
-With --output json every line is one object with event (history, action,
-execution, closed or lagged) and data; history entries also have their
-sequence as id.";
+With --output json, every line is one object with `event` (history, action,
+execution, closed or lagged) and `data`. History entries also have their
+sequence as `id`.
+
+Examples:
+  sprag exec watch order/118
+  sprag exec watch order/118 --after 41 --output json";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
@@ -40,7 +44,7 @@ pub(crate) struct Arguments {
     /// The execution: its id, or MACHINE/KEY
     #[arg(add = Names::Executions.completer())]
     id: String,
-    /// Start after this sequence of the history
+    /// Start after the history entry with this sequence
     #[arg(long, value_name = "SEQUENCE")]
     after: Option<u64>,
     #[command(flatten)]

@@ -8,10 +8,10 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Only in this status: running, paused, completed, cancelled
+    /// Only in this status: running, paused, completed,{n}cancelled
     #[arg(long, add = words(&["running", "paused", "completed", "cancelled"]))]
     status: Option<String>,
-    /// Filter, such as 'createdAt > "2026-01-01"'
+    /// Only jobs that match this filter
     #[arg(long)]
     filter: Option<String>,
     #[command(flatten)]

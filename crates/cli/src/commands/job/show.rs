@@ -9,13 +9,13 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The job's id
+    /// The id of the job
     #[arg(add = Names::Jobs.completer())]
     id: String,
     /// List the items with their results
     #[arg(long)]
     items: bool,
-    /// Wait until the job ends, and show its progress
+    /// Show the progress until the job ends or pauses
     #[arg(long, conflicts_with = "items")]
     wait: bool,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     remote: Remote,
 }
 
-/// Shows the job, or its items. Whoever waits for one that is not done whole has failed.
+/// Shows the job, or its items. A wait for a job that is not done whole fails.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments {
         id,

@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// The key
     #[arg(add = Names::Limits.completer())]
     key: String,
-    /// Only at this revision
+    /// Clear only at this revision
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

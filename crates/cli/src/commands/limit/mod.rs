@@ -12,10 +12,15 @@ use crate::output::{Output, Table, dash, span};
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// List limits with running and waiting actions
+    #[command(after_help = "Examples:\n  sprag limit list")]
     List(list::Arguments),
     /// Override the limits of a key
+    #[command(
+        after_help = "Examples:\n  sprag limit set crm --concurrency 2 --rate 10/1m\n  sprag limit set order/charge --concurrency 0"
+    )]
     Set(set::Arguments),
     /// Clear the override of a key
+    #[command(after_help = "Examples:\n  sprag limit clear crm")]
     Clear(clear::Arguments),
 }
 

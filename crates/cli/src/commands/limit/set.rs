@@ -9,16 +9,16 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The key; that of an action without one is MACHINE/ACTION
+    /// The key; the default key of an action is MACHINE/ACTION
     #[arg(add = Names::Limits.completer())]
     key: String,
-    /// Attempts at once
+    /// Run at most this many attempts at once
     #[arg(long, value_name = "COUNT")]
     concurrency: Option<u32>,
-    /// Attempts per time, such as 100/1m
+    /// Start at most this many per time, such as 100/1m
     #[arg(long, value_name = "COUNT/TIME")]
     rate: Option<String>,
-    /// Only at this revision; 0 means no override
+    /// Set only at this revision; 0: no override
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

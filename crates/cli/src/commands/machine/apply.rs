@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sprag_core::source::{self, Format, Limits, Node};
+use sprag_core::source::{self, Document, Format, Limits};
 use sprag_wire::{Applied, Finding, Problem, Severity};
 
 use super::findings::counted;
@@ -18,9 +18,9 @@ const CREATED: u16 = 201;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The machine file, YAML or JSON; a folder `templates` beside it holds its mail templates
+    /// The machine file, YAML or JSON. A folder `templates` beside it holds{n}its mail templates
     file: PathBuf,
-    /// Only if this is the newest version; 0 means none yet
+    /// Apply only if this is the newest version; 0: none
     #[arg(long, value_name = "VERSION")]
     newest: Option<u32>,
     #[command(flatten)]
@@ -40,16 +40,20 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let text = input::text(file)?;
     let format = input::format(file, &text);
     let client = remote.client()?;
-    let node = source::parse(&text, format, &Limits::DEFINITION);
-    let filled = node.as_ref().ok().map(|node| filled(file, node)).transpose()?.flatten();
+    let document = source::parse(&text, format, &Limits::DEFINITION).ok();
+    let filled = document
+        .as_ref()
+        .map(|written| filled(file, written))
+        .transpose()?
+        .flatten();
     let request = client.post(&["machines"]).once(once).matching(newest.map(u64::from));
     let answer = match (&filled, format) {
         (Some(definition), _) => request.json(definition),
-        (None, Format::Yaml) => request.body("application/yaml", text),
         (None, Format::Json) => request.body("application/json", text),
+        (None, _) => request.body("application/yaml", text),
     };
     let answer = answer.answer().await?;
-    let moved = filled.as_ref().and(node.as_ref().ok());
+    let moved = filled.as_ref().and(document.as_ref());
     if let Some(refusal) = refused(file, moved, &answer.document) {
         return Err(refusal.into());
     }
@@ -77,14 +81,14 @@ fn sentence(applied: &Applied, is_new: bool) -> String {
 
 /// The definition with the templates beside its file; none when there are none. Then the file goes as it is, and the
 /// server speaks of the same lines.
-fn filled(file: &Path, node: &Node) -> Result<Option<Value>, Failure> {
-    let mut definition = node.to_value();
+fn filled(file: &Path, written: &Document) -> Result<Option<Value>, Failure> {
+    let mut definition = written.value.clone();
     Ok(templates::fill(file, &mut definition)?.then_some(definition))
 }
 
 /// Everything the server's lint refused, at its place in the file: the server's, unless the text it got was another
 /// than the file's, whose tree is `moved` then.
-fn refused(file: &Path, moved: Option<&Node>, problem: &Value) -> Option<Failure> {
+fn refused(file: &Path, moved: Option<&Document>, problem: &Value) -> Option<Failure> {
     let problem: Problem = output::read(problem.clone()).ok()?;
     let findings = problem.findings.into_iter();
     let errors: Vec<Finding> = findings.filter(|finding| finding.severity == Severity::Error).collect();
@@ -103,7 +107,7 @@ fn refused(file: &Path, moved: Option<&Node>, problem: &Value) -> Option<Failure
             detail,
             remedy,
         } = error;
-        let at = moved.and_then(|node| node.pointer(&pointer)).map(|node| node.at);
+        let at = moved.map(|written| written.root().inside(&pointer).at);
         let (line, column) = at.map_or((line, column), |at| (at.line, at.column));
         failure.note(format!(
             "{}:{line}:{column}: error[{}]: {} ({})",

@@ -11,7 +11,7 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
+    /// A machine file, or one of the server: `NAME` or `NAME@VERSION`
     #[arg(value_name = "FILE|NAME", add = Names::MachinesOrFiles.completer())]
     machine: String,
     /// The format: `svg`, `mermaid` or `dot`

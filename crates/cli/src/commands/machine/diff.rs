@@ -9,13 +9,20 @@ use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::{self, Output, plain};
 
+const AFTER_HELP: &str = "\
+Exits with 0 if both are the same, 1 if they differ, 2 if one is not valid.
+
+Examples:
+  sprag machine diff order order.yaml
+  sprag machine diff order@2 order@3";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exits with 0 if both are the same, 1 if they differ, 2 if one is not valid.")]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// A machine file, or a machine that the server keeps: `NAME` or `NAME@VERSION`
+    /// A machine file, or a machine of the server: `NAME` or `NAME@VERSION`
     #[arg(value_name = "BEFORE", add = Names::MachinesOrFiles.completer())]
     before: String,
-    /// The same for what it is compared with
+    /// The machine to compare with, in the same form
     #[arg(value_name = "AFTER", add = Names::MachinesOrFiles.completer())]
     after: String,
     #[command(flatten)]

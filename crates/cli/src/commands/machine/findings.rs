@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sprag_core::machine::{Finding, Severity};
+use sprag_core::document::{Finding, Severity};
 
 use crate::output::plain;
 
-/// `file:line:column: error[code]: detail`, and what would mend it below.
+/// `file:line:column: error[code]: detail`, and what would fix it below.
 pub(in crate::commands) fn text(path: &Path, finding: &Finding) -> String {
     let Finding {
         severity,

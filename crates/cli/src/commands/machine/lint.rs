@@ -6,9 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
-use sprag_core::machine::{
-    ConfigCheck, DefinitionLimits, Finding, LoadOptions, Loaded, RequiredPermissions, Severity, UnknownType,
-};
+use sprag_core::document::{Finding, Severity};
+use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, RequiredPermissions, UnknownType};
 use sprag_core::source::nearest;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
@@ -24,11 +23,17 @@ pub(crate) struct Arguments {
     /// Machine files, YAML or JSON; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Treat warnings like errors
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Configuration of the server; makes missing providers errors [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration of the server. If you set it, a provider\nthat it does not define is an error, not a warning\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sprag_core::machine::{LoadOptions, Loaded, Machine, load_node, load_stored, load_text};
+use sprag_core::machine::{LoadOptions, Loaded, Machine, load_document, load_stored, load_text};
 use sprag_core::source::{self, Limits};
 
 use super::{findings, templates};
@@ -14,15 +14,15 @@ use crate::input;
 pub(super) fn loaded(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Failure> {
     let text = input::text(path)?;
     let format = input::format(path, &text);
-    let Ok(mut node) = source::parse(&text, format, &Limits::DEFINITION) else {
+    let Ok(mut document) = source::parse(&text, format, &Limits::DEFINITION) else {
         return Ok(load_text(&text, format, options));
     };
-    templates::fill_tree(path, &mut node)?;
-    Ok(load_node(&node, options))
+    templates::fill(path, &mut document.value)?;
+    Ok(load_document(&document, options))
 }
 
 /// The machine of a file, for tools that only step through it: what its runners would say does not matter.
-pub(super) fn load(path: &Path) -> Result<Machine, Failure> {
+pub(in crate::commands) fn load(path: &Path) -> Result<Machine, Failure> {
     let Loaded { machine, findings } = loaded(path, &LoadOptions::default())?;
     machine.ok_or_else(|| {
         let errors: Vec<_> = findings.iter().filter(|finding| findings::is_error(finding)).collect();

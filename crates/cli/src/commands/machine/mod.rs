@@ -6,48 +6,57 @@ mod diff;
 pub(super) mod findings;
 mod lint;
 mod list;
-mod local;
+pub(super) mod local;
 mod show;
 mod simulate;
 pub(super) mod templates;
-mod test;
 
 pub(crate) use lint::Known;
 
+use super::{complete, testing};
 use crate::failure::Exit;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Report every error and warning of machine files
+    #[command(after_help = "Examples:\n  sprag machine lint order.yaml\n  sprag machine lint --strict machines/*.yaml")]
     Lint(lint::Arguments),
     /// Apply a machine file to a server as a new version
+    #[command(after_help = "Examples:\n  sprag machine apply order.yaml\n  sprag machine apply order.yaml --newest 3")]
     Apply(apply::Arguments),
     /// List machines with their newest versions
+    #[command(after_help = "Examples:\n  sprag machine list")]
     List(list::Arguments),
-    /// Show a machine of the server
+    /// Show a machine
+    #[command(
+        after_help = "Examples:\n  sprag machine show order\n  sprag machine show order --version 2 --output json"
+    )]
     Show(show::Arguments),
     /// Simulate events and show the active states after each
     Simulate(simulate::Arguments),
-    /// Run scenario files with mocked actions and simulated time
-    Test(test::Arguments),
+    /// Test a machine and its actions with simulated time
+    Test(testing::Arguments),
     /// Draw a machine as SVG, Mermaid or DOT
+    #[command(
+        after_help = "Examples:\n  sprag machine diagram order.yaml > order.svg\n  sprag machine diagram order@2 --format mermaid"
+    )]
     Diagram(diagram::Arguments),
     /// Compare two machines
     Diff(diff::Arguments),
 }
 
 impl Command {
-    pub(crate) async fn run(self, output: Output) -> anyhow::Result<Exit> {
+    pub(crate) fn run(self, output: Output) -> anyhow::Result<Exit> {
         match self {
             Self::Lint(arguments) => lint::run(&arguments, output),
-            Self::Apply(arguments) => apply::run(&arguments, output).await,
-            Self::List(arguments) => list::run(&arguments, output).await,
-            Self::Show(arguments) => show::run(&arguments, output).await,
+            Self::Apply(arguments) => complete(apply::run(&arguments, output)),
+            Self::List(arguments) => complete(list::run(&arguments, output)),
+            Self::Show(arguments) => complete(show::run(&arguments, output)),
             Self::Simulate(arguments) => simulate::run(&arguments, output),
-            Self::Test(arguments) => test::run(&arguments, output),
-            Self::Diagram(arguments) => diagram::run(&arguments, output).await,
-            Self::Diff(arguments) => diff::run(&arguments, output).await,
+            Self::Test(arguments) => testing::run(&arguments, "scenario-invalid", output),
+            Self::Diagram(arguments) => complete(diagram::run(&arguments, output)),
+            Self::Diff(arguments) => complete(diff::run(&arguments, output)),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_core::time::Timestamp;
-use sprag_engine::command::Refusal;
+use sprag_engine::requests::Refusal;
 
 use super::local;
 use crate::failure::{Exit, Failure};
@@ -20,34 +20,41 @@ const AFTER_HELP: &str = "\
 Events happen in the given order:
   NAME, NAME=JSON           a message, with a payload
   done.ACTION[=JSON]        an action succeeds, with a result
-  failed.ACTION[=JSON]      an action fails, with an error {\"type\": …, \"message\": …}
+  failed.ACTION[=JSON]      an action fails, with {\"type\": …, \"message\": …}
   +5m                       the clock advances
 
+A file of --events holds one JSON object per line:
+  {\"type\": \"PAID\", \"payload\": …}
+  {\"advance\": \"5m\"}
+  {\"outcome\": \"charge\", \"success\": true, \"result\": …}
+
 Exits with 0 if every event was accepted, 1 if one was refused or a decision
-failed, 2 if the file or an event is not valid.";
+failed, 2 if the file or an event is not valid.
+
+Examples:
+  sprag machine simulate order.yaml done.charge +2d SHIPPED --var amount=42";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The machine file, YAML or JSON; `-` is standard input
     file: PathBuf,
-    /// Events in order: messages, ends of actions, elapsed time
+    /// Events in order: messages, results of actions, elapsed time
     #[arg(value_name = "EVENT")]
     events: Vec<String>,
-    /// More events, one JSON object a line: {"type": …, "payload": …}, {"advance": "5m"},
-    /// {"outcome": "actionId", "success": true, "result": …}
+    /// Read more events from this file
     #[arg(long = "events", value_name = "FILE")]
     events_file: Option<PathBuf>,
-    /// A start variable, as JSON or text; repeatable
+    /// Set a variable, as JSON or text; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE")]
     var: Vec<String>,
-    /// All variables to start with: a JSON object, or a YAML or JSON file
+    /// Set all variables: a JSON object, or a file
     #[arg(long, value_name = "JSON|FILE")]
     variables: Option<String>,
-    /// The business key of the simulated execution
+    /// Key of the simulated execution
     #[arg(long)]
     key: Option<String>,
-    /// Start time of the simulation
+    /// Start time
     #[arg(long, value_name = "TIME", default_value = BEGIN)]
     now: Timestamp,
 }
@@ -73,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     }
     let variables = input::variables(variables.as_deref(), var)?;
     match sprag_engine::check_input(&machine, &variables) {
-        // Nothing was given: somebody looks at the states, and is told what a start would need.
+        // Nothing was given: show the states, and what a start would need.
         Err(refusal) if variables.is_empty() => {
             output::note(&format!("{}: `exec start` would refuse them", refusal.detail));
         }

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use sprag_core::source::{Content, Entry, Node};
 
 use crate::failure::Failure;
 use crate::input;
@@ -50,21 +49,6 @@ pub(in crate::commands) fn fill(path: &Path, definition: &mut Value) -> Result<b
         template.insert(part.to_owned(), Value::String(content(file, part)?));
     }
     Ok(!files.is_empty())
-}
-
-/// The same for a tree with positions. What comes from the folder stands nowhere in the file.
-pub(super) fn fill_tree(path: &Path, node: &mut Node) -> Result<(), Failure> {
-    let mut definition = node.to_value();
-    if fill(path, &mut definition)?
-        && let Content::Map(entries) = &mut node.content
-    {
-        let filled = Entry::of(KEY, &definition[KEY]);
-        match entries.iter_mut().find(|entry| entry.key == KEY) {
-            Some(entry) => entry.value.content = filled.value.content,
-            None => entries.push(filled),
-        }
-    }
-    Ok(())
 }
 
 /// The files of the folder by name, so that the same folder always gives the same definition.

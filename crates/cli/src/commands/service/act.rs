@@ -73,23 +73,23 @@ pub(super) async fn run(arguments: &Arguments, verb: Verb, output: Output) -> an
 
 /// Whether the first step was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FirstStep {
     Seen,
     NotYet,
 }
 
 /// The service once it has followed, or as it is after a while.
-async fn first_step(client: &Client, path: &str, verb: Verb, taken: Worker) -> Result<(Worker, Step), Failure> {
+async fn first_step(client: &Client, path: &str, verb: Verb, taken: Worker) -> Result<(Worker, FirstStep), Failure> {
     let mut worker = taken.clone();
     for _ in 0..STEP_MAX.as_millis() / EVERY.as_millis() {
         if has_followed(&worker, &taken, verb) {
-            return Ok((worker, Step::Seen));
+            return Ok((worker, FirstStep::Seen));
         }
         sleep(EVERY).await;
         let explained = client.get(&["workers", path, "explain"]).send().await?;
         worker = output::shown::<WorkerExplanation>(&explained)?.worker;
     }
-    Ok((worker, Step::NotYet))
+    Ok((worker, FirstStep::NotYet))
 }
 
 /// A service that waits for another has done what it can.
@@ -99,9 +99,9 @@ fn has_followed(worker: &Worker, taken: &Worker, verb: Verb) -> bool {
     verb.is_followed(&worker.state) || has_moved || waits
 }
 
-fn text(worker: &Worker, verb: Verb, step: Step) -> String {
+fn text(worker: &Worker, verb: Verb, step: FirstStep) -> String {
     let (path, state, why) = (&worker.path, &worker.state, why(worker));
-    if step == Step::Seen {
+    if step == FirstStep::Seen {
         return format!("{path}: {state} ({why})\n");
     }
     format!(
@@ -136,13 +136,13 @@ mod tests {
         let taken = worker("failed", 1, "it failed 5 times");
         assert!(!has_followed(&taken, &taken, Verb::Start));
         assert_eq!(
-            text(&taken, Verb::Start, Step::NotYet),
+            text(&taken, Verb::Start, FirstStep::NotYet),
             "b: asked to start; still failed (it failed 5 times), see `sprag service explain b`\n"
         );
         let starting = worker("starting", 2, "to be started");
         assert!(has_followed(&starting, &taken, Verb::Start));
         assert_eq!(
-            text(&starting, Verb::Start, Step::Seen),
+            text(&starting, Verb::Start, FirstStep::Seen),
             "b: starting (to be started)\n"
         );
         assert!(has_followed(&worker("failed", 3, ""), &taken, Verb::Start));

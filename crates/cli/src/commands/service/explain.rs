@@ -13,7 +13,7 @@ use crate::output::{Output, When, now, plain};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The service: its name, `parent/child`, or `/` for the supervisor and its rules
+    /// The service: its name, `parent/child`, or `/` for the supervisor
     #[arg(add = Names::Services.completer())]
     path: String,
     #[command(flatten)]
@@ -136,7 +136,7 @@ mod tests {
              What happens next: nothing, until a person or a changed file says otherwise.\n\
              What you can do: `sprag service logs shop/web` shows what it wrote.\n\
              What you can do: `sprag service start shop/web` forgets what failed and tries again.\n\
-             What you can do: `sprag service reload` follows the file once it is mended.\n"
+             What you can do: `sprag service reload` follows the file once it is fixed.\n"
         );
     }
 

@@ -20,17 +20,17 @@ pub(crate) struct Arguments {
     /// The service: its name, or `parent/child`
     #[arg(add = Names::Services.completer())]
     path: String,
-    /// Number of last lines
+    /// Show this many of the last lines
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]
     lines: usize,
-    /// Follow the log until interrupted
+    /// Follow the log until you press Ctrl-C
     #[arg(long, short)]
     follow: bool,
     #[command(flatten)]
     supervisor: Supervisor,
 }
 
-/// Shows the last lines, and goes on if asked to.
+/// Shows the last lines, and continues if asked to.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
     let lines = arguments.lines.to_string();

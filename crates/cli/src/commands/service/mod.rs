@@ -14,30 +14,38 @@ use crate::client::{Client, Remote};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-/// Where `sprag supervise` answers when nobody says otherwise.
+/// The default address of `sprag supervise`.
 const SUPERVISOR: u16 = 7401;
 /// Where a server does.
 const SERVER: u16 = 7400;
-/// How long it may take to see that somebody listens on this machine.
+/// How long to wait for a listener on this machine.
 const CONNECT: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// List services with their states
+    #[command(after_help = "Examples:\n  sprag service list\n  sprag service list --output json")]
     List(list::Arguments),
     /// Start a service; clear escalations and failures below it
+    #[command(after_help = "Examples:\n  sprag service start shop/broker\n  sprag service start /")]
     Start(act::Arguments),
     /// Stop a service and keep it stopped
+    #[command(after_help = "Examples:\n  sprag service stop shop/broker")]
     Stop(act::Arguments),
     /// Restart a service and clear its failures
+    #[command(after_help = "Examples:\n  sprag service restart shop/broker")]
     Restart(act::Arguments),
     /// Cancel the action in progress of a service
+    #[command(after_help = "Examples:\n  sprag service cancel shop/broker")]
     Cancel(act::Arguments),
-    /// Reload the file: start new, restart changed, stop removed services
+    /// Reload the services file: start new services, stop removed ones
+    #[command(after_help = "Examples:\n  sprag service reload")]
     Reload(reload::Arguments),
     /// Show the log of a service
+    #[command(after_help = "Examples:\n  sprag service logs shop/broker -n 20 -f")]
     Logs(logs::Arguments),
-    /// Explain the state of a service, the next step and what helps
+    /// Explain the state of a service, the next step and what to do
+    #[command(after_help = "Examples:\n  sprag service explain shop/broker\n  sprag service explain /")]
     Explain(explain::Arguments),
 }
 
@@ -59,8 +67,15 @@ impl Command {
 /// Which supervisor a command speaks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Supervisor {
-    /// [default: port 7401 if it answers, else 7400]
-    #[arg(long, env = "SPRAG_SERVER", value_name = "URL")]
+    /// The server.
+    #[arg(
+        help = "Server [default: SPRAG_SERVER, else port 7401 or 7400]",
+        long,
+        env = "SPRAG_SERVER",
+        hide_env = true,
+        value_name = "URL",
+        display_order = 800
+    )]
     server: Option<String>,
     /// The token to show it
     #[arg(long, env = "SPRAG_TOKEN", hide_env_values = true, hide = true)]

@@ -41,7 +41,7 @@ fn text(reloaded: &Reloaded) -> String {
     for NotStartable { path, reason } in not_startable {
         let _ = writeln!(
             text,
-            "not startable: {path}: {reason}; what runs of it goes on as configured before"
+            "not startable: {path}: {reason}; what runs of it continues as configured before"
         );
     }
     let _ = writeln!(text, "unchanged: {unchanged}");

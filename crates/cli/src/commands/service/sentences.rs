@@ -18,14 +18,14 @@ pub(super) fn next(explained: &WorkerExplanation, now: Timestamp) -> Vec<String>
         return vec![format!("{}{} (rule `{}`)", rule.next, at(rule.next_at, now), rule.name)];
     }
     if worker.path == "/" {
-        return vec!["it goes on; its rules are judged with each new observation".to_owned()];
+        return vec!["it continues; its rules are judged with each new observation".to_owned()];
     }
     // What a service says of itself has its own words.
     let due = explained.observed["service"]["due"].as_str();
     let one = match worker.state.as_str() {
         "failed" => "nothing, until a person or a changed file says otherwise".to_owned(),
         "stopped" if explained.goal == Goal::Running => "nothing: its work is done".to_owned(),
-        "stopped" => "nothing, until somebody starts it".to_owned(),
+        "stopped" => "nothing, until you start it".to_owned(),
         "starting" => match due {
             Some(due) => {
                 let due = When::parse(due).map_or_else(|| due.to_owned(), |when| when.long(now));
@@ -115,7 +115,7 @@ pub(super) fn can(explained: &WorkerExplanation) -> Vec<(String, &'static str)> 
         "failed" => commands.extend([
             (on("logs"), "shows what it wrote"),
             (on("start"), "forgets what failed and tries again"),
-            ("sprag service reload".to_owned(), "follows the file once it is mended"),
+            ("sprag service reload".to_owned(), "follows the file once it is fixed"),
         ]),
         "stopped" => commands.push((on("start"), "starts it")),
         "stopping" => commands.push((on("logs"), "shows what it writes")),

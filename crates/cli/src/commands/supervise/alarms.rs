@@ -1,6 +1,6 @@
 //! Troubles of services become alerts: durable actions of the engine, one when a trouble begins and one when it is over.
 //!
-//! The ledger of what is known is kept beside the rest of the supervisor's state before anything is told. What is told is
+//! The ledger of what is known is kept beside the rest of the supervisor's state before anything is sent. What is sent is
 //! told under a name of its own, so a process that dies in between tells it once all the same.
 
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_engine::Handle;
-use sprag_engine::command::Refusal;
-use sprag_engine::idempotency::Key;
-use sprag_engine::view::ExecutionView;
+use sprag_engine::requests::Refusal;
+use sprag_engine::requests::idempotency::Key;
 use sprag_server::Workers;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Known, Ledger};
+use sprag_wire::Execution;
 use tokio::time::sleep;
 
 use crate::config::CompiledAlert;
@@ -66,7 +66,7 @@ impl Alarms {
                 return;
             };
             let is_new = ledger.compare(&troubles, workers.clock.now());
-            // Kept before it is told, or somebody would hear of it twice.
+            // Stored before it is sent, or a receiver would get it twice.
             if is_new && !keep(&workers, &ledger).await {
                 continue;
             }
@@ -76,7 +76,7 @@ impl Alarms {
         }
     }
 
-    /// Whether anything was told.
+    /// Whether anything was sent.
     async fn tell_all(&self, ledger: &mut Ledger) -> bool {
         let mut is_changed = false;
         for known in ledger.untold() {
@@ -110,7 +110,7 @@ impl Alarms {
         true
     }
 
-    /// The same when it is over, each after what was told first has been delivered.
+    /// The same when it is over, each after its first message has been delivered.
     async fn resolve(&self, known: &Known) -> bool {
         for compiled in self.about(known) {
             if let Err(untold) = self.start_resolved(compiled, known).await {
@@ -122,24 +122,24 @@ impl Alarms {
 
     async fn start_resolved(&self, compiled: &CompiledAlert, known: &Known) -> Result<(), Untold> {
         let raised = self.start(compiled, known, Part::Raised).await?;
-        if !raised.is_closed() {
+        if raised.is_open() {
             return Err(Untold::Underway);
         }
         self.start(compiled, known, Part::Resolved).await.map(drop)
     }
 
     /// Has it told, unless it was. How the telling stands.
-    async fn start(&self, compiled: &CompiledAlert, known: &Known, part: Part) -> Result<ExecutionView, Untold> {
+    async fn start(&self, compiled: &CompiledAlert, known: &Known, part: Part) -> Result<Execution, Untold> {
         let key = Key::new(PRINCIPAL, &format!("{}-{}", known.id, part.word())).ok();
         let about = [known.kind.name(), part.word()];
         let start = compiled.alert.raise(payload(known, part), &about);
-        let asked = self.engine.once(key).start(start).await;
+        let asked = self.engine.ask_once(start, key.as_ref()).await;
         let started = asked.answer.map_err(Untold::Refused)?;
         self.engine.execution(started.id).await.map_err(Untold::Refused)
     }
 }
 
-/// Which of the two things that are told.
+/// Which of the two messages.
 #[derive(Clone, Copy)]
 enum Part {
     Raised,
@@ -155,7 +155,7 @@ impl Part {
     }
 }
 
-/// What the receiver is told.
+/// What the receiver gets.
 fn payload(known: &Known, part: Part) -> Value {
     let over = known.over.filter(|_| matches!(part, Part::Resolved));
     json!({
@@ -177,7 +177,7 @@ fn payload(known: &Known, part: Part) -> Value {
 /// It is tried again; only a refusal is worth a word.
 fn said(known: &Known, untold: &Untold) -> bool {
     if let Untold::Refused(refusal) = untold {
-        tracing::error!(trouble = known.id, worker = known.worker, %refusal, "an alert was not taken; it is tried again");
+        tracing::error!(trouble = known.id, worker = known.worker, %refusal, "alert refused, retrying");
     }
     false
 }
@@ -199,7 +199,7 @@ async fn keep(workers: &Workers, ledger: &Ledger) -> bool {
     {
         Ok(durable) => durable.wait().await.is_ok(),
         Err(problem) => {
-            tracing::error!(%problem, "what was told of services cannot be kept");
+            tracing::error!(%problem, "alert ledger not stored");
             false
         }
     }

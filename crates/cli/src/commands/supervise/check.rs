@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sprag_core::machine::{Finding, Findings, Severity};
-use sprag_core::source::{Format, Limits, Spot, parse};
-use sprag_core::supervision::Budget;
+use sprag_core::document::{Finding, Findings, Severity};
+use sprag_core::source::{Format, Limits, parse};
+use sprag_core::supervision::RestartBudget;
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;
 use sprag_supervisor::services::{self, Loaded, Schedule, ServicesFile};
 
-use super::services::Source;
+use super::services::ServicesSource;
 use crate::commands::machine::findings;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
 /// Reads a file. What is doubtful is said; what is wrong is said and refused.
-pub(crate) fn load(path: &Path, state: &Path) -> Result<Source, Failure> {
+pub(crate) fn load(path: &Path, state: &Path) -> Result<ServicesSource, Failure> {
     let read = look(path);
     let findings = match &read {
         Ok((_, findings)) => findings,
@@ -26,7 +26,7 @@ pub(crate) fn load(path: &Path, state: &Path) -> Result<Source, Failure> {
         output::notes(&findings::text(path, finding));
     }
     match read {
-        Ok((file, _)) => Ok(Source {
+        Ok((file, _)) => Ok(ServicesSource {
             path: path.to_owned(),
             state: state.to_owned(),
             file,
@@ -65,7 +65,7 @@ fn look(path: &Path) -> Result<(ServicesFile, Vec<Finding>), NotReloaded> {
 }
 
 /// Shows what a valid file would do, and what of it could not be started on this machine.
-pub(super) fn show(source: &Source, output: Output) -> anyhow::Result<Exit> {
+pub(super) fn show(source: &ServicesSource, output: Output) -> anyhow::Result<Exit> {
     let missing = missing(source);
     match output {
         Output::Text => {
@@ -87,19 +87,19 @@ pub(super) fn show(source: &Source, output: Output) -> anyhow::Result<Exit> {
 }
 
 /// Programs, folders and users that are not on this machine, where the file names them.
-fn missing(source: &Source) -> Vec<Finding> {
+fn missing(source: &ServicesSource) -> Vec<Finding> {
     let text = std::fs::read_to_string(&source.path).unwrap_or_default();
     let format = format(&source.path, &text);
-    let Ok(node) = parse(&text, format, &Limits::DEFINITION) else {
+    let Ok(document) = parse(&text, format, &Limits::DEFINITION) else {
         return Vec::new();
     };
-    let root = Spot::root(&node);
+    let root = document.root();
     let mut findings = Findings::default();
     for (path, service) in source.file.walk() {
         let service_pointer = format!("/services/{}", path.replace('/', "/children/"));
         for error in process::missing(service, &source.file.folder) {
             let place = root.inside(&format!("{service_pointer}{}", error.pointer()));
-            let remedy = "have it there before the service is started, or mend the file";
+            let remedy = "have it there before the service is started, or fix the file";
             findings.error(&place, "not-here", format!("`{path}`: {error}"), remedy);
         }
     }
@@ -135,7 +135,7 @@ fn document(file: &ServicesFile, missing: &[Finding]) -> Value {
     json!({
         "services": paths,
         "rules": rules,
-        "failing": schedule(&Schedule::of_failures(Budget::default())),
+        "failing": schedule(&Schedule::of_failures(RestartBudget::default())),
         "failingWithBudget": budgets,
         "missing": missing,
     })

@@ -43,7 +43,7 @@ impl Delivery {
         options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
         let parts = Parts {
             store,
-            // Nobody else serves a file.
+            // No other process serves a file.
             advertise: String::new(),
             place: None,
             registry,

@@ -22,7 +22,10 @@ pub(in crate::commands) fn hangups(workers: Workers, file: PathBuf) -> io::Resul
         };
         while signals.recv().await.is_some() {
             if let Err(not) = workers.reload.reload().await {
-                tracing::error!("{}: it is not followed, and everything goes on as it was", not.detail);
+                tracing::error!(
+                    reason = not.detail,
+                    "services file not reloaded, the previous one stays in force"
+                );
                 for finding in &not.findings {
                     // As `--check` says it, on one line.
                     let text = findings::text(&file, finding);

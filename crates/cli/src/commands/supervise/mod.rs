@@ -23,7 +23,7 @@ pub(super) use self::check::load;
 use self::deliver::Delivery;
 pub(super) use self::hangup::hangups;
 use self::services::Stopped;
-pub(super) use self::services::{Running, STATE, Source};
+pub(super) use self::services::{Running, STATE, ServicesSource};
 use crate::commands::up::{Signals, not_listening};
 use crate::failure::{Exit, Failure};
 use crate::logging::Logs;
@@ -34,10 +34,14 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  every service stopped in time; with --check, the file is valid and
      everything can start
-  1  it could not supervise, or was stopped twice; with --check, a program,
-     folder or user is missing on this machine
+  1  the command failed, or a second signal ended it at once; with --check, a
+     program, folder or user is missing on this machine
   2  usage error or invalid file
-  3  a service did not stop in time and was killed or cut off; the log names it";
+  3  a service did not stop in time, and Sprag killed it; the log names it
+
+Examples:
+  sprag supervise services.yaml --check
+  sprag supervise services.yaml --state /var/lib/sprag/services.db";
 
 /// Threads for what waits for the disk: as many starts and ends of processes at once. Each holds memory of its own, so
 /// they are few and go soon.
@@ -52,20 +56,26 @@ const DELIVER: Duration = Duration::from_secs(2);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// The file of services, YAML or JSON
+    /// The services file, YAML or JSON
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Check the file, print the plan and the restart budgets, and exit
+    /// Check the file, print the plan and exit
     #[arg(long)]
     check: bool,
-    /// State of the supervisor; logs are in the folder of the same name with .d
-    #[arg(long, value_name = "PATH", default_value = STATE)]
+    /// State file. The folder of the logs has the same name,{n}with the ending .d [default: ./sprag-services.db]
+    #[arg(long, value_name = "PATH", default_value = STATE, hide_default_value = true)]
     state: PathBuf,
     /// Address of the API
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     listen: SocketAddr,
-    /// Configuration file with [[alerts]] [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file with [[alerts]]\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
 }
 
@@ -103,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
 
 async fn serve(
     arguments: &Arguments,
-    source: Source,
+    source: ServicesSource,
     delivery: Option<Delivery>,
     output: Output,
 ) -> anyhow::Result<Exit> {
@@ -129,7 +139,7 @@ async fn serve(
     let failed = tokio::select! {
         biased;
         signal = signals.next() => {
-            tracing::info!(signal, "asked to stop: services stop, children before their parents");
+            tracing::info!(signal, "stop requested, stopping services, children first");
             None
         }
         end = &mut serving => Some(end),
@@ -138,7 +148,7 @@ async fn serve(
         let signal = signals.next().await;
         tracing::warn!(
             signal,
-            "asked again: leaving at once; services that still run are adopted by the next start"
+            "second stop requested, exiting at once; the next start adopts running services"
         );
         std::process::exit(Exit::Failed.code().into());
     });

@@ -23,7 +23,7 @@ pub(crate) const STATE: &str = "./sprag-services.db";
 
 /// A file of services, and what it said when it was last read.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ServicesSource {
     /// Where it is.
     pub(crate) path: PathBuf,
     /// Where its services are remembered.
@@ -44,7 +44,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the tree. Whatever runs already is adopted, and what is not in the file any more is ended and forgotten.
     pub(crate) async fn start(
-        source: Source,
+        source: ServicesSource,
         clock: &Arc<dyn Clock>,
         limit_millis: Option<u64>,
     ) -> anyhow::Result<Self> {
@@ -52,7 +52,7 @@ impl Running {
         let reaping = tokio::spawn(process::reap());
         let known: Vec<String> = source.file.walk().into_iter().map(|(path, _)| path).collect();
         for path in place.sweep(&known).await {
-            tracing::info!(service = path, "not in the file any more: what was left of it is ended");
+            tracing::info!(service = path, "service removed from file, processes ended");
         }
         let services = Services::new(place, Arc::clone(clock));
         let declaration = declaration(&source.file)?;
@@ -62,7 +62,7 @@ impl Running {
         };
         let store = Arc::new(open(&source.state)?);
         for worker in store.retire_except(&known, clock.now()) {
-            tracing::info!(service = %worker, "not in the file any more: what was remembered of it is forgotten");
+            tracing::info!(service = %worker, "service removed from file, stored state deleted");
         }
         let setup = Setup::new(services.registry(), Arc::clone(clock))
             .options(options)
@@ -133,7 +133,7 @@ pub(crate) struct Stopped {
 
 /// Follows the file when it is asked to.
 struct Reloading {
-    source: Mutex<Source>,
+    source: Mutex<ServicesSource>,
     handle: Handle,
     services: Services,
 }
@@ -162,22 +162,22 @@ impl Reloading {
         }
         self.handle.declare(declaration).await.map_err(|error| not(&error))?;
         for NotStartable { path, reason } in &reloaded.not_startable {
-            tracing::warn!(service = path, reason, "not startable as configured");
+            tracing::warn!(service = path, reason, "service not startable");
         }
         tracing::info!(
             added = ?reloaded.added,
             changed = ?reloaded.changed,
             removed = ?reloaded.removed,
             unchanged = reloaded.unchanged,
-            "the file of services was read again"
+            "services file reloaded"
         );
         source.file = file;
         Ok(reloaded)
     }
 }
 
-/// Takes the folder of the state, unless it is somebody else's.
-fn place(source: &Source) -> Result<StateFolder, Failure> {
+/// Takes the folder of the state, unless another process has it.
+fn place(source: &ServicesSource) -> Result<StateFolder, Failure> {
     let place = StateFolder::open(&source.state);
     let claimed = place.and_then(|place| place.claim(&source.path).map(|()| place));
     claimed.map_err(|error| {
@@ -288,7 +288,7 @@ fn open(state: &Path) -> Result<Store, Failure> {
     let opened = Store::open(state, StoreOptions::default())
         .map_err(|error| Failure::new(format!("`{}` cannot be opened: {error}", state.display())))?;
     for malformed in &opened.malformed {
-        tracing::warn!(worker = %malformed.worker, part = malformed.part, problem = malformed.problem, "not readable");
+        tracing::warn!(worker = %malformed.worker, part = malformed.part, problem = malformed.problem, "stored state not readable");
     }
     Ok(opened.store)
 }

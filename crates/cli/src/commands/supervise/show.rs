@@ -25,7 +25,7 @@ pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyho
     let url = format!("http://{address}");
     if output == Output::Json {
         output::data(&json!({"address": url, "state": state}).to_string())?;
-        // Whoever reads JSON is not disturbed by sentences.
+        // Readers of JSON get no sentences.
         return Ok(());
     }
     let server = if url == DEFAULT {
@@ -52,7 +52,7 @@ pub(super) async fn follow(handle: Handle, clock: Arc<dyn Clock>, output: Output
             changes(&list, &mut shown, (clock.now(), output))
         };
         if !matches!(written, Ok(Reader::There)) {
-            // Nobody reads any more; the services go on.
+            // The reader is gone; the services continue.
             return;
         }
         sleep(EVERY).await;
@@ -74,7 +74,7 @@ fn table(list: &[Status]) -> anyhow::Result<Reader> {
     output::redraw(&table.text())
 }
 
-/// The state that was shown of each worker, since when it was in it, and the circuit. One that went on and came back between two
+/// The state that was shown of each worker, since when it was in it, and the circuit. One that continued and came back between two
 /// looks is in the same state since another time.
 type Shown = BTreeMap<String, (&'static str, Timestamp, &'static str)>;
 

@@ -12,10 +12,15 @@ use crate::output::{Output, Table};
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// List the switches that are on
+    #[command(after_help = "Examples:\n  sprag switch list")]
     List(list::Arguments),
     /// Set a switch: no attempt in its scope starts
+    #[command(
+        after_help = "Examples:\n  sprag switch on machine:order --reason \"charges twice\"\n  sprag switch on type:webhook --mode cancel --for 2h --reason \"outage\""
+    )]
     On(on::Arguments),
-    /// Release a switch: held actions start again
+    /// Release a switch: waiting actions start again
+    #[command(after_help = "Examples:\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q")]
     Off(off::Arguments),
 }
 

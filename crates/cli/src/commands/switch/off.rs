@@ -9,10 +9,10 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The switch's id
+    /// The id of the switch
     #[arg(add = Names::Switches.completer())]
     id: String,
-    /// Only at this revision
+    /// Release only at this revision
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]

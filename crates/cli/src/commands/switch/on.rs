@@ -17,22 +17,22 @@ const LOOKS_MAX: u32 = 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What it holds: all, machine:NAME, type:TYPE or actionId:MACHINE/ACTION
+    /// all, machine:NAME, type:TYPE or actionId:MACHINE/ACTION
     #[arg(add = Names::Scopes.completer())]
     scope: String,
-    /// The reason, shown to other operators
+    /// Reason, shown to other operators
     #[arg(long)]
     reason: String,
-    /// hold: nothing new begins; cancel: what waits is cancelled too, and what runs is asked to stop
-    #[arg(long, default_value = "hold", add = words(&["hold", "cancel"]))]
+    /// hold: start no attempt; cancel: also cancel open{n}actions and ask running attempts to stop{n}[default: hold]
+    #[arg(long, default_value = "hold", hide_default_value = true, add = words(&["hold", "cancel"]))]
     mode: String,
     /// Release the switch after this time, such as 2h
     #[arg(long = "for", value_name = "DURATION")]
     lasts: Option<String>,
-    /// Do not wait until the switch is effective on every node
+    /// Do not wait until every node knows the switch
     #[arg(long)]
     no_wait: bool,
-    /// Set the switch even if its scope does not exist yet
+    /// Set the switch even if its scope matches nothing
     #[arg(long)]
     allow_unknown: bool,
     #[command(flatten)]

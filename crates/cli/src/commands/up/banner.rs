@@ -15,7 +15,7 @@ const DEFAULT: &str = "http://127.0.0.1:7400";
 const EXAMPLE: &str = "examples/order-payment/machine.yaml";
 
 /// Says where the server is and what to try next: to people on a terminal, as log lines otherwise, and as data to
-/// whoever asked for JSON.
+/// callers that asked for JSON.
 pub(super) fn show(
     address: SocketAddr,
     store: &StoreAddress,

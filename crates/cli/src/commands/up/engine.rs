@@ -5,7 +5,8 @@ use std::sync::Arc;
 use sprag_core::action::BoxFuture;
 use sprag_core::clock::Clock as _;
 use sprag_core::ids::{NodeId, Slot};
-use sprag_engine::{Engine, Options, Requirements, SecretSource, member};
+use sprag_engine::lane::member;
+use sprag_engine::{Engine, Options, Requirements, SecretSource};
 use sprag_runners::Registry;
 use sprag_runners::secrets::{SecretError, Secrets};
 use sprag_server::HttpPeers;
@@ -70,10 +71,10 @@ fn token() -> String {
     )
 }
 
-/// What nobody can guess. A system that has none cannot be served: ids would repeat.
+/// Random numbers. A system without them cannot be served: ids would repeat.
 fn entropy() -> u64 {
     getrandom::u64().unwrap_or_else(|error| {
-        tracing::error!(%error, "the system gives no entropy");
+        tracing::error!(%error, "no entropy from the system");
         std::process::exit(Exit::Failed.code().into())
     })
 }

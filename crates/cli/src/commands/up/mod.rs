@@ -33,7 +33,7 @@ pub(super) use self::engine::{Asked, Parts, start as start_engine};
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
-use crate::commands::supervise::{self, Alarms, Source};
+use crate::commands::supervise::{self, Alarms, ServicesSource};
 use crate::config::{Advertise, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
@@ -53,29 +53,35 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "URL",
-        help = "Store: sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:./sprag.db]"
+        help = "sqlite:PATH or postgres://USER@HOST/DATABASE\n[default: SPRAG_STORE or sqlite:./sprag.db]"
     )]
     store: Option<String>,
-    /// Where the API answers [default: 127.0.0.1:7400]
+    /// Address of the API [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Address for other nodes [default: the --listen address]
+    /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Configuration file [default: sprag.toml, if present]
-    #[arg(long, env = "SPRAG_CONFIG", value_name = "FILE")]
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "SPRAG_CONFIG",
+        hide_env = true,
+        value_name = "FILE",
+        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+    )]
     config: Option<PathBuf>,
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
-    /// Run the examples in a simulated world, on a temporary store unless --store names one
+    /// Run the examples with simulated services. The{n}store is temporary unless you set --store
     #[arg(long)]
     demo: bool,
     /// Also supervise the services of this file
     #[arg(long, value_name = "FILE")]
     services: Option<PathBuf>,
-    /// State of the services; their logs are in the folder of the same name with .d
-    #[arg(long, value_name = "PATH", default_value = supervise::STATE, requires = "services")]
+    /// State file. The folder of the logs has the same{n}name, with the ending .d{n}[default: ./sprag-services.db]
+    #[arg(long, value_name = "PATH", default_value = supervise::STATE, hide_default_value = true, requires = "services")]
     services_state: PathBuf,
 }
 
@@ -94,9 +100,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     privacy::start();
     let environment = Environment::process();
     for (name, near) in environment.doubtful() {
-        tracing::warn!(variable = name, "not a variable of Sprag; did you mean {near}?");
+        tracing::warn!(variable = name, nearest = near, "unknown environment variable ignored");
     }
-    // A demo never touches the store that a file or the environment names: that is somebody's work.
+    // A demo never touches the store that a file or the environment names: it holds a user's work.
     let passing = match store {
         None if *demo && !*check => Some(Passing::new()?),
         _ => None,
@@ -172,7 +178,7 @@ impl Passing {
         let url = format!("sqlite:{}", folder.path().join("sprag.db").display());
         tracing::info!(
             store = url,
-            "the demo's store goes when the server stops; --store keeps one"
+            "demo on a temporary store, deleted when the server stops; --store keeps one"
         );
         Ok(Self { url, _folder: folder })
     }
@@ -180,18 +186,18 @@ impl Passing {
 
 /// Why a server ends.
 enum End {
-    /// Somebody asked it to.
+    /// A signal asked it to.
     Asked,
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     EngineFailed(String),
-    /// Nobody can be listened to any more.
+    /// No connection can be accepted any more.
     ServerFailed(anyhow::Error),
 }
 
 async fn serve(
     settings: Settings,
     (store, reserved): (store::Opened, Reserved),
-    services: Option<Source>,
+    services: Option<ServicesSource>,
     purpose: Purpose,
     output: Output,
 ) -> anyhow::Result<Exit> {
@@ -281,7 +287,7 @@ fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: Sock
     (advertise.to_string(), hosts)
 }
 
-/// Why nobody can be listened to: an address that is not allowed is a mistake of whoever wrote it.
+/// Why the server cannot listen: an address that is not allowed is a mistake in the configuration.
 pub(super) fn not_listening(error: ServerError) -> anyhow::Error {
     match error {
         ServerError::NotLoopback { .. } | ServerError::HostName { .. } => Failure::invalid(error.to_string()).into(),
@@ -304,7 +310,7 @@ struct Running {
 
 /// Starts the services of a file, where one was named.
 async fn supervise(
-    source: Option<Source>,
+    source: Option<ServicesSource>,
     clock: &Arc<System>,
     server: &Server,
     telling: Alarms,
@@ -326,7 +332,7 @@ impl Running {
         tokio::select! {
             biased;
             signal = self.signals.next() => {
-                tracing::info!(signal, "asked to stop: nothing new starts, actions under way have {} s", DRAIN.as_secs());
+                tracing::info!(signal, drain_seconds = DRAIN.as_secs(), "stop requested, draining running actions");
                 End::Asked
             }
             reason = self.engine.failed() => End::EngineFailed(reason),
@@ -350,7 +356,7 @@ impl Running {
         watchdog::start();
         tokio::spawn(async move {
             let signal = signals.next().await;
-            tracing::warn!(signal, "asked again: stopping at once");
+            tracing::warn!(signal, "second stop requested, exiting at once");
             std::process::exit(Exit::Failed.code().into());
         });
         // The server may be the one that ended.
@@ -367,7 +373,7 @@ impl Running {
         };
         tokio::join!(engine.shutdown(DRAIN), serving, supervising);
         if let Some(exporting) = exporting {
-            // What a collector does not take by then is lost; nobody waits for it.
+            // What a collector does not take by then is lost.
             let _ = tokio::time::timeout(FLUSH, exporting).await;
         }
         match end {

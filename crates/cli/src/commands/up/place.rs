@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-/// The kernel's run, the network it listens in and the address there: whoever holds a socket on it is the only one. A
+/// The kernel's run, the network it listens in and the address there: the process with a socket on it is the only one. A
 /// container has a network of its own, and another machine another kernel. None where the system does not say.
 pub(super) fn of(listens: SocketAddr) -> Option<String> {
     let run = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

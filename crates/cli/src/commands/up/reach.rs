@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sprag_engine::Handle;
-use sprag_engine::member::Whereabouts;
+use sprag_engine::lane::member::Whereabouts;
 
 use crate::client::Remote;
 
@@ -31,9 +31,9 @@ async fn watch(whereabouts: Whereabouts) {
             Err(why) => tracing::warn!(
                 advertise,
                 why,
-                "other nodes cannot reach this one at the address it advertises: what they pass on to it is answered 503"
+                "advertised address unreachable; other nodes answer 503 for requests they forward here"
             ),
-            Ok(()) if was_lost => return tracing::info!(advertise, "other nodes reach this one there"),
+            Ok(()) if was_lost => return tracing::info!(advertise, "advertised address reachable again"),
             Ok(()) => return,
         }
         was_lost = true;

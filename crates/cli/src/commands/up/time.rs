@@ -18,7 +18,7 @@ pub(super) async fn follow(clock: Arc<System>) {
             tracing::warn!(
                 code = "clock-jumped",
                 millis = jump.millis,
-                "the wall clock jumped ahead; engine time follows"
+                "wall clock jumped ahead, engine time follows"
             );
         }
     }

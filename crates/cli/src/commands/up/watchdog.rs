@@ -1,4 +1,4 @@
-//! The end in all cases: a thread that needs nobody.
+//! The end in all cases: a thread that depends on no other.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ const GONE_WITHIN: Duration = Duration::from_millis(9_500);
 pub(super) fn start() {
     let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(|| {
         std::thread::sleep(GONE_WITHIN);
-        tracing::error!("still not stopped: ending at once; the next start settles what was under way");
+        tracing::error!("shutdown timed out, exiting; the next start settles running actions");
         std::process::exit(Exit::Failed.code().into());
     });
     if let Err(error) = thread {
-        tracing::warn!(%error, "no watchdog: the end may take longer than it should");
+        tracing::warn!(%error, "watchdog not started; shutdown may take longer");
     }
 }

@@ -44,8 +44,8 @@ fn dead(error: ActionError, took: u64) -> Action {
     }
 }
 
-fn facts<'a>(policy: &'a Policy, config: &'a Value) -> Facts<'a> {
-    Facts {
+fn facts<'a>(policy: &'a Policy, config: &'a Value) -> TriageFacts<'a> {
+    TriageFacts {
         timeout: 30_000,
         policy,
         on_unknown: OnUnknown::Retry,
@@ -123,7 +123,7 @@ fn advice_names_the_secret_the_field_and_the_host() {
     assert!(text(&advice(refused, 1)).contains("it says: amount is missing"));
     let (policy, config) = (Policy::default(), json!({}));
     let secrets = ["crm_token".to_owned()];
-    let facts = Facts {
+    let facts = TriageFacts {
         secrets: &secrets,
         ..facts(&policy, &config)
     };
@@ -147,7 +147,7 @@ fn an_effect_that_may_have_happened_is_for_a_person_where_the_definition_says_so
     let retried = triage(&letter, facts(&policy, &config));
     let reviewed = triage(
         &letter,
-        Facts {
+        TriageFacts {
             on_unknown: OnUnknown::Review,
             ..facts(&policy, &config)
         },

@@ -8,18 +8,18 @@ use serde_json::Value;
 use super::error::EvaluateError;
 use super::fuel::{Fuel, within_depth};
 use super::number::{self, Numeric};
-use super::operand::Plain;
+use super::operand::OperandValue;
 
 /// What JavaScript writes for any object.
 const OBJECT_TEXT: &str = "[object Object]";
 
 /// The value as a number, as comparisons and most arithmetic take it.
-pub(super) fn number(plain: Plain<'_>, fuel: &mut Fuel) -> Result<Numeric, EvaluateError> {
+pub(super) fn number(plain: OperandValue<'_>, fuel: &mut Fuel) -> Result<Numeric, EvaluateError> {
     Ok(match plain {
-        Plain::Null => Numeric::Whole(0),
-        Plain::Bool(truth) => truth.into(),
-        Plain::Number(number) => number,
-        Plain::Text(_) | Plain::List(_) | Plain::Object(_) => {
+        OperandValue::Null => Numeric::Whole(0),
+        OperandValue::Bool(truth) => truth.into(),
+        OperandValue::Number(number) => number,
+        OperandValue::Text(_) | OperandValue::List(_) | OperandValue::Object(_) => {
             let text = text(plain, fuel)?;
             fuel.read(text.len())?;
             number::parse(&text)
@@ -28,21 +28,21 @@ pub(super) fn number(plain: Plain<'_>, fuel: &mut Fuel) -> Result<Numeric, Evalu
 }
 
 /// The value as a number, as sums and products take it: a text counts for the number it starts with.
-pub(super) fn term(plain: Plain<'_>, fuel: &mut Fuel) -> Result<Numeric, EvaluateError> {
+pub(super) fn term(plain: OperandValue<'_>, fuel: &mut Fuel) -> Result<Numeric, EvaluateError> {
     match plain {
-        Plain::Text(text) if !text.trim().is_empty() => {
+        OperandValue::Text(text) if !text.trim().is_empty() => {
             fuel.read(text.len())?;
             Ok(number::parse_start(text))
         }
-        Plain::List(_) | Plain::Object(_) => Ok(number::parse_start(&text(plain, fuel)?)),
+        OperandValue::List(_) | OperandValue::Object(_) => Ok(number::parse_start(&text(plain, fuel)?)),
         _ => number(plain, fuel),
     }
 }
 
 /// The value as a text, as JavaScript's `String` writes it.
-pub(super) fn text<'a>(plain: Plain<'a>, fuel: &mut Fuel) -> Result<Cow<'a, str>, EvaluateError> {
+pub(super) fn text<'a>(plain: OperandValue<'a>, fuel: &mut Fuel) -> Result<Cow<'a, str>, EvaluateError> {
     match plain {
-        Plain::Text(text) => Ok(text.into()),
+        OperandValue::Text(text) => Ok(text.into()),
         _ if plain.is_null() => Ok("null".into()),
         _ => {
             let mut text = String::new();
@@ -53,25 +53,25 @@ pub(super) fn text<'a>(plain: Plain<'a>, fuel: &mut Fuel) -> Result<Cow<'a, str>
 }
 
 /// Appends the value to `text` as joining a list does: null leaves nothing, lists are joined with commas.
-pub(super) fn append(text: &mut String, plain: Plain<'_>, fuel: &mut Fuel) -> Result<(), EvaluateError> {
+pub(super) fn append(text: &mut String, plain: OperandValue<'_>, fuel: &mut Fuel) -> Result<(), EvaluateError> {
     append_at(text, plain, fuel, 0)
 }
 
-fn append_at(text: &mut String, plain: Plain<'_>, fuel: &mut Fuel, depth: usize) -> Result<(), EvaluateError> {
+fn append_at(text: &mut String, plain: OperandValue<'_>, fuel: &mut Fuel, depth: usize) -> Result<(), EvaluateError> {
     within_depth(depth)?;
     let start = text.len();
     match plain {
-        Plain::Null => {}
-        Plain::Bool(truth) => text.push_str(if truth { "true" } else { "false" }),
-        Plain::Number(number) => number.write(text),
-        Plain::Object(_) => text.push_str(OBJECT_TEXT),
-        Plain::Text(part) => {
+        OperandValue::Null => {}
+        OperandValue::Bool(truth) => text.push_str(if truth { "true" } else { "false" }),
+        OperandValue::Number(number) => number.write(text),
+        OperandValue::Object(_) => text.push_str(OBJECT_TEXT),
+        OperandValue::Text(part) => {
             // The only part without a bound of its own: its bytes are taken before it is copied.
             fuel.produce(part.len())?;
             text.push_str(part);
             return Ok(());
         }
-        Plain::List(items) => {
+        OperandValue::List(items) => {
             for (position, item) in items.iter().enumerate() {
                 if position > 0 {
                     text.push(',');
@@ -85,8 +85,12 @@ fn append_at(text: &mut String, plain: Plain<'_>, fuel: &mut Fuel, depth: usize)
 }
 
 /// `==`: values of different types are compared as JavaScript converts them.
-pub(super) fn loosely_equal(left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
-    use Plain::{Bool, List, Null, Number, Object, Text};
+pub(super) fn loosely_equal(
+    left: OperandValue<'_>,
+    right: OperandValue<'_>,
+    fuel: &mut Fuel,
+) -> Result<bool, EvaluateError> {
+    use OperandValue::{Bool, List, Null, Number, Object, Text};
     match (left, right) {
         (Number(left), Number(right)) => Ok(left.equals(right)),
         (Null, _) | (_, Null) => Ok(matches!((left, right), (Null, Null))),
@@ -100,20 +104,24 @@ pub(super) fn loosely_equal(left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel) 
 }
 
 /// `===`: the same type and the same content.
-pub(super) fn strictly_equal(left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
+pub(super) fn strictly_equal(
+    left: OperandValue<'_>,
+    right: OperandValue<'_>,
+    fuel: &mut Fuel,
+) -> Result<bool, EvaluateError> {
     same(left, right, fuel, 0)
 }
 
-fn same(left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel, depth: usize) -> Result<bool, EvaluateError> {
+fn same(left: OperandValue<'_>, right: OperandValue<'_>, fuel: &mut Fuel, depth: usize) -> Result<bool, EvaluateError> {
     match (left, right) {
-        (Plain::Null, Plain::Null) => Ok(true),
-        (Plain::Bool(left), Plain::Bool(right)) => Ok(left == right),
-        (Plain::Number(left), Plain::Number(right)) => Ok(left.equals(right)),
-        (Plain::Text(left), Plain::Text(right)) => same_text(left, right, fuel),
-        (Plain::List(left), Plain::List(right)) if left.len() == right.len() => {
+        (OperandValue::Null, OperandValue::Null) => Ok(true),
+        (OperandValue::Bool(left), OperandValue::Bool(right)) => Ok(left == right),
+        (OperandValue::Number(left), OperandValue::Number(right)) => Ok(left.equals(right)),
+        (OperandValue::Text(left), OperandValue::Text(right)) => same_text(left, right, fuel),
+        (OperandValue::List(left), OperandValue::List(right)) if left.len() == right.len() => {
             all_same(left.iter().zip(right.iter().map(Some)), fuel, depth)
         }
-        (Plain::Object(left), Plain::Object(right)) if left.len() == right.len() => {
+        (OperandValue::Object(left), OperandValue::Object(right)) if left.len() == right.len() => {
             all_same(left.iter().map(|(name, value)| (value, right.get(name))), fuel, depth)
         }
         _ => Ok(false),
@@ -147,15 +155,28 @@ fn same_text(left: &str, right: &str, fuel: &mut Fuel) -> Result<bool, EvaluateE
 /// The order that `<` and its kin see: of two texts by their characters, of anything else as numbers. None where a
 /// side is not a number.
 #[inline]
-pub(super) fn order(left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel) -> Result<Option<Ordering>, EvaluateError> {
-    if let (Plain::Number(left), Plain::Number(right)) = (left, right) {
+pub(super) fn order(
+    left: OperandValue<'_>,
+    right: OperandValue<'_>,
+    fuel: &mut Fuel,
+) -> Result<Option<Ordering>, EvaluateError> {
+    if let (OperandValue::Number(left), OperandValue::Number(right)) = (left, right) {
         return Ok(left.order(right));
     }
     order_converted(left, right, fuel)
 }
 
-fn order_converted(left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel) -> Result<Option<Ordering>, EvaluateError> {
-    let is_text = |plain: Plain<'_>| matches!(plain, Plain::Text(_) | Plain::List(_) | Plain::Object(_));
+fn order_converted(
+    left: OperandValue<'_>,
+    right: OperandValue<'_>,
+    fuel: &mut Fuel,
+) -> Result<Option<Ordering>, EvaluateError> {
+    let is_text = |plain: OperandValue<'_>| {
+        matches!(
+            plain,
+            OperandValue::Text(_) | OperandValue::List(_) | OperandValue::Object(_)
+        )
+    };
     if is_text(left) && is_text(right) {
         let (left, right) = (text(left, fuel)?, text(right, fuel)?);
         fuel.read(left.len().min(right.len()))?;

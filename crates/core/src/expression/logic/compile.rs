@@ -8,11 +8,11 @@ use std::slice;
 
 use serde_json::Value;
 
-use super::error::CompileError;
+use super::error::LogicError;
 use super::fuel::is_deeper;
-use super::node::{Arguments, Iteration, Key, Keys, Node, Reach, Reduction, Substr, dotted, reach};
-use super::operator::{self, Function, Loop, Operator, Shape};
-use super::place::Place;
+use super::node::{Arguments, Iteration, Key, Keys, Reduction, RuleNode, Substr, ValuePath, dotted, reach};
+use super::operator::{self, Function, Loop, RuleOperator, Shape};
+use super::place::RulePlace;
 use crate::expression::scope::Path;
 
 /// How deep operators and lists may be nested in a rule.
@@ -24,16 +24,16 @@ pub const ITERATORS_NESTED_MAX: usize = 2;
 /// A compiled `JSONLogic` rule.
 #[derive(Clone, Debug)]
 pub struct Logic {
-    pub(super) root: Node,
+    pub(super) root: RuleNode,
     paths: BTreeSet<Path>,
     states: BTreeSet<Box<str>>,
 }
 
 impl Logic {
     /// Compiles `rule`, or says what in it makes no sense or is nested too deep.
-    pub fn compile(rule: &Value) -> Result<Self, CompileError> {
+    pub fn compile(rule: &Value) -> Result<Self, LogicError> {
         let mut compiler = Compiler::default();
-        let root = compiler.node(rule, &Place::START)?;
+        let root = compiler.node(rule, &RulePlace::START)?;
         let Compiler { paths, states } = compiler;
         Ok(Self { root, paths, states })
     }
@@ -61,7 +61,7 @@ struct Compiler {
 struct Given<'a> {
     name: &'a str,
     argument: &'a Value,
-    place: Place<'a>,
+    place: RulePlace<'a>,
 }
 
 impl<'a> Given<'a> {
@@ -77,7 +77,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn place_of(&self, position: usize) -> Place<'_> {
+    fn place_of(&self, position: usize) -> RulePlace<'_> {
         if self.is_bare() {
             self.place
         } else {
@@ -85,7 +85,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn check(&self, shape: Shape) -> Result<(), CompileError> {
+    fn check(&self, shape: Shape) -> Result<(), LogicError> {
         let (name, count) = (self.name, self.values().len());
         let detail = match shape {
             Shape::AtLeastOne if count == 0 => format!("`{name}` needs an argument"),
@@ -99,30 +99,30 @@ impl<'a> Given<'a> {
 }
 
 impl Compiler {
-    fn node(&mut self, rule: &Value, place: &Place<'_>) -> Result<Node, CompileError> {
+    fn node(&mut self, rule: &Value, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
         match rule {
             Value::Array(items) => self.list(items, place),
             Value::Object(members) => match members.iter().next() {
                 Some((name, argument)) if members.len() == 1 => self.operation(name, argument, place),
                 _ => object(rule, place),
             },
-            scalar => Ok(Node::Literal(scalar.clone())),
+            scalar => Ok(RuleNode::Literal(scalar.clone())),
         }
     }
 
-    fn list(&mut self, items: &[Value], place: &Place<'_>) -> Result<Node, CompileError> {
+    fn list(&mut self, items: &[Value], place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
         check_depth(place)?;
         let mut nodes = Vec::with_capacity(items.len());
         for (position, item) in items.iter().enumerate() {
             nodes.push(self.node(item, &place.item(position).deeper())?);
         }
         Ok(match literals(&nodes) {
-            Some(values) => Node::Literal(Value::Array(values)),
-            None => Node::List(nodes.into()),
+            Some(values) => RuleNode::Literal(Value::Array(values)),
+            None => RuleNode::List(nodes.into()),
         })
     }
 
-    fn operation(&mut self, name: &str, argument: &Value, around: &Place<'_>) -> Result<Node, CompileError> {
+    fn operation(&mut self, name: &str, argument: &Value, around: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
         check_depth(around)?;
         let place = around.member(name).deeper();
         let Some((operator, shape)) = operator::named(name) else {
@@ -131,14 +131,14 @@ impl Compiler {
         let given = Given { name, argument, place };
         given.check(shape)?;
         match operator {
-            Operator::Apply(function) => self.function(function, &given),
-            Operator::Iterate(kind) => self.iteration(kind, &given),
-            Operator::Reduce => self.reduction(&given),
-            Operator::Preserve => literal(argument, &given.place),
+            RuleOperator::Apply(function) => self.function(function, &given),
+            RuleOperator::Iterate(kind) => self.iteration(kind, &given),
+            RuleOperator::Reduce => self.reduction(&given),
+            RuleOperator::Preserve => literal(argument, &given.place),
         }
     }
 
-    fn function(&mut self, function: Function, given: &Given<'_>) -> Result<Node, CompileError> {
+    fn function(&mut self, function: Function, given: &Given<'_>) -> Result<RuleNode, LogicError> {
         let Given { name, place, .. } = given;
         if place.reducing && matches!(function, Function::Cat | Function::Merge) {
             let detail = format!("`{name}` inside `reduce` grows with every item; use it outside");
@@ -147,22 +147,22 @@ impl Compiler {
         let nodes = self.arguments(given)?;
         Ok(match function {
             Function::Var => self.var(nodes, place)?,
-            Function::Val => Node::Val(self.reach(spread(nodes, given), place)?),
-            Function::Exists => Node::Exists(self.reach(spread(nodes, given), place)?),
-            Function::Missing => Node::Missing(self.keys(spread(nodes, given), place)?),
+            Function::Val => RuleNode::Val(self.reach(spread(nodes, given), place)?),
+            Function::Exists => RuleNode::Exists(self.reach(spread(nodes, given), place)?),
+            Function::Missing => RuleNode::Missing(self.keys(spread(nodes, given), place)?),
             Function::MissingSome => self.missing_some(nodes, place)?,
             Function::InState => self.in_state(nodes, place)?,
-            Function::Compare(relation) => Node::Compare(relation, nodes.into()),
-            Function::Arithmetic(arithmetic) => Node::Arithmetic(arithmetic, spread(nodes, given)),
-            Function::Cat => Node::Cat(spread(nodes, given)),
-            Function::And => Node::And(nodes.into()),
-            Function::Or => Node::Or(nodes.into()),
-            Function::If => Node::If(nodes.into()),
-            Function::Coalesce => Node::Coalesce(nodes.into()),
-            Function::Merge => Node::Merge(nodes.into()),
-            Function::Not => Node::Not(Box::new(first(nodes))),
-            Function::Truth => Node::Truth(Box::new(first(nodes))),
-            Function::Length => Node::Length(Box::new(first(nodes))),
+            Function::Compare(relation) => RuleNode::Compare(relation, nodes.into()),
+            Function::Arithmetic(arithmetic) => RuleNode::Arithmetic(arithmetic, spread(nodes, given)),
+            Function::Cat => RuleNode::Cat(spread(nodes, given)),
+            Function::And => RuleNode::And(nodes.into()),
+            Function::Or => RuleNode::Or(nodes.into()),
+            Function::If => RuleNode::If(nodes.into()),
+            Function::Coalesce => RuleNode::Coalesce(nodes.into()),
+            Function::Merge => RuleNode::Merge(nodes.into()),
+            Function::Not => RuleNode::Not(Box::new(first(nodes))),
+            Function::Truth => RuleNode::Truth(Box::new(first(nodes))),
+            Function::Length => RuleNode::Length(Box::new(first(nodes))),
             Function::In => contained(nodes),
             Function::Substr => substr(nodes),
             // It gives what it is given, and writes nothing anywhere.
@@ -170,14 +170,14 @@ impl Compiler {
         })
     }
 
-    fn arguments(&mut self, given: &Given<'_>) -> Result<Vec<Node>, CompileError> {
+    fn arguments(&mut self, given: &Given<'_>) -> Result<Vec<RuleNode>, LogicError> {
         let values = given.values().iter().enumerate();
         values
             .map(|(position, value)| self.node(value, &given.place_of(position)))
             .collect()
     }
 
-    fn iteration(&mut self, kind: Loop, given: &Given<'_>) -> Result<Node, CompileError> {
+    fn iteration(&mut self, kind: Loop, given: &Given<'_>) -> Result<RuleNode, LogicError> {
         check_iterator(given)?;
         if let ([_, Value::Null, ..], Loop::Map | Loop::Filter) = (given.values(), kind) {
             return Err(no_body(given));
@@ -187,51 +187,51 @@ impl Compiler {
         let body = self.argument(values.next(), &given.place_of(1).body())?;
         let iteration = Box::new(Iteration { list, body });
         Ok(match kind {
-            Loop::All => Node::All(iteration),
-            Loop::Filter => Node::Filter(iteration),
-            Loop::Map => Node::Map(iteration),
-            Loop::None => Node::None(iteration),
-            Loop::Some => Node::Some(iteration),
+            Loop::All => RuleNode::All(iteration),
+            Loop::Filter => RuleNode::Filter(iteration),
+            Loop::Map => RuleNode::Map(iteration),
+            Loop::None => RuleNode::None(iteration),
+            Loop::Some => RuleNode::Some(iteration),
         })
     }
 
-    fn reduction(&mut self, given: &Given<'_>) -> Result<Node, CompileError> {
+    fn reduction(&mut self, given: &Given<'_>) -> Result<RuleNode, LogicError> {
         check_iterator(given)?;
         let mut values = given.values().iter();
         let list = self.argument(values.next(), &given.place_of(0))?;
         let body = self.argument(values.next(), &given.place_of(1).reduction())?;
         let initial = self.argument(values.next(), &given.place_of(2))?;
-        Ok(Node::Reduce(Box::new(Reduction { list, body, initial })))
+        Ok(RuleNode::Reduce(Box::new(Reduction { list, body, initial })))
     }
 
     /// One argument; what is not given is null.
-    fn argument(&mut self, value: Option<&Value>, place: &Place<'_>) -> Result<Node, CompileError> {
+    fn argument(&mut self, value: Option<&Value>, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
         self.node(value.unwrap_or(&Value::Null), place)
     }
 
-    fn var(&mut self, nodes: Vec<Node>, place: &Place<'_>) -> Result<Node, CompileError> {
+    fn var(&mut self, nodes: Vec<RuleNode>, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
         let mut nodes = nodes.into_iter();
         let key = match or_null(nodes.next()) {
-            Node::Literal(key) => {
+            RuleNode::Literal(key) => {
                 let path = dotted((&key).into()).ok_or_else(|| no_path(place))?;
                 self.note(0, &path, place);
                 Key::Fixed(path)
             }
             computed => Key::Computed(Box::new(computed)),
         };
-        Ok(Node::Var(key, nodes.next().map(Box::new)))
+        Ok(RuleNode::Var(key, nodes.next().map(Box::new)))
     }
 
-    fn reach(&mut self, names: Arguments, place: &Place<'_>) -> Result<Reach, CompileError> {
+    fn reach(&mut self, names: Arguments, place: &RulePlace<'_>) -> Result<ValuePath, LogicError> {
         let Some(literal) = literal_arguments(&names) else {
-            return Ok(Reach::Computed(names));
+            return Ok(ValuePath::Computed(names));
         };
         let (up, path) = reach(&literal).ok_or_else(|| no_path(place))?;
         self.note(up, &path, place);
-        Ok(Reach::Fixed { up, path })
+        Ok(ValuePath::Fixed { up, path })
     }
 
-    fn keys(&mut self, keys: Arguments, place: &Place<'_>) -> Result<Keys, CompileError> {
+    fn keys(&mut self, keys: Arguments, place: &RulePlace<'_>) -> Result<Keys, LogicError> {
         let Some(literal) = literal_arguments(&keys) else {
             return Ok(Keys::Computed(keys));
         };
@@ -244,24 +244,24 @@ impl Compiler {
         Ok(Keys::Fixed(fixed.into()))
     }
 
-    fn missing_some(&mut self, nodes: Vec<Node>, place: &Place<'_>) -> Result<Node, CompileError> {
+    fn missing_some(&mut self, nodes: Vec<RuleNode>, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
         let mut nodes = nodes.into_iter();
         let need = Box::new(or_null(nodes.next()));
         let keys = self.keys(Arguments::Spread(Box::new(or_null(nodes.next()))), place)?;
-        Ok(Node::MissingSome { need, keys })
+        Ok(RuleNode::MissingSome { need, keys })
     }
 
-    fn in_state(&mut self, nodes: Vec<Node>, place: &Place<'_>) -> Result<Node, CompileError> {
-        let Node::Literal(Value::String(target)) = first(nodes) else {
+    fn in_state(&mut self, nodes: Vec<RuleNode>, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
+        let RuleNode::Literal(Value::String(target)) = first(nodes) else {
             return Err(place.error("`in_state` takes the name of a state as a literal text"));
         };
         let target: Box<str> = target.into();
         self.states.insert(target.clone());
-        Ok(Node::InState(target))
+        Ok(RuleNode::InState(target))
     }
 
     /// Remembers `path` if, from `up` levels out of `place`, it leads into the scope.
-    fn note(&mut self, up: usize, path: &Path, place: &Place<'_>) {
+    fn note(&mut self, up: usize, path: &Path, place: &RulePlace<'_>) {
         if up == place.bodies * 2 {
             self.paths.insert(path.clone());
         }
@@ -277,7 +277,7 @@ pub(super) fn unwrapped(mut keys: Vec<Value>) -> Vec<Value> {
 }
 
 /// An object that is not an operation stands for itself.
-fn object(rule: &Value, place: &Place<'_>) -> Result<Node, CompileError> {
+fn object(rule: &Value, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
     let names = rule.as_object().into_iter().flat_map(|members| members.keys());
     if let Some(name) = names.into_iter().find(|name| operator::is_unmistakable(name)) {
         let detail = format!("operator `{name}` must be the only member of its object");
@@ -287,7 +287,7 @@ fn object(rule: &Value, place: &Place<'_>) -> Result<Node, CompileError> {
 }
 
 /// Refuses iterators that are nested too deep or go over a literal null.
-fn check_iterator(given: &Given<'_>) -> Result<(), CompileError> {
+fn check_iterator(given: &Given<'_>) -> Result<(), LogicError> {
     let Given { name, place, .. } = given;
     if place.bodies >= ITERATORS_NESTED_MAX {
         let detail = format!("`{name}` nests iterators more than {ITERATORS_NESTED_MAX} deep");
@@ -299,19 +299,19 @@ fn check_iterator(given: &Given<'_>) -> Result<(), CompileError> {
     }
 }
 
-fn no_body(given: &Given<'_>) -> CompileError {
+fn no_body(given: &Given<'_>) -> LogicError {
     let name = given.name;
     given.place_of(1).error(format!("`{name}` has no body to evaluate"))
 }
 
-fn literal(value: &Value, place: &Place<'_>) -> Result<Node, CompileError> {
+fn literal(value: &Value, place: &RulePlace<'_>) -> Result<RuleNode, LogicError> {
     if is_deeper(value, RULE_DEPTH_MAX.saturating_sub(place.depth)) {
         return Err(too_deep(place));
     }
-    Ok(Node::Literal(value.clone()))
+    Ok(RuleNode::Literal(value.clone()))
 }
 
-fn check_depth(place: &Place<'_>) -> Result<(), CompileError> {
+fn check_depth(place: &RulePlace<'_>) -> Result<(), LogicError> {
     if place.depth < RULE_DEPTH_MAX {
         Ok(())
     } else {
@@ -319,11 +319,11 @@ fn check_depth(place: &Place<'_>) -> Result<(), CompileError> {
     }
 }
 
-fn too_deep(place: &Place<'_>) -> CompileError {
+fn too_deep(place: &RulePlace<'_>) -> LogicError {
     place.error(format!("nested more than {RULE_DEPTH_MAX} deep"))
 }
 
-fn no_path(place: &Place<'_>) -> CompileError {
+fn no_path(place: &RulePlace<'_>) -> LogicError {
     place.error("path is neither a text nor a number")
 }
 
@@ -335,9 +335,9 @@ fn unknown(name: &str) -> String {
 }
 
 /// The values of `nodes`, if all are known.
-fn literals(nodes: &[Node]) -> Option<Vec<Value>> {
-    let literal = |node: &Node| match node {
-        Node::Literal(value) => Some(value.clone()),
+fn literals(nodes: &[RuleNode]) -> Option<Vec<Value>> {
+    let literal = |node: &RuleNode| match node {
+        RuleNode::Literal(value) => Some(value.clone()),
         _ => None,
     };
     nodes.iter().map(literal).collect()
@@ -347,13 +347,13 @@ fn literal_arguments(arguments: &Arguments) -> Option<Vec<Value>> {
     match arguments {
         Arguments::Each(nodes) => literals(nodes),
         Arguments::Spread(node) => match node.as_ref() {
-            Node::Literal(Value::Array(values)) => Some(values.clone()),
+            RuleNode::Literal(Value::Array(values)) => Some(values.clone()),
             single => literals(slice::from_ref(single)),
         },
     }
 }
 
-fn spread(nodes: Vec<Node>, given: &Given<'_>) -> Arguments {
+fn spread(nodes: Vec<RuleNode>, given: &Given<'_>) -> Arguments {
     if given.is_bare() {
         Arguments::Spread(Box::new(first(nodes)))
     } else {
@@ -361,14 +361,14 @@ fn spread(nodes: Vec<Node>, given: &Given<'_>) -> Arguments {
     }
 }
 
-fn contained(nodes: Vec<Node>) -> Node {
+fn contained(nodes: Vec<RuleNode>) -> RuleNode {
     let mut nodes = nodes.into_iter();
-    Node::In(Box::new([or_null(nodes.next()), or_null(nodes.next())]))
+    RuleNode::In(Box::new([or_null(nodes.next()), or_null(nodes.next())]))
 }
 
-fn substr(nodes: Vec<Node>) -> Node {
+fn substr(nodes: Vec<RuleNode>) -> RuleNode {
     let mut nodes = nodes.into_iter();
-    Node::Substr(Box::new(Substr {
+    RuleNode::Substr(Box::new(Substr {
         text: or_null(nodes.next()),
         start: or_null(nodes.next()),
         length: nodes.next(),
@@ -376,10 +376,10 @@ fn substr(nodes: Vec<Node>) -> Node {
 }
 
 /// The first argument; what is not given is null.
-fn first(nodes: Vec<Node>) -> Node {
+fn first(nodes: Vec<RuleNode>) -> RuleNode {
     or_null(nodes.into_iter().next())
 }
 
-fn or_null(node: Option<Node>) -> Node {
-    node.unwrap_or(Node::Literal(Value::Null))
+fn or_null(node: Option<RuleNode>) -> RuleNode {
+    node.unwrap_or(RuleNode::Literal(Value::Null))
 }

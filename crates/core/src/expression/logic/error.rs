@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A rule that is refused, and where in it the fault lies.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{detail} at `{pointer}`")]
-pub struct CompileError {
+pub struct LogicError {
     /// The JSON pointer of the faulty part within the rule; empty for the rule itself.
     pub pointer: String,
     /// What is wrong, as a lowercase fragment.

@@ -12,9 +12,9 @@ use super::error::EvaluateError;
 use super::frame::Frame;
 use super::fuel::{Fuel, VALUE_DEPTH_MAX, is_deeper};
 use super::iterate;
-use super::node::{Arguments, Key, Keys, Node, Reach, Substr, dotted, reach};
+use super::node::{Arguments, Key, Keys, RuleNode, Substr, ValuePath, dotted, reach};
 use super::number::Numeric;
-use super::operand::{Operand, Plain};
+use super::operand::{Operand, OperandValue};
 use super::operator::{Arithmetic, Relation};
 use crate::expression::scope::Scope;
 
@@ -35,13 +35,13 @@ impl Logic {
 }
 
 /// Whether `node` is truthy.
-pub(super) fn test<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
+pub(super) fn test<'a>(node: &'a RuleNode, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
     fuel.step()?;
     match node {
-        Node::Compare(relation, nodes) => compare(*relation, nodes, frame, fuel),
-        Node::Not(node) => Ok(!test(node, frame, fuel)?),
-        Node::Truth(node) => test(node, frame, fuel),
-        Node::And(nodes) => {
+        RuleNode::Compare(relation, nodes) => compare(*relation, nodes, frame, fuel),
+        RuleNode::Not(node) => Ok(!test(node, frame, fuel)?),
+        RuleNode::Truth(node) => test(node, frame, fuel),
+        RuleNode::And(nodes) => {
             for node in nodes {
                 if !test(node, frame, fuel)? {
                     return Ok(false);
@@ -49,7 +49,7 @@ pub(super) fn test<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Re
             }
             Ok(!nodes.is_empty())
         }
-        Node::Or(nodes) => {
+        RuleNode::Or(nodes) => {
             for node in nodes {
                 if test(node, frame, fuel)? {
                     return Ok(true);
@@ -57,63 +57,69 @@ pub(super) fn test<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Re
             }
             Ok(false)
         }
-        Node::If(nodes) => match branch(nodes, frame, fuel)? {
+        RuleNode::If(nodes) => match branch(nodes, frame, fuel)? {
             Some(node) => test(node, frame, fuel),
             None => Ok(false),
         },
-        Node::In(nodes) => contains(nodes, frame, fuel),
-        Node::Exists(path) => Ok(reached(path, frame, fuel)?.is_some()),
-        Node::InState(target) => Ok(frame.in_state(target)),
-        Node::All(iteration) => iterate::all(iteration, frame, fuel),
-        Node::None(iteration) => Ok(!iterate::some(iteration, frame, fuel)?),
-        Node::Some(iteration) => iterate::some(iteration, frame, fuel),
+        RuleNode::In(nodes) => contains(nodes, frame, fuel),
+        RuleNode::Exists(path) => Ok(reached(path, frame, fuel)?.is_some()),
+        RuleNode::InState(target) => Ok(frame.in_state(target)),
+        RuleNode::All(iteration) => iterate::all(iteration, frame, fuel),
+        RuleNode::None(iteration) => Ok(!iterate::some(iteration, frame, fuel)?),
+        RuleNode::Some(iteration) => iterate::some(iteration, frame, fuel),
         _ => Ok(evaluate(node, frame, fuel)?.plain().is_truthy()),
     }
 }
 
 /// The value of `node`. What most arguments are, a literal or a path, is settled here, without a call.
 #[inline]
-pub(super) fn evaluate<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
+pub(super) fn evaluate<'a>(
+    node: &'a RuleNode,
+    frame: &Frame<'a>,
+    fuel: &mut Fuel,
+) -> Result<Operand<'a>, EvaluateError> {
     fuel.step()?;
     match node {
-        Node::Literal(value) => Ok(Operand::Borrowed(value)),
-        Node::Var(Key::Fixed(path), None) => Ok(frame.lookup(path, fuel)?.unwrap_or(Operand::NULL)),
+        RuleNode::Literal(value) => Ok(Operand::Borrowed(value)),
+        RuleNode::Var(Key::Fixed(path), None) => Ok(frame.lookup(path, fuel)?.unwrap_or(Operand::NULL)),
         _ => operation(node, frame, fuel),
     }
 }
 
-fn operation<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
+fn operation<'a>(node: &'a RuleNode, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
     match node {
-        Node::Literal(value) => Ok(Operand::Borrowed(value)),
-        Node::Var(key, default) => var(key, default.as_deref(), frame, fuel),
-        Node::Val(path) => Ok(reached(path, frame, fuel)?.unwrap_or(Operand::NULL)),
-        Node::Compare(..)
-        | Node::Not(_)
-        | Node::Truth(_)
-        | Node::In(_)
-        | Node::Exists(_)
-        | Node::InState(_)
-        | Node::All(_)
-        | Node::None(_)
-        | Node::Some(_) => test(node, frame, fuel).map(Operand::Bool),
-        Node::And(nodes) => until(nodes, frame, fuel, |value| !value.plain().is_truthy()),
-        Node::Or(nodes) => until(nodes, frame, fuel, |value| value.plain().is_truthy()),
-        Node::Coalesce(nodes) => coalesce(nodes, frame, fuel),
-        Node::If(nodes) => match branch(nodes, frame, fuel)? {
+        RuleNode::Literal(value) => Ok(Operand::Borrowed(value)),
+        RuleNode::Var(key, default) => var(key, default.as_deref(), frame, fuel),
+        RuleNode::Val(path) => Ok(reached(path, frame, fuel)?.unwrap_or(Operand::NULL)),
+        RuleNode::Compare(..)
+        | RuleNode::Not(_)
+        | RuleNode::Truth(_)
+        | RuleNode::In(_)
+        | RuleNode::Exists(_)
+        | RuleNode::InState(_)
+        | RuleNode::All(_)
+        | RuleNode::None(_)
+        | RuleNode::Some(_) => test(node, frame, fuel).map(Operand::Bool),
+        RuleNode::And(nodes) => until(nodes, frame, fuel, |value| !value.plain().is_truthy()),
+        RuleNode::Or(nodes) => until(nodes, frame, fuel, |value| value.plain().is_truthy()),
+        RuleNode::Coalesce(nodes) => coalesce(nodes, frame, fuel),
+        RuleNode::If(nodes) => match branch(nodes, frame, fuel)? {
             Some(node) => evaluate(node, frame, fuel),
             None => Ok(Operand::NULL),
         },
-        Node::Arithmetic(arithmetic, arguments) => calculate(*arithmetic, arguments, frame, fuel).map(Operand::Number),
-        Node::Length(node) => length(node, frame, fuel),
-        Node::List(nodes) => values(nodes, frame, fuel).map(owned),
-        Node::Merge(nodes) => merge(nodes, frame, fuel),
-        Node::Cat(arguments) => cat(arguments, frame, fuel),
-        Node::Substr(parts) => substr(parts, frame, fuel),
-        Node::Missing(keys) => Ok(owned(missing(keys, frame, fuel)?.0)),
-        Node::MissingSome { need, keys } => missing_some(need, keys, frame, fuel),
-        Node::Map(iteration) => iterate::map(iteration, frame, fuel).map(owned),
-        Node::Filter(iteration) => iterate::filter(iteration, frame, fuel).map(owned),
-        Node::Reduce(reduction) => iterate::reduce(reduction, frame, fuel).map(Operand::from),
+        RuleNode::Arithmetic(arithmetic, arguments) => {
+            calculate(*arithmetic, arguments, frame, fuel).map(Operand::Number)
+        }
+        RuleNode::Length(node) => length(node, frame, fuel),
+        RuleNode::List(nodes) => values(nodes, frame, fuel).map(owned),
+        RuleNode::Merge(nodes) => merge(nodes, frame, fuel),
+        RuleNode::Cat(arguments) => cat(arguments, frame, fuel),
+        RuleNode::Substr(parts) => substr(parts, frame, fuel),
+        RuleNode::Missing(keys) => Ok(owned(missing(keys, frame, fuel)?.0)),
+        RuleNode::MissingSome { need, keys } => missing_some(need, keys, frame, fuel),
+        RuleNode::Map(iteration) => iterate::map(iteration, frame, fuel).map(owned),
+        RuleNode::Filter(iteration) => iterate::filter(iteration, frame, fuel).map(owned),
+        RuleNode::Reduce(reduction) => iterate::reduce(reduction, frame, fuel).map(Operand::from),
     }
 }
 
@@ -124,7 +130,7 @@ fn owned(items: Vec<Value>) -> Operand<'static> {
 /// Whether every two neighbours among `nodes` relate; those after the first that do not are not evaluated.
 fn compare<'a>(
     relation: Relation,
-    nodes: &'a [Node],
+    nodes: &'a [RuleNode],
     frame: &Frame<'a>,
     fuel: &mut Fuel,
 ) -> Result<bool, EvaluateError> {
@@ -144,7 +150,7 @@ fn compare<'a>(
 
 /// The first value that is `wanted`, or else the last one, or else false.
 fn until<'a>(
-    nodes: &'a [Node],
+    nodes: &'a [RuleNode],
     frame: &Frame<'a>,
     fuel: &mut Fuel,
     wanted: impl Fn(&Operand<'_>) -> bool,
@@ -159,7 +165,7 @@ fn until<'a>(
     Ok(value)
 }
 
-fn coalesce<'a>(nodes: &'a [Node], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
+fn coalesce<'a>(nodes: &'a [RuleNode], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
     for node in nodes {
         let value = evaluate(node, frame, fuel)?;
         if !value.plain().is_null() {
@@ -170,7 +176,11 @@ fn coalesce<'a>(nodes: &'a [Node], frame: &Frame<'a>, fuel: &mut Fuel) -> Result
 }
 
 /// The part of an `if` that applies: what follows the first truthy condition, or the one left over at the end.
-fn branch<'a>(nodes: &'a [Node], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Option<&'a Node>, EvaluateError> {
+fn branch<'a>(
+    nodes: &'a [RuleNode],
+    frame: &Frame<'a>,
+    fuel: &mut Fuel,
+) -> Result<Option<&'a RuleNode>, EvaluateError> {
     for pair in nodes.chunks(2) {
         match pair {
             [condition, then] => {
@@ -186,7 +196,7 @@ fn branch<'a>(nodes: &'a [Node], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<O
 
 fn var<'a>(
     key: &'a Key,
-    default: Option<&'a Node>,
+    default: Option<&'a RuleNode>,
     frame: &Frame<'a>,
     fuel: &mut Fuel,
 ) -> Result<Operand<'a>, EvaluateError> {
@@ -205,8 +215,8 @@ fn var<'a>(
 }
 
 /// What the computed `key` finds.
-fn lookup<'a>(key: Plain<'_>, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Option<Operand<'a>>, EvaluateError> {
-    if let Plain::Text(text) = key {
+fn lookup<'a>(key: OperandValue<'_>, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Option<Operand<'a>>, EvaluateError> {
+    if let OperandValue::Text(text) = key {
         fuel.produce(text.len())?;
     }
     match dotted(key) {
@@ -215,10 +225,10 @@ fn lookup<'a>(key: Plain<'_>, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Opti
     }
 }
 
-fn reached<'a>(path: &'a Reach, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Option<Operand<'a>>, EvaluateError> {
+fn reached<'a>(path: &'a ValuePath, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Option<Operand<'a>>, EvaluateError> {
     match path {
-        Reach::Fixed { up, path } => frame.reach(*up, path, fuel),
-        Reach::Computed(names) => match reach(&all_values(names, frame, fuel)?) {
+        ValuePath::Fixed { up, path } => frame.reach(*up, path, fuel),
+        ValuePath::Computed(names) => match reach(&all_values(names, frame, fuel)?) {
             Some((up, path)) => frame.reach(up, &path, fuel),
             None => Ok(None),
         },
@@ -227,8 +237,9 @@ fn reached<'a>(path: &'a Reach, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Op
 
 /// The keys that have no value or an empty text, and how many were asked for.
 fn missing<'a>(keys: &'a Keys, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<(Vec<Value>, usize), EvaluateError> {
-    let is_missing =
-        |found: Option<Operand<'_>>| found.is_none_or(|value| matches!(value.plain(), Plain::Null | Plain::Text("")));
+    let is_missing = |found: Option<Operand<'_>>| {
+        found.is_none_or(|value| matches!(value.plain(), OperandValue::Null | OperandValue::Text("")))
+    };
     fuel.produce(0)?;
     let mut missing = Vec::new();
     let count = match keys {
@@ -257,7 +268,7 @@ fn missing<'a>(keys: &'a Keys, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<(Ve
 }
 
 fn missing_some<'a>(
-    need: &'a Node,
+    need: &'a RuleNode,
     keys: &'a Keys,
     frame: &Frame<'a>,
     fuel: &mut Fuel,
@@ -291,18 +302,18 @@ fn calculate<'a>(
 }
 
 /// Whether the first of `nodes` is an item or a part of the second.
-fn contains<'a>(nodes: &'a [Node; 2], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
+fn contains<'a>(nodes: &'a [RuleNode; 2], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
     let [needle, haystack] = nodes;
     let needle = evaluate(needle, frame, fuel)?;
     let haystack = evaluate(haystack, frame, fuel)?;
     match haystack.plain() {
-        Plain::Text("") => Ok(false),
-        Plain::Text(text) => {
+        OperandValue::Text("") => Ok(false),
+        OperandValue::Text(text) => {
             let part = coerce::text(needle.plain(), fuel)?;
             fuel.read(text.len())?;
             Ok(text.contains(part.as_ref()))
         }
-        Plain::List(items) => {
+        OperandValue::List(items) => {
             for item in items {
                 fuel.step()?;
                 if coerce::strictly_equal(needle.plain(), item.into(), fuel)? {
@@ -316,21 +327,21 @@ fn contains<'a>(nodes: &'a [Node; 2], frame: &Frame<'a>, fuel: &mut Fuel) -> Res
 }
 
 /// The number of characters, items or members; a missing value has none.
-fn length<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
+fn length<'a>(node: &'a RuleNode, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
     let count = match evaluate(node, frame, fuel)?.plain() {
-        Plain::Null => 0,
-        Plain::Text(text) => {
+        OperandValue::Null => 0,
+        OperandValue::Text(text) => {
             fuel.read(text.len())?;
             text.chars().count()
         }
-        Plain::List(items) => items.len(),
-        Plain::Object(members) => members.len(),
-        Plain::Bool(_) | Plain::Number(_) => return Ok(Operand::NULL),
+        OperandValue::List(items) => items.len(),
+        OperandValue::Object(members) => members.len(),
+        OperandValue::Bool(_) | OperandValue::Number(_) => return Ok(Operand::NULL),
     };
     Ok(Operand::Number(Numeric::Whole(count as i128)))
 }
 
-fn merge<'a>(nodes: &'a [Node], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
+fn merge<'a>(nodes: &'a [RuleNode], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Operand<'a>, EvaluateError> {
     fuel.produce(0)?;
     let mut merged = Vec::new();
     for node in nodes {
@@ -379,7 +390,7 @@ fn split(text: &str, count: i64) -> (&str, &str) {
     text.split_at_checked(at).unwrap_or((text, ""))
 }
 
-fn position<'a>(node: &'a Node, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<i64, EvaluateError> {
+fn position<'a>(node: &'a RuleNode, frame: &Frame<'a>, fuel: &mut Fuel) -> Result<i64, EvaluateError> {
     Ok(coerce::number(evaluate(node, frame, fuel)?.plain(), fuel)?.to_position())
 }
 
@@ -397,7 +408,7 @@ fn for_each<'a>(
     arguments: &'a Arguments,
     frame: &Frame<'a>,
     fuel: &mut Fuel,
-    mut visit: impl FnMut(Plain<'_>, &mut Fuel) -> Result<(), EvaluateError>,
+    mut visit: impl FnMut(OperandValue<'_>, &mut Fuel) -> Result<(), EvaluateError>,
 ) -> Result<(), EvaluateError> {
     match arguments {
         Arguments::Each(nodes) => {
@@ -406,7 +417,7 @@ fn for_each<'a>(
             }
         }
         Arguments::Spread(node) => match evaluate(node, frame, fuel)?.plain() {
-            Plain::List(items) => {
+            OperandValue::List(items) => {
                 for item in items {
                     fuel.step()?;
                     visit(item.into(), fuel)?;
@@ -429,7 +440,7 @@ fn all_values<'a>(arguments: &'a Arguments, frame: &Frame<'a>, fuel: &mut Fuel) 
     }
 }
 
-fn values<'a>(nodes: &'a [Node], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Vec<Value>, EvaluateError> {
+fn values<'a>(nodes: &'a [RuleNode], frame: &Frame<'a>, fuel: &mut Fuel) -> Result<Vec<Value>, EvaluateError> {
     fuel.produce(0)?;
     nodes
         .iter()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::tests::{Made, assert_values, try_value};
-use super::{BYTES_DEFAULT, CompileError, EvaluateError, Fuel, Logic, RULE_DEPTH_MAX, STEPS_DEFAULT, VALUE_DEPTH_MAX};
+use super::{BYTES_DEFAULT, EvaluateError, Fuel, Logic, LogicError, RULE_DEPTH_MAX, STEPS_DEFAULT, VALUE_DEPTH_MAX};
 
 /// Asserts that every rule is refused at the pointer beside it, for a reason that has the text beside that.
 fn assert_refused(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
@@ -93,7 +93,7 @@ fn a_rule_may_be_nested_to_its_bound_and_no_deeper() {
         (0..=RULE_DEPTH_MAX).fold(json!(1), |inner, _| json!([inner])),
     ];
     for rule in too_deep {
-        let CompileError { detail, .. } = Logic::compile(&rule).unwrap_err();
+        let LogicError { detail, .. } = Logic::compile(&rule).unwrap_err();
         assert_eq!(detail, "nested more than 64 deep");
     }
 }

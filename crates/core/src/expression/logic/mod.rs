@@ -37,5 +37,5 @@ mod tests;
 mod vectors;
 
 pub use compile::{ITERATORS_NESTED_MAX, Logic, RULE_DEPTH_MAX};
-pub use error::{CompileError, EvaluateError};
+pub use error::{EvaluateError, LogicError};
 pub use fuel::{BYTES_DEFAULT, Fuel, STEPS_DEFAULT, VALUE_DEPTH_MAX};

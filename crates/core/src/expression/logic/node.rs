@@ -2,33 +2,33 @@
 
 use serde_json::Value;
 
-use super::operand::Plain;
+use super::operand::OperandValue;
 use super::operator::{Arithmetic, Relation};
 use crate::expression::scope::Path;
 
 /// One part of a compiled rule.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum RuleNode {
     Literal(Value),
-    List(Box<[Node]>),
-    Var(Key, Option<Box<Node>>),
-    Val(Reach),
-    Exists(Reach),
+    List(Box<[RuleNode]>),
+    Var(Key, Option<Box<RuleNode>>),
+    Val(ValuePath),
+    Exists(ValuePath),
     Missing(Keys),
-    MissingSome { need: Box<Node>, keys: Keys },
-    Compare(Relation, Box<[Node]>),
-    Not(Box<Node>),
-    Truth(Box<Node>),
-    And(Box<[Node]>),
-    Or(Box<[Node]>),
-    If(Box<[Node]>),
-    Coalesce(Box<[Node]>),
+    MissingSome { need: Box<RuleNode>, keys: Keys },
+    Compare(Relation, Box<[RuleNode]>),
+    Not(Box<RuleNode>),
+    Truth(Box<RuleNode>),
+    And(Box<[RuleNode]>),
+    Or(Box<[RuleNode]>),
+    If(Box<[RuleNode]>),
+    Coalesce(Box<[RuleNode]>),
     Arithmetic(Arithmetic, Arguments),
-    In(Box<[Node; 2]>),
+    In(Box<[RuleNode; 2]>),
     Cat(Arguments),
     Substr(Box<Substr>),
-    Length(Box<Node>),
-    Merge(Box<[Node]>),
+    Length(Box<RuleNode>),
+    Merge(Box<[RuleNode]>),
     Map(Box<Iteration>),
     Filter(Box<Iteration>),
     All(Box<Iteration>),
@@ -42,12 +42,12 @@ pub(super) enum Node {
 #[derive(Clone, Debug)]
 pub(super) enum Key {
     Fixed(Path),
-    Computed(Box<Node>),
+    Computed(Box<RuleNode>),
 }
 
 /// A path given name by name, from here or from `up` levels further out.
 #[derive(Clone, Debug)]
-pub(super) enum Reach {
+pub(super) enum ValuePath {
     Fixed { up: usize, path: Path },
     Computed(Arguments),
 }
@@ -63,39 +63,39 @@ pub(super) enum Keys {
 #[derive(Clone, Debug)]
 pub(super) enum Arguments {
     /// Written as a list.
-    Each(Box<[Node]>),
+    Each(Box<[RuleNode]>),
     /// Not written as a list: if it computes one, its items are the arguments.
-    Spread(Box<Node>),
+    Spread(Box<RuleNode>),
 }
 
 /// A part of a text: from `start`, up to `length` characters.
 #[derive(Clone, Debug)]
 pub(super) struct Substr {
-    pub(super) text: Node,
-    pub(super) start: Node,
-    pub(super) length: Option<Node>,
+    pub(super) text: RuleNode,
+    pub(super) start: RuleNode,
+    pub(super) length: Option<RuleNode>,
 }
 
 /// A body evaluated for every item of a list.
 #[derive(Clone, Debug)]
 pub(super) struct Iteration {
-    pub(super) list: Node,
-    pub(super) body: Node,
+    pub(super) list: RuleNode,
+    pub(super) body: RuleNode,
 }
 
 /// A body evaluated for every item of a list and what it gave for the items before.
 #[derive(Clone, Debug)]
 pub(super) struct Reduction {
-    pub(super) list: Node,
-    pub(super) body: Node,
-    pub(super) initial: Node,
+    pub(super) list: RuleNode,
+    pub(super) body: RuleNode,
+    pub(super) initial: RuleNode,
 }
 
 /// The path that `key` stands for: null is the whole scope, a list or object is no path.
-pub(super) fn dotted(key: Plain<'_>) -> Option<Path> {
+pub(super) fn dotted(key: OperandValue<'_>) -> Option<Path> {
     match key {
-        Plain::Null => Some(Path::default()),
-        Plain::Text(text) => Some(Path::parse(text)),
+        OperandValue::Null => Some(Path::default()),
+        OperandValue::Text(text) => Some(Path::parse(text)),
         _ => segment(key).map(|text| Path::parse(&text)),
     }
 }
@@ -117,11 +117,11 @@ pub(super) fn reach(names: &[Value]) -> Option<(usize, Path)> {
 }
 
 /// One name of a path.
-fn segment(name: Plain<'_>) -> Option<Box<str>> {
+fn segment(name: OperandValue<'_>) -> Option<Box<str>> {
     match name {
-        Plain::Text(text) => Some(text.into()),
-        Plain::Bool(truth) => Some(truth.to_string().into()),
-        Plain::Number(number) if number.is_finite() => {
+        OperandValue::Text(text) => Some(text.into()),
+        OperandValue::Bool(truth) => Some(truth.to_string().into()),
+        OperandValue::Number(number) if number.is_finite() => {
             let mut text = String::new();
             number.write(&mut text);
             Some(text.into())

@@ -20,7 +20,7 @@ pub(super) enum Operand<'a> {
 
 /// What an operand is, for matching.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Plain<'a> {
+pub(super) enum OperandValue<'a> {
     Null,
     Bool(bool),
     Number(Numeric),
@@ -40,12 +40,12 @@ impl Operand<'_> {
     pub(super) const NULL: Operand<'static> = Operand::Borrowed(&NULL);
 
     #[inline]
-    pub(super) fn plain(&self) -> Plain<'_> {
+    pub(super) fn plain(&self) -> OperandValue<'_> {
         match self {
-            Self::Bool(truth) => Plain::Bool(*truth),
-            Self::Number(number) => Plain::Number(*number),
-            Self::Borrowed(value) => Plain::from(*value),
-            Self::Owned(value) => Plain::from(value.as_ref()),
+            Self::Bool(truth) => OperandValue::Bool(*truth),
+            Self::Number(number) => OperandValue::Number(*number),
+            Self::Borrowed(value) => OperandValue::from(*value),
+            Self::Owned(value) => OperandValue::from(value.as_ref()),
         }
     }
 
@@ -75,7 +75,7 @@ fn normal(value: Value) -> Value {
     }
 }
 
-impl<'a> From<&'a Value> for Plain<'a> {
+impl<'a> From<&'a Value> for OperandValue<'a> {
     #[inline]
     fn from(value: &'a Value) -> Self {
         match value {
@@ -89,7 +89,7 @@ impl<'a> From<&'a Value> for Plain<'a> {
     }
 }
 
-impl<'a> Plain<'a> {
+impl<'a> OperandValue<'a> {
     /// `JSONLogic`'s truth: null, zero, the empty text and the empty list are false.
     #[inline]
     pub(super) fn is_truthy(self) -> bool {

@@ -6,14 +6,14 @@ use super::coerce;
 use super::error::EvaluateError;
 use super::fuel::Fuel;
 use super::number::Numeric;
-use super::operand::Plain;
+use super::operand::OperandValue;
 
-use Operator::{Apply, Iterate, Preserve, Reduce};
+use RuleOperator::{Apply, Iterate, Preserve, Reduce};
 use Shape::{Any, AtLeastOne, List, One};
 
 /// The kinds of operators.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Operator {
+pub(super) enum RuleOperator {
     /// Its arguments are evaluated where it stands.
     Apply(Function),
     /// Its body is evaluated for every item of a list.
@@ -98,7 +98,7 @@ pub(super) enum Arithmetic {
 }
 
 /// Every operator by its name.
-const TABLE: &[(&str, Operator, Shape)] = &[
+const TABLE: &[(&str, RuleOperator, Shape)] = &[
     ("var", Apply(Function::Var), Any),
     ("val", Apply(Function::Val), Any),
     ("exists", Apply(Function::Exists), Any),
@@ -145,11 +145,11 @@ const TABLE: &[(&str, Operator, Shape)] = &[
 /// Longer names than this are no misspelt operators.
 const MISSPELT_LENGTH_MAX: usize = 32;
 
-/// Names of operators that nobody gives to a member of an object, although they start with a letter.
+/// Names of operators that no object uses for a member, although they start with a letter.
 const UNMISTAKABLE: &[&str] = &["and", "or", "if", "var"];
 
 /// The operator called `name`, and the arguments it takes.
-pub(super) fn named(name: &str) -> Option<(Operator, Shape)> {
+pub(super) fn named(name: &str) -> Option<(RuleOperator, Shape)> {
     TABLE
         .iter()
         .find(|(known, ..)| *known == name)
@@ -201,7 +201,12 @@ fn distance(from: &str, to: &str) -> usize {
 impl Relation {
     /// Whether the relation holds between `left` and `right`.
     #[inline]
-    pub(super) fn holds(self, left: Plain<'_>, right: Plain<'_>, fuel: &mut Fuel) -> Result<bool, EvaluateError> {
+    pub(super) fn holds(
+        self,
+        left: OperandValue<'_>,
+        right: OperandValue<'_>,
+        fuel: &mut Fuel,
+    ) -> Result<bool, EvaluateError> {
         use Ordering::{Equal, Greater, Less};
         Ok(match self {
             Self::Equal => coerce::loosely_equal(left, right, fuel)?,
@@ -218,7 +223,7 @@ impl Relation {
 
 impl Arithmetic {
     /// The number an argument stands for.
-    pub(super) fn number(self, argument: Plain<'_>, fuel: &mut Fuel) -> Result<Numeric, EvaluateError> {
+    pub(super) fn number(self, argument: OperandValue<'_>, fuel: &mut Fuel) -> Result<Numeric, EvaluateError> {
         match self {
             Self::Add | Self::Multiply => coerce::term(argument, fuel),
             _ => coerce::number(argument, fuel),

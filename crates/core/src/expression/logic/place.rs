@@ -1,12 +1,12 @@
 //! Where in a rule the compiler is.
 
-use super::error::CompileError;
+use super::error::LogicError;
 
 /// One place of a rule, linked to the places around it, and what holds there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
-    around: Option<&'a Place<'a>>,
-    step: Step<'a>,
+pub(super) struct RulePlace<'a> {
+    around: Option<&'a RulePlace<'a>>,
+    step: RuleSegment<'a>,
     /// How many operators and lists are around this place.
     pub(super) depth: usize,
     /// How many iterators' bodies are around this place.
@@ -16,38 +16,38 @@ pub(super) struct Place<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum RuleSegment<'a> {
     Start,
     Member(&'a str),
     Item(usize),
 }
 
-impl Place<'static> {
+impl RulePlace<'static> {
     /// The rule itself.
     pub(super) const START: Self = Self {
         around: None,
-        step: Step::Start,
+        step: RuleSegment::Start,
         depth: 0,
         bodies: 0,
         reducing: false,
     };
 }
 
-impl Place<'_> {
+impl RulePlace<'_> {
     /// The member `name` of the object here.
-    pub(super) fn member<'a>(&'a self, name: &'a str) -> Place<'a> {
-        Place {
+    pub(super) fn member<'a>(&'a self, name: &'a str) -> RulePlace<'a> {
+        RulePlace {
             around: Some(self),
-            step: Step::Member(name),
+            step: RuleSegment::Member(name),
             ..*self
         }
     }
 
     /// The item at `position` of the list here.
-    pub(super) fn item(&self, position: usize) -> Place<'_> {
-        Place {
+    pub(super) fn item(&self, position: usize) -> RulePlace<'_> {
+        RulePlace {
             around: Some(self),
-            step: Step::Item(position),
+            step: RuleSegment::Item(position),
             ..*self
         }
     }
@@ -77,22 +77,22 @@ impl Place<'_> {
     }
 
     /// The fault `detail` at this place.
-    pub(super) fn error(&self, detail: impl Into<String>) -> CompileError {
-        CompileError {
+    pub(super) fn error(&self, detail: impl Into<String>) -> LogicError {
+        LogicError {
             pointer: self.pointer(),
             detail: detail.into(),
         }
     }
 
     fn pointer(&self) -> String {
-        let mut pointer = self.around.map(Place::pointer).unwrap_or_default();
+        let mut pointer = self.around.map(RulePlace::pointer).unwrap_or_default();
         match self.step {
-            Step::Start => {}
-            Step::Member(name) => {
+            RuleSegment::Start => {}
+            RuleSegment::Member(name) => {
                 pointer.push('/');
                 pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
             }
-            Step::Item(position) => {
+            RuleSegment::Item(position) => {
                 pointer.push('/');
                 pointer.push_str(&position.to_string());
             }

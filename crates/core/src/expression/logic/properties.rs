@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-use super::operand::Plain;
+use super::operand::OperandValue;
 use super::operator;
 use super::{EvaluateError, Fuel, Logic};
 use crate::expression::scope::{Path, Scope};
@@ -101,7 +101,7 @@ proptest! {
         let truth = logic.test(&data, &mut Fuel::default());
         prop_assert_eq!(&value, &logic.evaluate(&data, &mut Fuel::default()));
         if let (Ok(value), Ok(truth)) = (value, truth) {
-            prop_assert_eq!(Plain::from(&value).is_truthy(), truth, "{}", value);
+            prop_assert_eq!(OperandValue::from(&value).is_truthy(), truth, "{}", value);
         }
     }
 

@@ -12,10 +12,10 @@
 //! `**`, and slices with a step. So is an `if` without `else`, whose missing value would be silent, and a word that
 //! the library would take for a variable.
 
-use super::error::Problem;
+use super::error::StringProblem;
 use super::filters::{NUMBER, TEXT};
 use super::limits::{JOINS_MAX, PATHS_MAX};
-use super::token::{Kind, Token};
+use super::token::{Token, TokenKind};
 use crate::expression::scope::Path;
 
 /// The roots whose values are known only when an attempt starts, and are never stored.
@@ -40,9 +40,9 @@ pub(super) struct Analysis {
 }
 
 /// Reads the tokens of one expression.
-pub(super) fn analyze(source: &str, tokens: &[Token<'_>]) -> Result<Analysis, Problem> {
+pub(super) fn analyze(source: &str, tokens: &[Token<'_>]) -> Result<Analysis, StringProblem> {
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
-        return Err(Problem::new(
+        return Err(StringProblem::new(
             0,
             "an expression is empty; for braces as text write `{{ \"{{\" }}`",
         ));
@@ -176,11 +176,11 @@ impl<'s, 't> Reader<'s, 't> {
         });
     }
 
-    fn read(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn read(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         match token.kind {
-            Kind::Name => return self.name(token),
-            Kind::Number | Kind::Text => self.value(token),
-            Kind::Symbol => self.symbol(token)?,
+            TokenKind::Name => return self.name(token),
+            TokenKind::Number | TokenKind::Text => self.value(token),
+            TokenKind::Symbol => self.symbol(token)?,
         }
         self.at += 1;
         Ok(())
@@ -191,7 +191,7 @@ impl<'s, 't> Reader<'s, 't> {
         self.role = Role::Value;
     }
 
-    fn name(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn name(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         let after = |symbol: &str| self.last().is_some_and(|last| last.is_symbol(symbol));
         if after("|") {
             return self.callable(token, Role::Filter);
@@ -216,9 +216,9 @@ impl<'s, 't> Reader<'s, 't> {
 
     /// A word that joins what stands on its left to what follows. The library would take it for a variable where
     /// nothing stands on its left.
-    fn keyword(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn keyword(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         if self.role == Role::Operator {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 token.start,
                 format!("`{}` has nothing on its left", token.text),
             ));
@@ -237,9 +237,9 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// After the name of a test the library takes these words for its argument.
-    fn refuse_as_argument(&self, token: Token<'s>) -> Result<(), Problem> {
+    fn refuse_as_argument(&self, token: Token<'s>) -> Result<(), StringProblem> {
         if self.role == Role::Test && matches!(token.text, "in" | "if" | "not") {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 token.start,
                 format!("put the test before `{}` in parentheses", token.text),
             ));
@@ -248,7 +248,7 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// `not` before a condition, or the first word of `not in`.
-    fn not(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn not(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         self.refuse_as_argument(token)?;
         let words = if self.role == Role::Operator {
             usize::from(self.last().is_none_or(|last| begins_condition(&last)))
@@ -256,7 +256,7 @@ impl<'s, 't> Reader<'s, 't> {
             2 * usize::from(self.peek(1).is_some_and(|next| next.is_name("in")))
         };
         if words == 0 {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 token.start,
                 "put `not` and what it negates in parentheses here",
             ));
@@ -266,9 +266,9 @@ impl<'s, 't> Reader<'s, 't> {
         Ok(())
     }
 
-    fn callable(&mut self, token: Token<'s>, role: Role) -> Result<(), Problem> {
+    fn callable(&mut self, token: Token<'s>, role: Role) -> Result<(), StringProblem> {
         if self.peek(1).is_some_and(|next| next.is_symbol(".")) {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 token.start,
                 format!("the name `{}` is followed by a dot", token.text),
             ));
@@ -285,7 +285,7 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// Takes a path as far as it is literal; what follows is left to the evaluation.
-    fn path(&mut self, first: Token<'s>) -> Result<(), Problem> {
+    fn path(&mut self, first: Token<'s>) -> Result<(), StringProblem> {
         self.value(first);
         let mut text = first.text.to_owned();
         let mut end = first.end();
@@ -299,10 +299,10 @@ impl<'s, 't> Reader<'s, 't> {
         let path = Path::parse(&text);
         if is_late(&path) && path.segments().len() < 2 {
             let detail = format!("`{text}` is late-bound; name the one value you need: `{text}.<name>`");
-            return Err(Problem::new(first.start, detail));
+            return Err(StringProblem::new(first.start, detail));
         }
         let variable = self.variable(path).ok_or_else(|| {
-            Problem::new(
+            StringProblem::new(
                 first.start,
                 format!("an expression names at most `{PATHS_MAX}` different paths"),
             )
@@ -322,18 +322,18 @@ impl<'s, 't> Reader<'s, 't> {
         let (open, inside) = (self.peek(0)?, self.peek(1)?);
         if open.is_symbol(".") {
             return match inside.kind {
-                Kind::Name => Some((inside.text.to_owned(), 2)),
-                Kind::Number => Some((position(inside.text)?, 2)),
-                Kind::Text | Kind::Symbol => None,
+                TokenKind::Name => Some((inside.text.to_owned(), 2)),
+                TokenKind::Number => Some((position(inside.text)?, 2)),
+                TokenKind::Text | TokenKind::Symbol => None,
             };
         }
         if !open.is_symbol("[") || !self.peek(2)?.is_symbol("]") {
             return None;
         }
         match inside.kind {
-            Kind::Number => Some((position(inside.text)?, 3)),
-            Kind::Text => Some((member(inside.text)?, 3)),
-            Kind::Name | Kind::Symbol => None,
+            TokenKind::Number => Some((position(inside.text)?, 3)),
+            TokenKind::Text => Some((member(inside.text)?, 3)),
+            TokenKind::Name | TokenKind::Symbol => None,
         }
     }
 
@@ -345,11 +345,11 @@ impl<'s, 't> Reader<'s, 't> {
         })
     }
 
-    fn symbol(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn symbol(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         let after_value = matches!(self.role, Role::Value | Role::Filter);
         match token.text {
             "(" if self.role == Role::Value => {
-                return Err(Problem::new(
+                return Err(StringProblem::new(
                     token.start,
                     "nothing can be called; use a filter: `value | filter(…)`",
                 ));
@@ -361,7 +361,7 @@ impl<'s, 't> Reader<'s, 't> {
                 self.role = Role::Value;
             }
             "**" => {
-                return Err(Problem::new(
+                return Err(StringProblem::new(
                     token.start,
                     "`**` is not available; write the product out",
                 ));
@@ -393,16 +393,19 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// Ends the inside of a bracket, or the whole expression.
-    fn end_group(&mut self) -> Result<(), Problem> {
+    fn end_group(&mut self) -> Result<(), StringProblem> {
         let end = self.last().map_or(0, |token| token.end());
         self.boundary();
         if self.group.ifs != self.group.elses {
-            return Err(Problem::new(end, "`if` needs an `else`, as in `a if condition else b`"));
+            return Err(StringProblem::new(
+                end,
+                "`if` needs an `else`, as in `a if condition else b`",
+            ));
         }
         // The colons of an object are not those of a slice.
         let in_subscript = self.peek(0).is_some_and(|token| token.is_symbol("]"));
         if in_subscript && self.group.colons > 1 {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 end,
                 "a slice has no step; use `| reverse` to turn a list round",
             ));
@@ -420,7 +423,7 @@ impl<'s, 't> Reader<'s, 't> {
         self.role = Role::Operator;
     }
 
-    fn join(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn join(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         self.count_join(token)?;
         self.take_text();
         self.group.joined = true;
@@ -436,12 +439,12 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
-    fn count_join(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn count_join(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         if token.text != "-" {
             self.joins += 1;
         }
         if self.joins > JOINS_MAX {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 token.start,
                 format!("an expression has at most `{JOINS_MAX}` of `+` and `~`"),
             ));
@@ -449,10 +452,10 @@ impl<'s, 't> Reader<'s, 't> {
         Ok(())
     }
 
-    fn product(&mut self, token: Token<'s>) -> Result<(), Problem> {
+    fn product(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         let left = self.last().filter(|_| self.role != Role::Operator);
         let (Some(left), Some(_)) = (left, self.peek(1)) else {
-            return Err(Problem::new(token.start, "`*` stands between two numbers"));
+            return Err(StringProblem::new(token.start, "`*` stands between two numbers"));
         };
         let right = self.operand_end(self.at + 1)?;
         for at in [left.end(), right] {
@@ -463,13 +466,17 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// Where the operand ends that begins with the token at `index`, its filters included.
-    fn operand_end(&self, mut index: usize) -> Result<usize, Problem> {
+    fn operand_end(&self, mut index: usize) -> Result<usize, StringProblem> {
         let symbol = |index: usize, text: &str| self.tokens.get(index).is_some_and(|token| token.is_symbol(text));
         while symbol(index, "-") {
             index += 1;
         }
         index = self.skip(index);
-        while self.tokens.get(index).is_some_and(|token| token.kind == Kind::Text) {
+        while self
+            .tokens
+            .get(index)
+            .is_some_and(|token| token.kind == TokenKind::Text)
+        {
             index += 1;
         }
         loop {
@@ -488,9 +495,10 @@ impl<'s, 't> Reader<'s, 't> {
             };
         }
         match self.tokens.get(index) {
-            Some(token) if token.is_name("is") => {
-                Err(Problem::new(token.start, "put the test beside `*` in parentheses"))
-            }
+            Some(token) if token.is_name("is") => Err(StringProblem::new(
+                token.start,
+                "put the test beside `*` in parentheses",
+            )),
             _ => Ok(self.tokens.get(index.min(self.tokens.len()) - 1).map_or(0, Token::end)),
         }
     }
@@ -512,9 +520,9 @@ impl<'s, 't> Reader<'s, 't> {
 /// Whether a condition may follow `token`, which ended no value.
 fn begins_condition(token: &Token<'_>) -> bool {
     match token.kind {
-        Kind::Symbol => matches!(token.text, "(" | "[" | "{" | "," | ":" | "="),
-        Kind::Name => matches!(token.text, "and" | "or" | "not" | "if" | "else"),
-        Kind::Number | Kind::Text => false,
+        TokenKind::Symbol => matches!(token.text, "(" | "[" | "{" | "," | ":" | "="),
+        TokenKind::Name => matches!(token.text, "and" | "or" | "not" | "if" | "else"),
+        TokenKind::Number | TokenKind::Text => false,
     }
 }
 

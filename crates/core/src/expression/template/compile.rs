@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::convert;
-use super::error::{CompileError, RenderError, RenderErrorKind};
+use super::error::{RenderError, RenderErrorKind, TemplateError};
 use super::expression::Expression;
-use super::limits::{DEPTH_MAX, EXPRESSIONS_MAX, Limits, Meter};
+use super::limits::{DEPTH_MAX, EXPRESSIONS_MAX, Meter, TemplateLimits};
 use super::secret::SecretUse;
 use super::text::Text;
 use crate::expression::scope::{Path, Scope};
@@ -32,7 +32,7 @@ enum Node {
 
 impl Template {
     /// Compiles `value`, or says everything that is wrong with it. Names of members are never templates.
-    pub fn compile(value: &Json) -> Result<Self, Vec<CompileError>> {
+    pub fn compile(value: &Json) -> Result<Self, Vec<TemplateError>> {
         let mut compiler = Compiler::default();
         let root = compiler.node(value, 0);
         if compiler.expressions > EXPRESSIONS_MAX {
@@ -53,7 +53,7 @@ impl Template {
     }
 
     /// Renders every expression with the values of `scope`.
-    pub fn render(&self, scope: &dyn Scope, limits: Limits) -> Result<Json, RenderError> {
+    pub fn render(&self, scope: &dyn Scope, limits: TemplateLimits) -> Result<Json, RenderError> {
         self.walk(&mut Meter::new(limits), |text, meter, _| text.render(scope, meter))
     }
 
@@ -61,7 +61,7 @@ impl Template {
     pub fn render_text(
         &self,
         scope: &dyn Scope,
-        limits: Limits,
+        limits: TemplateLimits,
         escape: fn(&str) -> String,
     ) -> Result<String, RenderError> {
         let rendered = self.walk(&mut Meter::new(limits), |text, meter, _| {
@@ -96,7 +96,7 @@ impl Template {
         }
     }
 
-    /// Rebuilds the template's value, asking `leaf` for each string that holds an expression; it is told where.
+    /// Rebuilds the template's value, asking `leaf` for each string that holds an expression; with its place.
     pub(super) fn walk(
         &self,
         meter: &mut Meter,
@@ -126,12 +126,12 @@ struct Compiler {
     paths: BTreeSet<Path>,
     secrets: Vec<SecretUse>,
     expressions: usize,
-    errors: Vec<CompileError>,
+    errors: Vec<TemplateError>,
 }
 
 impl Compiler {
     fn refuse(&mut self, offset: Option<usize>, detail: String) {
-        self.errors.push(CompileError {
+        self.errors.push(TemplateError {
             pointer: self.pointer.clone(),
             offset,
             detail,

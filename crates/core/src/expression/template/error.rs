@@ -10,7 +10,7 @@ use super::limits::{DEPTH_MAX, Overrun};
 /// One problem of a template, found when it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}{}", At(pointer))]
-pub struct CompileError {
+pub struct TemplateError {
     /// Where in the template's value, as a JSON pointer; empty for the value itself.
     pub pointer: String,
     /// Where in the string, in bytes, where that is known.
@@ -97,12 +97,12 @@ impl From<Overrun> for RenderErrorKind {
 
 /// A problem inside one string, before it is known where in the template that string stands.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct StringProblem {
     pub(super) offset: usize,
     pub(super) detail: String,
 }
 
-impl Problem {
+impl StringProblem {
     pub(super) fn new(offset: usize, detail: impl Into<String>) -> Self {
         Self {
             offset,

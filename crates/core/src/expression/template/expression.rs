@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::analyze::{analyze, is_late};
 use super::convert::{self, Unfit};
-use super::error::{Problem, RenderErrorKind};
+use super::error::{RenderErrorKind, StringProblem};
 use super::filters::CATALOG;
 use super::limits::{EXPRESSION_INPUT_BYTES_MAX, Meter, Overrun, Room};
 use super::secret::{SecretUse, is_secret, misused, stands_alone};
@@ -47,7 +47,7 @@ enum Failure {
 
 impl Expression {
     /// Compiles the expression that `tokens` were read from.
-    pub(super) fn compile(source: &str, tokens: &[Token<'_>]) -> Result<Self, Problem> {
+    pub(super) fn compile(source: &str, tokens: &[Token<'_>]) -> Result<Self, StringProblem> {
         let analysis = analyze(source, tokens)?;
         for (name, offset) in &analysis.filters {
             if !CATALOG.filters.contains(name.as_str()) {
@@ -64,7 +64,7 @@ impl Expression {
             .map(|program| CATALOG.environment.compile_expression_owned(program));
         let program = program.transpose().map_err(|error| {
             let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            Problem::new(0, format!("`{}` is not an expression: {detail}", source.trim()))
+            StringProblem::new(0, format!("`{}` is not an expression: {detail}", source.trim()))
         })?;
         let names_secret = analysis.paths.iter().any(is_secret);
         Ok(Self {
@@ -227,12 +227,12 @@ impl Expression {
     }
 }
 
-fn unknown<'a>(what: &str, name: &str, offset: usize, known: impl Iterator<Item = &'a &'a str>) -> Problem {
+fn unknown<'a>(what: &str, name: &str, offset: usize, known: impl Iterator<Item = &'a &'a str>) -> StringProblem {
     let known: Vec<&str> = known
         .copied()
         .filter(|name| name.starts_with(|first: char| first.is_alphabetic()))
         .collect();
-    Problem::new(
+    StringProblem::new(
         offset,
         format!("there is no {what} `{name}`; there are `{}`", known.join("`, `")),
     )

@@ -18,7 +18,7 @@ use super::compile::Template;
 use super::convert;
 use super::error::{RenderError, RenderErrorKind};
 use super::expression::Expression;
-use super::limits::{Limits, Meter};
+use super::limits::{Meter, TemplateLimits};
 use super::secret::SecretUse;
 use super::text::Text;
 use crate::expression::scope::{Path, Scope};
@@ -39,7 +39,7 @@ pub struct Frozen {
 impl Template {
     /// Renders now what can be rendered now, and captures what the rest will need besides its late-bound values. What
     /// is missing now is an error now, unless its expression names a late-bound value as well.
-    pub fn freeze(&self, scope: &dyn Scope, limits: Limits) -> Result<Frozen, RenderError> {
+    pub fn freeze(&self, scope: &dyn Scope, limits: TemplateLimits) -> Result<Frozen, RenderError> {
         let mut late = Vec::new();
         let mut bindings = Map::new();
         let config = self.walk(&mut Meter::new(limits), |text, meter, pointer| {
@@ -84,8 +84,8 @@ fn capture(
 
 impl Frozen {
     /// The config of one attempt. `late` offers the late-bound values, and is asked for nothing else. An expression that
-    /// does more with a secret than it may is an error, whoever stored it.
-    pub fn bind(&self, late: &dyn Scope, limits: Limits) -> Result<Json, RenderError> {
+    /// does more with a secret than it may is an error, no matter which version stored it.
+    pub fn bind(&self, late: &dyn Scope, limits: TemplateLimits) -> Result<Json, RenderError> {
         let scope = Bound {
             bindings: &self.bindings,
             late,

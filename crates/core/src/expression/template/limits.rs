@@ -43,12 +43,12 @@ pub const INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The bounds a caller may tighten or widen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct TemplateLimits {
     /// The most bytes one rendering may yield; see [`OUTPUT_BYTES_MAX`].
     pub output_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for TemplateLimits {
     fn default() -> Self {
         Self {
             output_bytes: OUTPUT_BYTES_MAX,
@@ -106,7 +106,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: TemplateLimits) -> Self {
         Self {
             output: Room::new(limits.output_bytes),
             input: Room::new(INPUT_BYTES_MAX),

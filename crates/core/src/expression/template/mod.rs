@@ -57,7 +57,7 @@ mod token;
 
 pub use analyze::LATE_ROOTS;
 pub use compile::Template;
-pub use error::{CompileError, RenderError, RenderErrorKind};
+pub use error::{RenderError, RenderErrorKind, TemplateError};
 pub use freeze::Frozen;
-pub use limits::Limits;
+pub use limits::TemplateLimits;
 pub use secret::{ENCODINGS, SECRETS_ROOT, SecretUse};

@@ -5,7 +5,7 @@
 //! answer questions about it one by one. So an expression that names a secret is the path `secrets.<name>` with at most
 //! one of the [`ENCODINGS`], and nothing else. The text around the braces is free.
 
-use super::token::{Kind, Token};
+use super::token::{Token, TokenKind};
 use crate::expression::scope::Path;
 
 /// The root of secrets.
@@ -52,8 +52,10 @@ pub(super) fn is_secret(path: &Path) -> bool {
 pub(super) fn stands_alone(tokens: &[Token<'_>]) -> bool {
     let [root, rest @ ..] = tokens else { return false };
     let rest = match rest {
-        [dot, name, rest @ ..] if dot.is_symbol(".") && name.kind == Kind::Name => rest,
-        [open, name, close, rest @ ..] if open.is_symbol("[") && name.kind == Kind::Text && close.is_symbol("]") => {
+        [dot, name, rest @ ..] if dot.is_symbol(".") && name.kind == TokenKind::Name => rest,
+        [open, name, close, rest @ ..]
+            if open.is_symbol("[") && name.kind == TokenKind::Text && close.is_symbol("]") =>
+        {
             rest
         }
         _ => return false,

@@ -5,7 +5,7 @@
 
 use serde_json::Value as Json;
 
-use super::error::{Problem, RenderErrorKind};
+use super::error::{RenderErrorKind, StringProblem};
 use super::expression::Expression;
 use super::limits::{EXPRESSIONS_PER_STRING_MAX, Meter};
 use super::secret::SecretUse;
@@ -27,7 +27,7 @@ enum Part {
 
 impl Text {
     /// Compiles `source`; `None` where it is literal throughout.
-    pub(super) fn compile(source: &str) -> Result<Option<Self>, Vec<Problem>> {
+    pub(super) fn compile(source: &str) -> Result<Option<Self>, Vec<StringProblem>> {
         let mut parts = Vec::new();
         let mut problems = Vec::new();
         let mut at = 0;
@@ -50,7 +50,7 @@ impl Text {
         let count = text.expressions().count();
         if count > EXPRESSIONS_PER_STRING_MAX {
             let detail = format!("a string has at most `{EXPRESSIONS_PER_STRING_MAX}` expressions, this one `{count}`");
-            problems.push(Problem::new(0, detail));
+            problems.push(StringProblem::new(0, detail));
         }
         if problems.is_empty() {
             Ok((count > 0).then_some(text))
@@ -117,7 +117,7 @@ impl Text {
 }
 
 /// Takes `source[start..end]` as literal text.
-fn literal(source: &str, start: usize, end: usize, parts: &mut Vec<Part>, problems: &mut Vec<Problem>) {
+fn literal(source: &str, start: usize, end: usize, parts: &mut Vec<Part>, problems: &mut Vec<StringProblem>) {
     let literal = &source[start..end];
     if literal.is_empty() {
         return;
@@ -125,25 +125,25 @@ fn literal(source: &str, start: usize, end: usize, parts: &mut Vec<Part>, proble
     if let Some(found) = literal.find("{%") {
         let detail = "`{%` is not available: templates hold expressions only, as in `{{ a if condition else b }}`; for \
                       `{%` as text write `{{ \"{%\" }}`";
-        problems.push(Problem::new(start + found, detail));
+        problems.push(StringProblem::new(start + found, detail));
     }
     if let Some(found) = literal.find("{#").filter(|found| literal[*found..].contains("#}")) {
         let detail = "`{# … #}` is not a comment here; put it into the file's own comments, or for `{#` as text write \
                       `{{ \"{#\" }}`";
-        problems.push(Problem::new(start + found, detail));
+        problems.push(StringProblem::new(start + found, detail));
     }
     parts.push(Part::Literal(literal.into()));
 }
 
 /// Compiles the expression that `rest` begins with. Yields how far it goes, its braces included, or `None` where that
 /// cannot be told.
-fn expression(rest: &str, problems: &mut Vec<Problem>, offset: usize) -> Option<(Option<Expression>, usize)> {
-    let mut note = |problem: Problem| problems.push(Problem::new(offset + problem.offset, problem.detail));
+fn expression(rest: &str, problems: &mut Vec<StringProblem>, offset: usize) -> Option<(Option<Expression>, usize)> {
+    let mut note = |problem: StringProblem| problems.push(StringProblem::new(offset + problem.offset, problem.detail));
     let (tokens, end) = tokenize(rest).map_err(&mut note).ok()?;
     let source = &rest[..end];
     let compiled = if source.starts_with(['-', '+']) || source.ends_with(['-', '+']) {
         let detail = "`{{-` and `-}}` do not remove blanks here; for a negative number write `{{ -1 }}`";
-        Err(Problem::new(0, detail))
+        Err(StringProblem::new(0, detail))
     } else {
         Expression::compile(source, &tokens)
     };

@@ -4,12 +4,12 @@
 //! and it cannot be told to leave `*` away from texts. Both are decided on tokens. The tokens here are those of the
 //! library, less what templates do not offer (other number bases, digit separators).
 
-use super::error::Problem;
+use super::error::StringProblem;
 use super::limits::{BRACKETS_MAX, EXPRESSION_BYTES_MAX};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A name or a keyword.
     Name,
     /// A number without sign.
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 /// One token and where it begins in its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'s> {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: &'s str,
     pub(super) start: usize,
 }
@@ -35,19 +35,19 @@ impl Token<'_> {
     }
 
     pub(super) fn is_symbol(&self, symbol: &str) -> bool {
-        self.kind == Kind::Symbol && self.text == symbol
+        self.kind == TokenKind::Symbol && self.text == symbol
     }
 
     pub(super) fn is_name(&self, name: &str) -> bool {
-        self.kind == Kind::Name && self.text == name
+        self.kind == TokenKind::Name && self.text == name
     }
 
     pub(super) fn opens(&self) -> bool {
-        self.kind == Kind::Symbol && matches!(self.text, "(" | "[" | "{")
+        self.kind == TokenKind::Symbol && matches!(self.text, "(" | "[" | "{")
     }
 
     pub(super) fn closes(&self) -> bool {
-        self.kind == Kind::Symbol && matches!(self.text, ")" | "]" | "}")
+        self.kind == TokenKind::Symbol && matches!(self.text, ")" | "]" | "}")
     }
 }
 
@@ -59,7 +59,7 @@ const SYMBOLS: [&str; 25] = [
 
 /// Reads the expression that `source` begins with, up to the `}}` that ends it. Yields its tokens and the offset of
 /// that `}}`.
-pub(super) fn tokenize(source: &str) -> Result<(Vec<Token<'_>>, usize), Problem> {
+pub(super) fn tokenize(source: &str) -> Result<(Vec<Token<'_>>, usize), StringProblem> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut open: Vec<&str> = Vec::new();
     let mut at = 0;
@@ -67,13 +67,13 @@ pub(super) fn tokenize(source: &str) -> Result<(Vec<Token<'_>>, usize), Problem>
         at += leading(&source[at..], |byte| byte.is_ascii_whitespace());
         let rest = &source[at..];
         if at > EXPRESSION_BYTES_MAX {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 0,
                 format!("an expression has at most `{EXPRESSION_BYTES_MAX}` bytes"),
             ));
         }
         if rest.is_empty() {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 0,
                 "`{{` is not closed by `}}`; for braces as text write `{{ \"{{\" }}`",
             ));
@@ -82,7 +82,7 @@ pub(super) fn tokenize(source: &str) -> Result<(Vec<Token<'_>>, usize), Problem>
             return Ok((tokens, at));
         }
         let after_dot = tokens.last().is_some_and(|token| token.is_symbol("."));
-        let (kind, length) = measure(rest, after_dot).map_err(|detail| Problem::new(at, detail))?;
+        let (kind, length) = measure(rest, after_dot).map_err(|detail| StringProblem::new(at, detail))?;
         let token = Token {
             kind,
             text: &rest[..length],
@@ -95,11 +95,11 @@ pub(super) fn tokenize(source: &str) -> Result<(Vec<Token<'_>>, usize), Problem>
 }
 
 /// Keeps the stack of open brackets.
-fn track<'s>(open: &mut Vec<&'s str>, token: &Token<'s>) -> Result<(), Problem> {
+fn track<'s>(open: &mut Vec<&'s str>, token: &Token<'s>) -> Result<(), StringProblem> {
     if token.opens() {
         open.push(token.text);
         if open.len() > BRACKETS_MAX {
-            return Err(Problem::new(
+            return Err(StringProblem::new(
                 token.start,
                 format!("brackets nest at most `{BRACKETS_MAX}` deep"),
             ));
@@ -110,22 +110,25 @@ fn track<'s>(open: &mut Vec<&'s str>, token: &Token<'s>) -> Result<(), Problem> 
             (Some("("), ")") | (Some("["), "]") | (Some("{"), "}")
         );
         if !fits {
-            return Err(Problem::new(token.start, format!("`{}` closes nothing", token.text)));
+            return Err(StringProblem::new(
+                token.start,
+                format!("`{}` closes nothing", token.text),
+            ));
         }
     }
     Ok(())
 }
 
 /// The kind and length of the token that `rest` begins with.
-fn measure(rest: &str, after_dot: bool) -> Result<(Kind, usize), String> {
+fn measure(rest: &str, after_dot: bool) -> Result<(TokenKind, usize), String> {
     match rest.as_bytes().first() {
-        Some(quote @ (b'"' | b'\'')) => Ok((Kind::Text, quoted(rest, *quote)?)),
-        Some(byte) if byte.is_ascii_digit() => Ok((Kind::Number, number(rest, after_dot)?)),
-        Some(byte) if is_name_byte(*byte) => Ok((Kind::Name, leading(rest, is_name_byte))),
+        Some(quote @ (b'"' | b'\'')) => Ok((TokenKind::Text, quoted(rest, *quote)?)),
+        Some(byte) if byte.is_ascii_digit() => Ok((TokenKind::Number, number(rest, after_dot)?)),
+        Some(byte) if is_name_byte(*byte) => Ok((TokenKind::Name, leading(rest, is_name_byte))),
         _ => SYMBOLS
             .iter()
             .find(|symbol| rest.starts_with(**symbol))
-            .map(|symbol| (Kind::Symbol, symbol.len()))
+            .map(|symbol| (TokenKind::Symbol, symbol.len()))
             .ok_or_else(|| {
                 format!(
                     "`{}` has no meaning in an expression",

@@ -52,7 +52,7 @@ proptest! {
         prop_assume!(printed.len() <= BYTES_MAX);
         match Parsed::parse(&printed) {
             Ok(parsed) => prop_assert_eq!(parsed.filter, filter, "{}", printed),
-            Err(ParseError::TooManyTerms { .. }) => {}
+            Err(FilterError::TooManyTerms { .. }) => {}
             Err(error) => prop_assert!(false, "{}: {}", printed, error),
         }
     }

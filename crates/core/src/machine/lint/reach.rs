@@ -1,6 +1,6 @@
 //! Which states can be entered, and which can be left.
 
-use crate::machine::findings::Findings;
+use crate::document::Findings;
 use crate::machine::load::Notes;
 use crate::machine::model::{Kind, Machine, StateIndex, Transition};
 use crate::machine::sets::{History, Sets};

@@ -1,7 +1,8 @@
 //! Secrets that stand in the file in clear.
 
-use crate::machine::findings::Findings;
-use crate::machine::load::{Notes, Spot};
+use crate::document::Findings;
+use crate::machine::load::Notes;
+use crate::source::Spot;
 
 /// Keys that end so hold secrets, letter case, `-` and `_` aside.
 const SECRET_KEYS: [&str; 9] = [

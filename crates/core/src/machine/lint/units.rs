@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::machine::findings::Findings;
-use crate::machine::load::{Notes, Spot};
+use crate::document::Findings;
+use crate::machine::load::Notes;
+use crate::source::Spot;
 
 /// Fields of an action that limit how long something may take.
 const LIMITS: [&str; 2] = ["timeout", "deadline"];
@@ -22,7 +23,7 @@ pub(super) fn check(notes: &Notes<'_>, findings: &mut Findings) {
 }
 
 fn check_number(name: &str, spot: &Spot<'_>, findings: &mut Findings) {
-    let Value::Number(number) = spot.node.to_value() else {
+    let Value::Number(number) = spot.value.clone() else {
         return;
     };
     if let Some(millis) = number.as_u64().filter(|millis| (1..MILLIS_MIN).contains(millis)) {

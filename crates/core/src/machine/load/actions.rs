@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::keys::{ACTION, LIMIT, RATE, RETRY, SCHEDULE};
 use super::loader::Loader;
 use super::notes::Site;
-use super::reader::{Fields, Spot, millis, shown};
 use crate::action::definition::{PRIORITY_DEFAULT, TIMEOUT_DEFAULT};
 use crate::action::retry::{Backoff, Policy};
 use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
+use crate::document::{Fields, millis};
 use crate::expression::template::Template;
 use crate::machine::model::{Kind, Operation, StateIndex};
 use crate::schedule::{CatchUp, Cron, Overlap};
+use crate::source::{Spot, shown};
 
 impl<'n> Loader<'n> {
     /// Reads all definitions, and hangs each on the state that triggers it.
@@ -54,10 +55,7 @@ impl<'n> Loader<'n> {
             delay: fields.millis("delay").unwrap_or(0),
             schedule: fields.get("schedule").and_then(|spot| self.schedule(&spot)),
             condition,
-            priority: fields
-                .whole("priority")
-                .and_then(|priority| priority.try_into().ok())
-                .unwrap_or(PRIORITY_DEFAULT),
+            priority: fields.whole("priority").unwrap_or(PRIORITY_DEFAULT),
             runner: fields.string("runner"),
             on_unknown: match fields.text("onUnknown") {
                 Some("review") => OnUnknown::Review,
@@ -112,7 +110,7 @@ impl<'n> Loader<'n> {
             delays: delays
                 .iter()
                 .flat_map(Spot::items)
-                .filter_map(|delay| millis(delay.node))
+                .filter_map(|delay| millis(delay.value))
                 .collect(),
             jitter: fields.flag("jitter").unwrap_or(default.jitter),
             retryable_errors: fields.texts("retryableErrors"),

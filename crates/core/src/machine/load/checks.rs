@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::limits::DefinitionLimits;
 use super::loader::Loader;
-use super::reader::{Fields, Spot, shown};
-use crate::machine::findings::Place;
+use crate::document::Fields;
 use crate::machine::model::{Kind, StateIndex};
-use crate::source::Content;
+use crate::source::Place;
+use crate::source::{Spot, shown};
 use crate::text::{TAGS_MAX, check_limit_key};
 
 impl Loader<'_> {
@@ -157,7 +159,7 @@ impl Loader<'_> {
         let (called, misplaced) = misplaced(self.machine.state(index).kind);
         for name in misplaced {
             let Some(spot) = fields.get(name) else { continue };
-            if spot.is_empty() || spot.node.content == Content::Bool(false) {
+            if spot.is_empty() || *spot.value == Value::Bool(false) {
                 continue;
             }
             let detail = format!(

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::loader::Loader;
-use super::reader::shown;
 use crate::action::cost::{self, COST_ESTIMATE};
 use crate::action::{ConfigProblem, Fault, SecretRules};
-use crate::machine::findings::{Findings, Place, Severity};
+use crate::document::{Findings, Severity};
+use crate::source::{Place, shown};
 
 /// Knows what the runners of this process accept.
 pub trait ConfigCheck: SecretRules {
@@ -65,7 +65,7 @@ impl Loader<'_> {
                 continue;
             }
             let spot = fields.get("config");
-            let config = spot.as_ref().map_or_else(|| json!({}), |spot| spot.node.to_value());
+            let config = spot.as_ref().map_or_else(|| json!({}), |spot| spot.value.clone());
             if let (Some(detail), Some(spot)) = (cost::problem(&config), &spot) {
                 let place = spot.inside(&format!("/{COST_ESTIMATE}"));
                 self.findings

@@ -2,9 +2,10 @@
 
 use super::keys::RETRY;
 use super::loader::Loader;
-use super::reader::{Fields, Spot, millis};
 use crate::action::retry::MAX_DELAY_DEFAULT;
+use crate::document::{Fields, millis};
 use crate::duration::Millis;
+use crate::source::Spot;
 
 impl<'n> Loader<'n> {
     /// Names all of them.
@@ -30,7 +31,7 @@ impl<'n> Loader<'n> {
             None => (MAX_DELAY_DEFAULT, ", which holds where no other is given"),
         };
         for delay in delays {
-            let Some(length) = millis(delay.node).filter(|length| *length > most) else {
+            let Some(length) = millis(delay.value).filter(|length| *length > most) else {
                 continue;
             };
             let (length, most) = (written(length), written(most));

@@ -6,15 +6,13 @@ use super::config::ConfigCheck;
 use super::keys::MACHINE;
 use super::limits::DefinitionLimits;
 use super::loader::Loader;
-use super::reader::Spot;
-use super::shape::Shape;
-use super::validate::validate;
+use crate::document::{self, Finding, Findings, Reader, Shape};
 use crate::json;
-use crate::machine::findings::{Finding, Findings, Place};
 use crate::machine::lint::lint;
 use crate::machine::model::Machine;
 use crate::machine::state_set::STATES_CEILING;
-use crate::source::{self, Cause, Content, Format, Node, ParseError};
+use crate::source::Spot;
+use crate::source::{self, Document, Format};
 
 /// What a load gives.
 #[derive(Debug)]
@@ -54,10 +52,10 @@ pub struct StoredError {
 /// Loads a machine file. A text that cannot be parsed is a finding too.
 pub fn load_text(text: &str, format: Format, options: &LoadOptions<'_>) -> Loaded {
     match source::parse(text, format, &options.limits.of_text()) {
-        Ok(node) => load_node(&node, options),
+        Ok(document) => load_document(&document, options),
         Err(error) => {
             let mut findings = Findings::default();
-            not_parsed(error, &mut findings);
+            findings.not_parsed(error);
             Loaded {
                 machine: None,
                 findings: findings.finish(),
@@ -66,17 +64,17 @@ pub fn load_text(text: &str, format: Format, options: &LoadOptions<'_>) -> Loade
     }
 }
 
-/// Loads a machine from a tree with positions.
-pub fn load_node(node: &Node, options: &LoadOptions<'_>) -> Loaded {
-    let mut findings = Findings::default();
-    validate(&Spot::root(node), &Shape::Map(&MACHINE), &mut findings);
-    if !matches!(node.content, Content::Map(_)) {
+/// Loads a machine from a document with positions.
+pub fn load_document(document: &Document, options: &LoadOptions<'_>) -> Loaded {
+    let mut reader = Reader::default();
+    reader.check(&document.root(), &Shape::Map(&MACHINE));
+    if !document.value.is_object() {
         return Loaded {
             machine: None,
-            findings: findings.finish(),
+            findings: reader.findings.finish(),
         };
     }
-    let mut loader = Loader::new(node, findings, options.limits.states_max());
+    let mut loader = Loader::new(document.root(), reader.findings, options.limits.states_max());
     loader.check_bytes(&options.limits);
     loader.compile();
     if !loader.has_too_many_states {
@@ -97,8 +95,7 @@ pub fn load_node(node: &Node, options: &LoadOptions<'_>) -> Loaded {
 
 /// Compiles a definition that was applied once. It is not judged again: rules that came later do not apply to it.
 pub fn load_stored(definition: &Value) -> Result<Machine, StoredError> {
-    let node = Node::of(definition);
-    let mut loader = Loader::new(&node, Findings::default(), STATES_CEILING - 1);
+    let mut loader = Loader::new(Spot::bare(definition), Findings::default(), STATES_CEILING - 1);
     loader.compile();
     let Loader { machine, findings, .. } = loader;
     if findings.has_errors() {
@@ -110,28 +107,9 @@ pub fn load_stored(definition: &Value) -> Result<Machine, StoredError> {
     }
 }
 
-pub(in crate::machine) fn not_parsed(error: ParseError, findings: &mut Findings) {
-    let ParseError {
-        at,
-        cause,
-        detail,
-        remedy,
-    } = error;
-    let (code, default) = match cause {
-        Cause::Syntax => ("not-parsed", "mend the text there"),
-        Cause::TooLarge => ("definition-too-large", "split it into several machines"),
-        Cause::TooDeep => ("too-deep", "nest less"),
-        Cause::TooManyNodes => ("too-many-values", "split it into several machines"),
-    };
-    findings.error(
-        &Place {
-            at,
-            pointer: String::new(),
-        },
-        code,
-        detail,
-        remedy.unwrap_or(default),
-    );
+/// The JSON Schema (2020-12) of a machine file.
+pub fn schema() -> Value {
+    document::schema("Sprag machine", &MACHINE)
 }
 
 impl Loader<'_> {

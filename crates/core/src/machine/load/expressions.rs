@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::loader::Loader;
 use super::notes::{Site, Use};
-use super::reader::{Spot, shown};
 use crate::expression::logic::Logic;
 use crate::expression::scope::Path;
 use crate::expression::template::{LATE_ROOTS, Template};
 use crate::json;
 use crate::machine::context::ROOTS;
 use crate::machine::model::StateIndex;
-use crate::source::{Content, Limits};
+use crate::source::Limits;
+use crate::source::{Spot, shown};
 
 /// The operators of `JSONLogic` that read a path.
 const READERS: [&str; 5] = ["var", "val", "exists", "missing", "missing_some"];
@@ -35,13 +35,13 @@ impl<'n> Loader<'n> {
             self.findings.error(&spot.place(), "named-guard", detail, remedy);
             return None;
         }
-        self.rule(spot, site, &spot.node.to_value())
+        self.rule(spot, site, spot.value)
     }
 
     /// An action's condition: a rule, or a JSON text of one.
     pub(super) fn condition(&mut self, spot: &Spot<'n>, site: Site) -> Option<Logic> {
         let Some(text) = spot.text() else {
-            return self.rule(spot, site, &spot.node.to_value());
+            return self.rule(spot, site, spot.value);
         };
         match json::parse_bounded(text.as_bytes(), &Limits::DEFINITION) {
             Ok(rule) => self.rule(spot, site, &rule),
@@ -59,7 +59,7 @@ impl<'n> Loader<'n> {
     }
 
     fn rule(&mut self, spot: &Spot<'n>, site: Site, rule: &Value) -> Option<Logic> {
-        if !matches!(spot.node.content, Content::Map(_) | Content::Bool(_) | Content::Text(_)) {
+        if !matches!(spot.value, Value::Object(_) | Value::Bool(_) | Value::String(_)) {
             return None;
         }
         match Logic::compile(rule) {
@@ -88,7 +88,7 @@ impl<'n> Loader<'n> {
 
     /// A value whose texts may hold expressions.
     pub(super) fn template(&mut self, spot: &Spot<'n>, site: Site) -> Option<Template> {
-        match Template::compile(&spot.node.to_value()) {
+        match Template::compile(spot.value) {
             Ok(template) => {
                 self.note(spot, site, template.paths());
                 Some(template)
@@ -175,14 +175,7 @@ impl<'n> Loader<'n> {
 
 /// The name of a guard that is defined elsewhere, as other tools write it.
 fn guard_name<'n>(spot: &Spot<'n>) -> Option<&'n str> {
-    match &spot.node.content {
-        Content::Text(name) => Some(name),
-        Content::Map(_) => match &spot.node.get("type")?.content {
-            Content::Text(name) => Some(name),
-            _ => None,
-        },
-        _ => None,
-    }
+    spot.text().or_else(|| spot.value.get("type")?.as_str())
 }
 
 /// Whether a rule works out at run time which path it reads.

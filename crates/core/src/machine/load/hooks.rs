@@ -2,11 +2,12 @@
 
 use super::keys::HOOK;
 use super::loader::Loader;
-use super::reader::{Fields, Spot, shown};
+use crate::document::Fields;
 use crate::expression::scope::Path;
 use crate::expression::template::Template;
 use crate::machine::event::is_reserved;
 use crate::machine::hook::{Hook, REQUEST_FIELDS, REQUEST_ROOT, SECRETS_ROOT, Verify};
+use crate::source::{Spot, shown};
 
 /// More hooks than any machine needs.
 const HOOKS_MAX: usize = 64;
@@ -146,7 +147,7 @@ impl<'n> Loader<'n> {
     }
 
     fn hook_template(&mut self, spot: &Spot<'n>) -> Option<Template> {
-        match Template::compile(&spot.value()) {
+        match Template::compile(spot.value) {
             Ok(template) => Some(template),
             Err(errors) => {
                 let errors = errors
@@ -166,7 +167,7 @@ pub(super) fn each_secret<'n>(fields: &Fields<'n>) -> Vec<Spot<'n>> {
 }
 
 fn compile(name: &str, fields: &Fields<'_>) -> Option<Hook> {
-    let template = |spot: Spot<'_>| Template::compile(&spot.value()).ok();
+    let template = |spot: Spot<'_>| Template::compile(spot.value).ok();
     let secrets = fields.get("secret");
     Some(Hook {
         name: name.to_owned(),

@@ -1,10 +1,10 @@
 //! Every key of a machine file, with what it holds.
 
-use super::shape::Names::{Descriptor, Event, Free, Identifier};
-use super::shape::Shape::{
+use crate::document::Names::{Descriptor, Event, Free, Identifier};
+use crate::document::Shape::{
     Any, Duration, Either, Flag, List, Map, Members, Name, Nothing, Number, Open, Refused, Rule, Text, Whole, Word,
 };
-use super::shape::{Key, Names, Shape, Table};
+use crate::document::{Key, Names, Shape, Table};
 
 const U32_MAX: u64 = 0xffff_ffff;
 

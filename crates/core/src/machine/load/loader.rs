@@ -3,17 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::keys::MACHINE;
 use super::notes::Notes;
-use super::reader::{Fields, Spot};
+use crate::document::Fields;
+use crate::document::Findings;
 use crate::machine::digest::digest;
-use crate::machine::findings::Findings;
 use crate::machine::model::Machine;
-use crate::machine::sets::Reach;
+use crate::machine::sets::TransitionReach;
 use crate::machine::state_set::StateSet;
-use crate::source::Node;
+use crate::source::Spot;
 
 /// A load under way.
 pub(super) struct Loader<'n> {
@@ -37,17 +35,14 @@ pub(super) struct Loader<'n> {
 
 impl<'n> Loader<'n> {
     /// A load of this file that has read nothing yet.
-    pub(super) fn new(node: &'n Node, findings: Findings, states_max: usize) -> Self {
-        let root = Fields::new(Spot::root(node), &MACHINE);
-        let object = |name| match root.value(name) {
-            Some(Value::Object(members)) => members,
-            _ => Map::new(),
-        };
+    pub(super) fn new(root: Spot<'n>, findings: Findings, states_max: usize) -> Self {
+        let root = Fields::new(root, &MACHINE);
+        let object = |name| root.object(name).unwrap_or_default();
         let machine = Machine {
             id: root.string("id").unwrap_or_default(),
             description: root.string("description"),
             digest: [0; 32],
-            definition: node.to_value(),
+            definition: root.at.value.clone(),
             variables: object("variables"),
             input: root.value("input"),
             states: Vec::new(),
@@ -85,7 +80,7 @@ impl<'n> Loader<'n> {
         self.check_mail_templates(&root);
         self.check_mails();
         self.machine.automatic = automatic(&self.machine);
-        let reaches = Reach::of_all(&self.machine);
+        let reaches = TransitionReach::of_all(&self.machine);
         for (transition, reach) in self.machine.transitions.iter_mut().zip(reaches) {
             transition.reach = Some(reach);
         }

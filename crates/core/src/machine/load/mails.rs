@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::keys::MAIL;
 use super::loader::Loader;
-use super::reader::{Fields, Spot, shown};
+use crate::document::Fields;
 use crate::expression::template::Template;
+use crate::source::{Spot, shown};
 
 /// The type of the actions that send mail.
 const EMAIL: &str = "email";
@@ -22,7 +23,7 @@ impl<'n> Loader<'n> {
     pub(super) fn check_mail_templates(&mut self, root: &Fields<'n>) {
         for (_, mail) in root.get("templates").iter().flat_map(Spot::members) {
             for (name, part) in mail.members().filter(|(name, _)| MAIL.key(name).is_some()) {
-                if let Err(errors) = Template::compile(&part.node.to_value()) {
+                if let Err(errors) = Template::compile(part.value) {
                     let errors = errors
                         .iter()
                         .map(|error| (error.pointer.as_str(), error.detail.as_str()));

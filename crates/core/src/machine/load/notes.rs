@@ -1,11 +1,12 @@
 //! What the loader knows and the compiled machine does not keep: where things stand in the file, and which expression
 //! names what.
 
-use super::reader::{Fields, Spot};
+use crate::document::Fields;
 use crate::expression::scope::Path;
 use crate::expression::template::Template;
-use crate::machine::findings::Place;
 use crate::machine::model::{StateIndex, TransitionIndex};
+use crate::source::Place;
+use crate::source::Spot;
 
 /// The notes of one load.
 #[derive(Debug, Default)]

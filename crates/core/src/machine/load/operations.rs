@@ -3,9 +3,10 @@
 use super::keys::{OPERATION, RAISE};
 use super::loader::Loader;
 use super::notes::Site;
-use super::reader::{Fields, Spot, shown};
+use crate::document::Fields;
 use crate::expression::template::Template;
 use crate::machine::model::Operation;
+use crate::source::{Spot, shown};
 
 impl<'n> Loader<'n> {
     /// One operation or a list of them.

@@ -15,7 +15,7 @@ impl Loader<'_> {
             let (Some(kind), Some(spot)) = (fields.text("type"), fields.get("config")) else {
                 continue;
             };
-            let Ok(template) = Template::compile(&spot.node.to_value()) else {
+            let Ok(template) = Template::compile(spot.value) else {
                 continue;
             };
             let owner = Owner {
@@ -44,7 +44,7 @@ impl Loader<'_> {
 
     fn check_hook_secrets(&mut self, machine: &str, rules: &dyn ConfigCheck) {
         for spot in self.notes.hooks.iter().flat_map(each_secret) {
-            let Ok(template) = Template::compile(&spot.value()) else {
+            let Ok(template) = Template::compile(spot.value) else {
                 continue;
             };
             for used in template.secrets() {

@@ -5,9 +5,10 @@
 use super::keys::STATE;
 use super::loader::Loader;
 use super::notes::Site;
-use super::reader::{Fields, Spot, shown};
+use crate::document::Fields;
 use crate::machine::model::{Depth, Kind, State, StateIndex};
-use crate::source::Content;
+use crate::source::{Spot, shown};
+use serde_json::Value;
 
 /// Where a state stands among the others.
 struct Seat<'a> {
@@ -237,9 +238,9 @@ fn kind(fields: &Fields<'_>, is_root: bool) -> Kind {
 /// How much a history state remembers, where the state says that it is one.
 fn depth(fields: &Fields<'_>) -> Option<Depth> {
     let history = fields.get("history")?;
-    match (&history.node.content, history.text()) {
+    match (history.value, history.text()) {
         (_, Some("deep")) => Some(Depth::Deep),
-        (_, Some("shallow")) | (Content::Bool(true), _) => Some(Depth::Shallow),
+        (_, Some("shallow")) | (Value::Bool(true), _) => Some(Depth::Shallow),
         _ => None,
     }
 }

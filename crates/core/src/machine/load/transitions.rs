@@ -3,9 +3,10 @@
 use super::keys::TRANSITION;
 use super::loader::Loader;
 use super::notes::Site;
-use super::reader::{Fields, Spot};
+use crate::document::Fields;
 use crate::duration::Millis;
 use crate::machine::model::{After, Descriptor, Operation, StateIndex, Transition, TransitionIndex};
+use crate::source::Spot;
 
 impl<'n> Loader<'n> {
     /// Reads all transitions of a state.

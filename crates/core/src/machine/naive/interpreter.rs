@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::chart::{Chart, Id, ROOT};
 use super::entering::Move;
 use crate::expression::scope::{Path, Scope};
-use crate::expression::template::{Limits, Template};
+use crate::expression::template::{Template, TemplateLimits};
 use crate::machine::{Depth, Kind, Machine, Operation, Transition};
 
 /// A macrostep that errs, or does not end.
@@ -207,7 +207,7 @@ impl<'m> Interpreter<'m> {
 
     /// What reaching a final state raises. The W3C text looks at the parent and the grandparent only, and knows no
     /// final state right inside a parallel one; the design says that *every* parallel state whose regions are all
-    /// final is done, so this goes on upwards for as long as that holds.
+    /// final is done, so this continues upwards for as long as that holds.
     fn announce_end(&mut self, state: Id) -> Result<(), Discarded> {
         let output = match &self.chart.state(state).output {
             Some(output) => self.render(output)?,
@@ -296,7 +296,9 @@ impl<'m> Interpreter<'m> {
     fn render(&self, template: &Template) -> Result<Value, Discarded> {
         match template.constant() {
             Some(constant) => Ok(constant.clone()),
-            None => template.render(&self.scope(), Limits::default()).map_err(|_| Discarded),
+            None => template
+                .render(&self.scope(), TemplateLimits::default())
+                .map_err(|_| Discarded),
         }
     }
 

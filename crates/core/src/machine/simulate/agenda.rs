@@ -46,7 +46,7 @@ pub(super) struct Open {
 
 /// Something that happens by the clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
+pub(super) struct DueItem {
     pub(super) at: Timestamp,
     pub(super) what: What,
 }
@@ -67,14 +67,14 @@ pub(super) enum What {
 
 impl Agenda {
     /// What comes first, if it comes by `end`: by due time, then as the engine orders what is due at once.
-    pub(super) fn next_due(&self, end: Timestamp) -> Option<Due> {
+    pub(super) fn next_due(&self, end: Timestamp) -> Option<DueItem> {
         let timers = self.timers.iter().map(|(&key, &at)| {
             let what = What::Timer(key);
-            ((at, key.visit, 0, usize::from(key.index)), Due { at, what })
+            ((at, key.visit, 0, usize::from(key.index)), DueItem { at, what })
         });
         let schedules = self.schedules.iter().map(|(&(visit, action), &at)| {
             let what = What::Schedule { visit, action };
-            ((at, visit, 1, action), Due { at, what })
+            ((at, visit, 1, action), DueItem { at, what })
         });
         let first = timers.chain(schedules).min_by_key(|(order, _)| *order);
         first.map(|(_, due)| due).filter(|due| due.at <= end)

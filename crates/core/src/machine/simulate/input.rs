@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::duration::Millis;
-use crate::source::{Format, Limits, nearest, parse};
+use crate::source::{Format, Limits, nearest, parse_value};
 
 /// Values in messages are cut after this many characters.
 const SHOWN_CHARACTERS_MAX: usize = 80;
@@ -212,13 +212,10 @@ fn unknown_key(key: &str, beside: &'static str, known: &[&'static str]) -> Input
 }
 
 fn json(text: &str) -> Result<Value, InputError> {
-    match parse(text, Format::Json, &Limits::default()) {
-        Ok(node) => Ok(node.into_value()),
-        Err(error) => Err(InputError::NotJson {
-            text: shown(text),
-            detail: error.to_string(),
-        }),
-    }
+    parse_value(text, Format::Json, &Limits::default()).map_err(|error| InputError::NotJson {
+        text: shown(text),
+        detail: error.to_string(),
+    })
 }
 
 fn shown(text: &str) -> String {

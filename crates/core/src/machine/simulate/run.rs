@@ -1,4 +1,4 @@
-//! The simulated world around `step`: a clock that only inputs move, and an execution nobody keeps.
+//! The simulated world around `step`: a clock that only inputs move, and an execution that no store keeps.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::agenda::{Agenda, Due, What, due_at, end};
+use super::agenda::{Agenda, DueItem, What, due_at, end};
 use super::input::SimInput;
 use crate::action::ActionError;
 use crate::action::error::kind;
@@ -67,13 +67,13 @@ impl Refused {
 /// A machine under simulation.
 ///
 /// An input that is refused changes nothing. The engine would hold an execution `failed` when a timer or the end of an
-/// action errs, until a person acts; there is no person here, so the simulation drops what erred and goes on.
+/// action errs, until a person acts; there is no person here, so the simulation drops what erred and continues.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     machine: Arc<Machine>,
     execution: Execution,
     now: Timestamp,
-    stage: Stage,
+    stage: SimulationStatus,
     agenda: Agenda,
     present: Present,
     messages: u64,
@@ -81,7 +81,7 @@ pub struct Simulation {
 
 /// How far the execution is.
 #[derive(Clone, Debug)]
-enum Stage {
+enum SimulationStatus {
     /// Its start was refused: there is none.
     Refused,
     Running,
@@ -118,14 +118,14 @@ impl Simulation {
             execution: Execution::new(facts, given),
             machine,
             now,
-            stage: Stage::Running,
+            stage: SimulationStatus::Running,
             agenda: Agenda::default(),
             present: Present::default(),
             messages: 0,
         };
         let started = simulation.take(Cause::Start);
         if started.is_err() {
-            simulation.stage = Stage::Refused;
+            simulation.stage = SimulationStatus::Refused;
         }
         let line = simulation.line(None, started);
         (simulation, line)
@@ -133,14 +133,14 @@ impl Simulation {
 
     /// Whether a top-level final state was reached.
     pub fn is_completed(&self) -> bool {
-        matches!(self.stage, Stage::Completed(_))
+        matches!(self.stage, SimulationStatus::Completed(_))
     }
 
     /// What the completed machine gave.
     pub fn output(&self) -> Option<&Value> {
         match &self.stage {
-            Stage::Completed(output) => Some(output),
-            Stage::Refused | Stage::Running => None,
+            SimulationStatus::Completed(output) => Some(output),
+            SimulationStatus::Refused | SimulationStatus::Running => None,
         }
     }
 
@@ -167,7 +167,7 @@ impl Simulation {
         self.present = Present::default();
         let name = input.name();
         let handled = match input {
-            _ if matches!(self.stage, Stage::Refused) => Err(Refused::new(
+            _ if matches!(self.stage, SimulationStatus::Refused) => Err(Refused::new(
                 "execution-unknown",
                 "there is no execution: its start was refused",
             )),
@@ -204,7 +204,7 @@ impl Simulation {
     fn advance(&mut self, millis: u64) -> bool {
         let until = self.now.plus(millis);
         let handled = self.fire_due(until);
-        // Cut off, the clock stands where it stopped, so that another advance goes on from there.
+        // Cut off, the clock stands where it stopped, so that another advance continues from there.
         if self.agenda.next_due(until).is_none() {
             self.now = until;
         }
@@ -214,7 +214,7 @@ impl Simulation {
     /// Fires what falls due up to `until`, each at its own time, and says whether anything was answered.
     fn fire_due(&mut self, until: Timestamp) -> bool {
         let mut handled = false;
-        while let Some(Due { at, what }) = self.agenda.next_due(until) {
+        while let Some(DueItem { at, what }) = self.agenda.next_due(until) {
             if self.is_cut_off() {
                 break;
             }
@@ -235,7 +235,7 @@ impl Simulation {
             }
             What::Schedule { visit, action } => (visit, action),
         };
-        // Every occurrence is on time here, so nothing is ever caught up with. How long an action takes nobody knows here,
+        // Every occurrence is on time here, so nothing is ever caught up with. How long an action takes is unknown here,
         // so each occurrence finds the one before it ended, whatever the schedule's overlap.
         self.agenda.schedules.remove(&(visit, action));
         let machine = Arc::clone(&self.machine);
@@ -322,7 +322,7 @@ impl Simulation {
         is_cut_off
     }
 
-    /// Something that the input set off was discarded. The first such thing is told.
+    /// Something that the input set off was discarded. The first one is reported.
     fn note(&mut self, refused: Refused) {
         self.present.error.get_or_insert(refused);
     }
@@ -343,7 +343,7 @@ impl Simulation {
             .collect();
         if let Some(output) = taken.completed {
             self.present.output = Some(output.clone());
-            self.stage = Stage::Completed(output);
+            self.stage = SimulationStatus::Completed(output);
             self.agenda.close();
         }
         Ok((taken.handled, ends))

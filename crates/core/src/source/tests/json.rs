@@ -6,7 +6,7 @@ use super::{at, read, refused};
 use crate::source::Format;
 
 fn json_text(text: &str) -> Value {
-    read(text, Format::Json).to_value()
+    read(text, Format::Json).into_value()
 }
 
 #[test]

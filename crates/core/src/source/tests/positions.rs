@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{assert_places, read};
-use crate::source::{Content, Format, Node};
+use super::{assert_places, at, read};
+use crate::source::Format;
 
 #[test]
 fn positions_in_block_style_are_exact() {
@@ -80,43 +80,41 @@ fn positions_in_json_count_characters_and_all_line_breaks() {
 }
 
 #[test]
-fn a_pointer_leads_to_its_value_and_nowhere_else() {
-    let node = read(r#"{"a/b": {"~": [10, {"": 11}]}, "0": 12, "~1": 13}"#, Format::Json);
-    let found = [("/a~1b/~0/0", 10), ("/a~1b/~0/1/", 11), ("/0", 12), ("/~01", 13)];
-    for (pointer, value) in found {
-        assert_eq!(
-            node.pointer(pointer).map(Node::to_value),
-            Some(json!(value)),
-            "{pointer}"
-        );
-    }
-    assert_eq!(node.pointer(""), Some(&node));
-    let nowhere = [
-        "a",
-        "/",
-        "/a",
-        "/a~1b/~0/2",
-        "/a~1b/~0/00",
-        "/a~1b/~0/-",
-        "/a~1b/~0/+1",
-        "/a~1b/~0/",
-        "/0/0",
+fn a_pointer_leads_to_its_value_or_to_the_nearest_one_around_it() {
+    let text = r#"{"a/b": {"~": [10, {"": 11}]}, "0": 12, "~1": 13}"#;
+    let document = read(text, Format::Json).split();
+    let found = [
+        ("", "", 1),
+        ("/a~1b/~0/0", "/a~1b/~0/0", 16),
+        ("/a~1b/~0/1/", "/a~1b/~0/1/", 25),
+        ("/0", "/0", 37),
+        ("/~01", "/~01", 47),
+        ("a", "", 1),
+        ("/a", "", 1),
+        ("/a~1b/~0/2", "/a~1b/~0", 15),
+        ("/a~1b/~0/00", "/a~1b/~0", 15),
+        ("/a~1b/~0/+1/x", "/a~1b/~0", 15),
+        ("/0/0", "/0", 37),
     ];
-    for pointer in nowhere {
-        assert_eq!(node.pointer(pointer), None, "{pointer}");
+    for (asked, pointer, column) in found {
+        let place = document.root().inside(asked);
+        assert_eq!((place.pointer.as_str(), place.at), (pointer, at(1, column)), "{asked}");
     }
 }
 
 #[test]
-fn every_kind_of_value_has_a_name_for_messages() {
-    let node = read("[null, true, 1, a, [], {}]", Format::Yaml);
-    let Content::List(items) = &node.content else {
-        panic!("not a list")
-    };
-    let kinds: Vec<_> = items.iter().map(Node::kind).collect();
-    assert_eq!(
-        kinds,
-        ["nothing", "true or false", "a number", "text", "a list", "a map"]
-    );
-    assert_eq!(node.get("a"), None);
+fn what_was_added_to_a_document_stands_where_the_value_around_it_does() {
+    let mut document = read("a: 1\nb:\n  c: 2\n", Format::Yaml).split();
+    document.value["b"]["d"] = json!({"e": [5]});
+    let place = document.root().inside("/b/d/e/0");
+    assert_eq!((place.pointer.as_str(), place.at), ("/b/d/e/0", at(3, 3)));
+    assert_eq!(document.root().inside("/b/c").at, at(3, 6));
+}
+
+#[test]
+fn a_part_keeps_its_places() {
+    let document = read("a: 1\nb:\n  c: [2, 3]\n", Format::Yaml).split();
+    let part = document.root().member("b").unwrap().to_document();
+    assert_eq!(part.value, json!({"c": [2, 3]}));
+    assert_eq!(part.root().inside("/c/1").at, at(3, 10));
 }

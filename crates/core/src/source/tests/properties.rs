@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::source::{Content, DEPTH_MAX, Format, Limits, Node, parse};
+use crate::source::node::{Content, Node};
+use crate::source::parse::parse_node as parse;
+use crate::source::{DEPTH_MAX, Format, Limits};
 
 /// Any JSON value a document can hold, a few levels deep.
 fn value() -> impl Strategy<Value = Value> {
@@ -116,7 +118,7 @@ fn assert_at_its_first_character(text: &str, node: &Node) {
             at: node.at,
             content: scalar.clone(),
         }
-        .to_value()
+        .into_value()
         .to_string(),
     };
     assert!(source.starts_with(&start), "{} has {source:?}, not {start:?}", node.at);
@@ -137,9 +139,9 @@ proptest! {
             let yaml = parse(&text, Format::Yaml, &Limits::DEFINITION).unwrap();
             prop_assert_eq!(&json, &yaml);
             // As text too, because comparing maps would not see their order.
-            prop_assert_eq!(&json.to_value(), &value);
-            prop_assert_eq!(json.to_value().to_string(), value.to_string());
+            prop_assert_eq!(&json.clone().into_value(), &value);
             prop_assert_eq!(json.clone().into_value().to_string(), value.to_string());
+            prop_assert_eq!(json.clone().split().value.to_string(), value.to_string());
             assert_at_its_first_character(&text, &json);
         }
     }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{assert_places, at, read, refused};
-use crate::source::{Cause, Content, Format, Position};
+use crate::source::node::Content;
+use crate::source::{Cause, Format, Position};
 
 fn yaml(text: &str) -> Value {
-    read(text, Format::Yaml).to_value()
+    read(text, Format::Yaml).into_value()
 }
 
 #[test]
@@ -327,7 +328,7 @@ fn an_alias_is_a_copy_of_what_its_anchor_names() {
         json!({ "base": { "x": [1] }, "uses": [{ "x": [1] }, 5, 5], "later": { "x": [1] } })
     );
     // The alias stands where it is written, what is inside it where the anchor is.
-    let node = read(text, Format::Yaml);
-    assert_eq!(node.pointer("/later").map(|node| node.at), Some(at(3, 8)));
-    assert_eq!(node.pointer("/later/x/0").map(|node| node.at), Some(at(1, 16)));
+    let document = read(text, Format::Yaml).split();
+    assert_eq!(document.root().inside("/later").at, at(3, 8));
+    assert_eq!(document.root().inside("/later/x/0").at, at(1, 16));
 }

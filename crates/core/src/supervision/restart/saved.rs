@@ -1,10 +1,10 @@
 //! A restart machine as it is kept: ages instead of instants.
 //!
-//! The time between two lives of the process does not count: nobody looked, so nobody can say that all was well.
+//! The time between two lives of the process does not count: nothing was checked, so nothing shows that all was well.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Circuit, Limits, RestartMachine, Stage};
+use super::{Circuit, RestartLimits, RestartMachine, RestartStage};
 use crate::supervision::rest::Rest;
 use crate::supervision::window::{Window, before};
 use crate::time::Timestamp;
@@ -63,7 +63,7 @@ impl RestartMachine {
             Circuit::Open {
                 since,
                 stage:
-                    Stage::Restarting {
+                    RestartStage::Restarting {
                         since: began,
                         rest_millis,
                     },
@@ -74,7 +74,7 @@ impl RestartMachine {
             },
             Circuit::Open {
                 since,
-                stage: Stage::Resting { until, .. },
+                stage: RestartStage::Resting { until, .. },
             } => SavedCircuit::Resting {
                 open_for: now.since(*since),
                 left_millis: until.since(now),
@@ -97,7 +97,7 @@ impl RestartMachine {
     }
 
     /// A machine as it was kept.
-    pub fn restored(limits: Limits, saved: &Saved, now: Timestamp) -> Self {
+    pub fn restored(limits: RestartLimits, saved: &Saved, now: Timestamp) -> Self {
         let Saved {
             detections,
             streak,
@@ -112,14 +112,14 @@ impl RestartMachine {
                 rest_millis,
             } => Circuit::Open {
                 since: before(now, *open_for),
-                stage: Stage::Restarting {
+                stage: RestartStage::Restarting {
                     since: before(now, *restarting_for),
                     rest_millis: *rest_millis,
                 },
             },
             SavedCircuit::Resting { open_for, left_millis } => Circuit::Open {
                 since: before(now, *open_for),
-                stage: Stage::Resting {
+                stage: RestartStage::Resting {
                     since: now,
                     until: now.plus(*left_millis),
                 },

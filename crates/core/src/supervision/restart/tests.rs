@@ -12,13 +12,13 @@ fn yes() -> Permit {
 
 /// A machine whose grace ends at 0 with its first detection.
 fn detected() -> RestartMachine {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     let start = Timestamp::from_millis(1_000_000 - 5_000);
     assert_eq!(machine.check(start, Check::Bad("broken"), yes), None);
     let event = machine.check(at(0), Check::Bad("broken"), yes);
     assert!(matches!(
         event,
-        Some(Event::Detected {
+        Some(RestartEvent::Detected {
             number: 1,
             opened: true,
             ..
@@ -29,7 +29,7 @@ fn detected() -> RestartMachine {
 
 /// Lets the child run again at `millis`, and the rest pass; when the circuit became half-open.
 fn restarted(machine: &mut RestartMachine, millis: u64) -> u64 {
-    let Some(Event::Resting { millis: rest }) = machine.advance(at(millis), Progress::Running, yes) else {
+    let Some(RestartEvent::Resting { millis: rest }) = machine.advance(at(millis), Progress::Running, yes) else {
         panic!("it does not rest");
     };
     let until = millis + rest;
@@ -37,21 +37,21 @@ fn restarted(machine: &mut RestartMachine, millis: u64) -> u64 {
     assert_eq!(machine.advance(at(until - 1), Progress::Running, yes), None);
     assert_eq!(
         machine.advance(at(until), Progress::Running, yes),
-        Some(Event::HalfOpened)
+        Some(RestartEvent::HalfOpened)
     );
     until
 }
 
 /// Detections in milliseconds when the nth restart takes `restarts[n]` and never helps.
-fn detections(limits: Limits, restarts: &[u64]) -> (Vec<u64>, Option<u64>) {
+fn detections(limits: RestartLimits, restarts: &[u64]) -> (Vec<u64>, Option<u64>) {
     let mut machine = RestartMachine::new(limits);
     let start = Timestamp::from_millis(1_000_000 - 5_000);
     machine.check(start, Check::Bad("broken"), yes);
     let (mut seen, mut now) = (Vec::new(), 0);
     for restart in restarts.iter().chain([&0]) {
         match machine.check(at(now), Check::Bad("broken"), yes) {
-            Some(Event::Detected { .. }) => seen.push(now),
-            Some(Event::Escalated { .. }) => return (seen, Some(now)),
+            Some(RestartEvent::Detected { .. }) => seen.push(now),
+            Some(RestartEvent::Escalated { .. }) => return (seen, Some(now)),
             other => panic!("{other:?} at {now}"),
         }
         now = restarted(&mut machine, now + restart);
@@ -69,14 +69,14 @@ fn a_restart_of_five_seconds_is_half_open_at_six_and_closes_on_the_second_good_c
     assert!(machine.holds());
     let closed = machine.check(at(7_000), Check::Good, yes);
     // 55.
-    assert_eq!(closed, Some(Event::Closed { open_millis: 7_000 }));
+    assert_eq!(closed, Some(RestartEvent::Closed { open_millis: 7_000 }));
     assert!(!machine.holds());
 }
 
 // Seed 003, example 2; D1, D2, 50, 51.
 #[test]
 fn the_fifth_detection_escalates_after_restarts_that_never_help() {
-    let (seen, escalated) = detections(Limits::default(), &[2_000, 3_000, 4_000, 6_000]);
+    let (seen, escalated) = detections(RestartLimits::default(), &[2_000, 3_000, 4_000, 6_000]);
     assert_eq!(seen, [0, 3_000, 8_000, 16_000]);
     assert_eq!(escalated, Some(30_000));
 }
@@ -84,10 +84,10 @@ fn the_fifth_detection_escalates_after_restarts_that_never_help() {
 // 50: with a larger budget the rests reach the cap and stay there.
 #[test]
 fn a_larger_budget_reaches_the_cap() {
-    let limits = Limits {
+    let limits = RestartLimits {
         detections_max: 200,
         window_millis: u64::MAX,
-        ..Limits::default()
+        ..RestartLimits::default()
     };
     let (seen, escalated) = detections(limits, &[0; 100]);
     assert_eq!(escalated, None);
@@ -98,7 +98,7 @@ fn a_larger_budget_reaches_the_cap() {
 
 /// When a rule that is broken every `gap` seconds, healed by instant restarts in between, escalates.
 fn escalates(gap: u64) -> Option<u64> {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     let mut second = 0;
     while second < 3_600 {
         let now = second * 1_000;
@@ -109,8 +109,8 @@ fn escalates(gap: u64) -> Option<u64> {
             Check::Good
         };
         match machine.check(at(now), check, yes) {
-            Some(Event::Escalated { .. }) => return Some(second),
-            Some(Event::Detected { .. }) => {
+            Some(RestartEvent::Escalated { .. }) => return Some(second),
+            Some(RestartEvent::Detected { .. }) => {
                 machine.advance(at(now), Progress::Running, yes);
             }
             _ => {}
@@ -139,8 +139,8 @@ fn bad_and_good_in_turns_do_not_flap_for_ever() {
         assert_eq!(machine.check(at(now), Check::Good, yes), None);
         now += 1_000;
         match machine.check(at(now), Check::Bad("again"), yes) {
-            Some(Event::Detected { last, .. }) => assert_eq!(last, turn == 2, "the warning comes at the fourth"),
-            Some(Event::Escalated { cause }) => {
+            Some(RestartEvent::Detected { last, .. }) => assert_eq!(last, turn == 2, "the warning comes at the fourth"),
+            Some(RestartEvent::Escalated { cause }) => {
                 assert_eq!(turn, 3);
                 assert_eq!(cause, "child infrastructure repeatedly failing: again");
                 return;
@@ -154,7 +154,7 @@ fn bad_and_good_in_turns_do_not_flap_for_ever() {
 // D7, 46.
 #[test]
 fn grace_is_cleared_by_the_first_good_check_and_the_next_incident_gets_its_own() {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     for (second, check) in [
         (0, Check::Bad("x")),
         (4, Check::Bad("x")),
@@ -170,7 +170,7 @@ fn grace_is_cleared_by_the_first_good_check_and_the_next_incident_gets_its_own()
 // 83.
 #[test]
 fn grace_starts_anew_when_not_everybody_was_ready_and_runs_on_when_a_value_was_missing() {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     machine.check(at(0), Check::Bad("x"), yes);
     machine.check(at(3_000), Check::Unready, yes);
     machine.check(at(4_000), Check::Bad("x"), yes);
@@ -182,11 +182,13 @@ fn grace_starts_anew_when_not_everybody_was_ready_and_runs_on_when_a_value_was_m
 // 53, 86, D16.
 #[test]
 fn what_may_not_be_restarted_escalates_at_once_and_spends_nothing() {
-    let mut machine = RestartMachine::new(Limits::default());
+    let mut machine = RestartMachine::new(RestartLimits::default());
     let refuse = || Permit::Refuse("invalid child configuration: no `command`".to_owned());
     machine.check(at(0), Check::Bad("x"), yes);
     let event = machine.check(at(5_000), Check::Bad("x"), refuse);
-    assert!(matches!(event, Some(Event::Escalated { cause }) if cause.starts_with("invalid child configuration")));
+    assert!(
+        matches!(event, Some(RestartEvent::Escalated { cause }) if cause.starts_with("invalid child configuration"))
+    );
     assert_eq!(machine.detections(at(5_000)), 0);
     assert!(!machine.holds());
 }
@@ -197,14 +199,14 @@ fn a_child_that_never_comes_back_leaves_no_latched_circuit() {
     let mut machine = detected();
     assert_eq!(machine.advance(at(299_999), Progress::Underway, yes), None);
     let event = machine.advance(at(300_000), Progress::Underway, yes);
-    assert!(matches!(event, Some(Event::Escalated { .. })));
+    assert!(matches!(event, Some(RestartEvent::Escalated { .. })));
 
     let mut machine = detected();
     assert_eq!(machine.advance(at(500), Progress::Failed, yes), None);
     let event = machine.advance(at(1_000), Progress::Failed, yes);
     assert!(matches!(
         event,
-        Some(Event::Detected {
+        Some(RestartEvent::Detected {
             number: 2,
             opened: false,
             ..
@@ -220,7 +222,7 @@ fn a_half_open_circuit_that_nobody_can_judge_is_released() {
     machine.check(at(half_open), Check::Undecided, yes);
     assert_eq!(machine.advance(at(half_open + 59_999), Progress::Running, yes), None);
     let event = machine.advance(at(half_open + 60_000), Progress::Running, yes);
-    assert_eq!(event, Some(Event::Released { open_millis: 61_000 }));
+    assert_eq!(event, Some(RestartEvent::Released { open_millis: 61_000 }));
 }
 
 // 85.
@@ -251,14 +253,14 @@ fn a_machine_that_was_kept_goes_on_where_it_stood() {
     let saved = machine.save(at(4_400));
     let text = serde_json::to_string(&saved).unwrap();
     let saved: Saved = serde_json::from_str(&text).unwrap();
-    let mut elsewhere = RestartMachine::restored(Limits::default(), &saved, at(900_000));
+    let mut elsewhere = RestartMachine::restored(RestartLimits::default(), &saved, at(900_000));
     assert_eq!(elsewhere.due(at(900_000)), Some(at(900_600)));
     assert_eq!(elsewhere.detections(at(900_000)), 1);
     elsewhere.advance(at(900_600), Progress::Running, yes);
     let event = elsewhere.check(at(900_600), Check::Bad("x"), yes);
     assert!(matches!(
         event,
-        Some(Event::Detected {
+        Some(RestartEvent::Detected {
             number: 2,
             opened: false,
             ..
@@ -267,7 +269,7 @@ fn a_machine_that_was_kept_goes_on_where_it_stood() {
     assert!(matches!(
         elsewhere.circuit(),
         Circuit::Open {
-            stage: Stage::Restarting { rest_millis: 2_000, .. },
+            stage: RestartStage::Restarting { rest_millis: 2_000, .. },
             ..
         }
     ));

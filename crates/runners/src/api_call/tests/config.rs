@@ -45,7 +45,7 @@ fn every_mistake_is_found_where_it_stands() {
     for (more, pointer, text) in [
         (json!({"service": "crn"}), "/service", "did you mean `crm`?"),
         (json!({"service": null}), "/service", "`service` is missing"),
-        (json!({"service": 7}), "/service", "a string"),
+        (json!({"service": 7}), "/service", "text"),
         (
             json!({"service": "warehouse"}),
             "/service",
@@ -53,7 +53,7 @@ fn every_mistake_is_found_where_it_stands() {
         ),
         (json!({"endpont": "/x"}), "/endpont", "did you mean `endpoint`?"),
         (json!({"url": "https://x"}), "/url", "unknown key `url`"),
-        (json!({"endpoint": 7}), "/endpoint", "a string"),
+        (json!({"endpoint": 7}), "/endpoint", "text"),
         (
             json!({"endpoint": "https://evil.example/x"}),
             "/endpoint",
@@ -68,14 +68,14 @@ fn every_mistake_is_found_where_it_stands() {
         (json!({"endpoint": "/a/%2e%2e/b"}), "/endpoint", "`..`"),
         (json!({"endpoint": "/a\\b"}), "/endpoint", "`\\`"),
         (json!({"method": "FETCH"}), "/method", "not a method"),
-        (json!({"headers": []}), "/headers", "an object"),
+        (json!({"headers": []}), "/headers", "a map"),
         (json!({"headers": {"Host": "x"}}), "/headers", "`Host`"),
         (
             json!({"headers": {"Authorization": "x"}}),
             "/headers",
             "set by the authentication",
         ),
-        (json!({"query": {"a": {}}}), "/query/a", "a string"),
+        (json!({"query": {"a": {}}}), "/query/a", "text"),
         (json!({"body": "text"}), "/body", "both given"),
         (json!({"expectedStatusCodes": [2000]}), "/expectedStatusCodes/0", "2000"),
         (json!({"lookup": {"url": "https://x"}}), "/lookup/url", "unknown key"),
@@ -98,7 +98,7 @@ fn every_mistake_in_an_authentication_is_found_where_it_stands() {
             "/authentication/type",
             "did you mean `oauth2`?",
         ),
-        (json!({"authentication": "none"}), "/authentication", "an object"),
+        (json!({"authentication": "none"}), "/authentication", "a map"),
         (
             json!({"authentication": {"type": "none", "token": "x"}}),
             "/authentication/token",
@@ -122,7 +122,7 @@ fn every_mistake_in_an_authentication_is_found_where_it_stands() {
         (
             json!({"authentication": {"type": "apiKey", "value": "v", "in": "cookie"}}),
             "/authentication/in",
-            "`header`, `query`",
+            "`header` or `query`",
         ),
         (
             json!({"authentication": {"type": "apiKey", "value": "v", "name": "a b"}}),

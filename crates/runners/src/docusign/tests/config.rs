@@ -43,7 +43,7 @@ fn assert_found<const N: usize>(table: [(Value, &str, &str); N]) {
 fn every_problem_with_people_has_its_place_and_its_remedy() {
     assert_found([
         (json!({"templateId": null}), "/templateId", "add `templateId`"),
-        (json!({"templateId": 7}), "/templateId", "write a string"),
+        (json!({"templateId": 7}), "/templateId", "write text"),
         (
             json!({"tempalteRoles": []}),
             "/tempalteRoles",
@@ -85,15 +85,15 @@ fn every_problem_with_people_has_its_place_and_its_remedy() {
             "/templateRoles/0/roleName",
             "add `roleName`",
         ),
-        (json!({"templateRoles": {}}), "/templateRoles", "a list of roles"),
+        (json!({"templateRoles": {}}), "/templateRoles", "write a list"),
     ]);
 }
 
 #[test]
 fn every_problem_with_fields_has_its_place_and_its_remedy() {
     assert_found([
-        (json!({"customFields": []}), "/customFields", "an object"),
-        (json!({"customFields": {"a/b": {}}}), "/customFields/a~1b", "a string"),
+        (json!({"customFields": []}), "/customFields", "a map"),
+        (json!({"customFields": {"a/b": {}}}), "/customFields/a~1b", "text"),
         (
             json!({"customFields": {"long": "x".repeat(101)}}),
             "/customFields/long",
@@ -115,11 +115,7 @@ fn every_problem_with_fields_has_its_place_and_its_remedy() {
             "remove it",
         ),
         (json!({"emailSubject": "x".repeat(101)}), "/emailSubject", "shorten it"),
-        (
-            json!({"eventNotification": "https://x"}),
-            "/eventNotification",
-            "an object",
-        ),
+        (json!({"eventNotification": "https://x"}), "/eventNotification", "a map"),
         (json!({"status": "created"}), "/status", "`sent`"),
     ]);
 }

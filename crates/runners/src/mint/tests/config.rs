@@ -60,7 +60,7 @@ fn each_mistake_is_found_where_it_was_made() {
             json!("0xF39fd6e51aad88F6F4ce6aB8827279cffFb92266"),
             "checksum",
         ),
-        ("/parameters/to", json!(42), "`42` stands where an address"),
+        ("/parameters/to", json!(42), "`42` is not an address"),
         ("/parameters/tokenURI", json!(5), "a string"),
         ("/parameters/tokenUri", json!("x"), "did you mean `tokenURI`?"),
         ("/parameters/certificateData", Value::Null, "is missing"),

@@ -132,7 +132,7 @@ fn stored(case: &Case) -> Value {
         .expect("a checkpoint")
 }
 
-/// A case that goes on from a checkpoint, as after a crash.
+/// A case that continues from a checkpoint, as after a crash.
 fn resumed(config: Value, checkpoint: Value) -> Case {
     Case {
         checkpoint: Some(checkpoint),

@@ -1,8 +1,8 @@
 //! Actions.
 
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_engine::command;
-use sprag_engine::health::Window;
+use sprag_engine::read::health::Window;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text, words};
@@ -20,8 +20,8 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
         .path("id", Shape::of::<ActionId>(), "The action's id.")
         .reads()
-        .answers::<wire::Action>(200, "The action as it is now.")
-        .refuses([command::Code::ActionUnknown])
+        .answers::<wire::Action>(200, "The action.")
+        .refuses([requests::Code::ActionUnknown])
 }
 
 /// What a person does to an action.
@@ -30,14 +30,14 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
-        .refuses([command::Code::StatusConflict])
+        .refuses([requests::Code::StatusConflict])
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listActions", "Actions, newest first")
+    operation("listActions", "List actions, newest first")
         .query("executionId", Shape::of::<ExecutionId>(), "Only of this execution.")
         .query("machine", text(), "Only of this machine.")
-        .query("actionId", text(), "Only what machines call so.")
+        .query("actionId", text(), "Only actions with this `actionId`.")
         .query("type", text(), "Only of this type.")
         .query("status", Shape::of::<wire::ActionStatus>(), "Only with this status.")
         .filtered()
@@ -47,39 +47,32 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn queue() -> Operation {
-    operation(
-        "showQueue",
-        "How much waits, since when, what runs and what holds it back, by line and by type",
-    )
-    .continued()
-    .answers::<wire::Queue>(200, "The queue.")
-    .reads()
+    operation("showQueue", "Show waiting and running actions, by queue and by type")
+        .continued()
+        .answers::<wire::Queue>(200, "The queue.")
+        .reads()
 }
 
 pub(crate) fn health() -> Operation {
     let windows = words(&Window::ALL.map(Window::word));
     operation(
         "showActionHealth",
-        "How actions have been doing, what failed, and what could be changed",
+        "Report success rates, failures and recommendations of actions",
     )
-    .query("actionId", text(), "Only of what machines call so.")
-    .query(
-        "window",
-        windows,
-        "Of what was triggered since then; `1h` unless it says otherwise.",
-    )
+    .query("actionId", text(), "Only actions with this `actionId`.")
+    .query("window", windows, "The window of the report. Default: `1h`.")
     .answers::<wire::HealthReport>(200, "The report.")
     .reads()
 }
 
 pub(crate) fn show() -> Operation {
-    one("showAction", "An action with its attempts and what holds it")
+    one("showAction", "Show an action with its attempts")
 }
 
 pub(crate) fn retry_now() -> Operation {
-    change("retryActionNow", "Let a retrying or scheduled action be due now")
+    change("retryActionNow", "Start a scheduled or retrying action now")
 }
 
 pub(crate) fn cancel() -> Operation {
-    change("cancelAction", "End an action")
+    change("cancelAction", "Cancel an action")
 }

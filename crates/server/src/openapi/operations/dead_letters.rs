@@ -1,12 +1,11 @@
 //! Dead letters.
 
 use sprag_core::ids::ActionId;
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text};
 use crate::body::NoFields;
-use crate::handlers::dead_letters::Retry;
 use crate::problem::Code;
 
 /// The group.
@@ -17,26 +16,26 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(RESOURCE, id, summary)
         .path("id", Shape::of::<ActionId>(), "The action's id.")
         .reads()
-        .answers::<wire::Action>(200, "The action as it is now.")
-        .refuses([command::Code::ActionUnknown])
+        .answers::<wire::Action>(200, "The action.")
+        .refuses([requests::Code::ActionUnknown])
 }
 
 pub(crate) fn list() -> Operation {
-    Operation::new(RESOURCE, "listDeadLetters", "Dead letters, newest first")
+    Operation::new(RESOURCE, "listDeadLetters", "List dead letters, newest first")
         .query("type", text(), "Only of this type.")
         .query("machine", text(), "Only of this machine.")
-        .query("error", text(), "Only with an error of this type.")
+        .query("error", text(), "Only with this type of last error.")
         .query("tag", text(), "Only with this tag.")
-        .query("fingerprint", text(), "Only those that failed alike.")
+        .query("fingerprint", text(), "Only with this fingerprint.")
         .query(
             "olderThan",
             Shape::of::<wire::Duration>(),
-            "Only those that died longer ago.",
+            "Only if dead for longer than this.",
         )
         .query(
             "newerThan",
             Shape::of::<wire::Duration>(),
-            "Only those that died since.",
+            "Only if dead for less than this.",
         )
         .filtered()
         .paged()
@@ -48,34 +47,34 @@ pub(crate) fn show() -> Operation {
     Operation::new(
         RESOURCE,
         "showDeadLetter",
-        "The case file: why it died, what was sent, who else failed alike, what would mend it",
+        "The case file: why it died, what was sent, who else failed alike, what would fix it",
     )
     .path("id", Shape::of::<ActionId>(), "The action's id.")
     .reads()
     .answers::<wire::CaseFile>(200, "The case file.")
-    .refuses([command::Code::ActionUnknown])
+    .refuses([requests::Code::ActionUnknown])
     .refuses([Code::DeadLetterUnknown])
 }
 
 pub(crate) fn retry() -> Operation {
     one(
         "retryDeadLetter",
-        "Try it again: as it is, with another configuration, changed by a patch, or on another version",
+        "Retry a dead letter: unchanged, with another configuration, with a patch, or on another version",
     )
-    .body::<Retry>()
+    .body::<wire::RetryRequest>()
     .writes()
     .once()
     .refuses([
-        command::Code::StatusConflict,
-        command::Code::VersionUnknown,
-        command::Code::EditInvalid,
+        requests::Code::StatusConflict,
+        requests::Code::VersionUnknown,
+        requests::Code::EditInvalid,
     ])
 }
 
 pub(crate) fn archive() -> Operation {
-    one("archiveDeadLetter", "Put it away")
+    one("archiveDeadLetter", "Archive a dead letter")
         .body::<NoFields>()
         .writes()
         .once()
-        .refuses([command::Code::StatusConflict])
+        .refuses([requests::Code::StatusConflict])
 }

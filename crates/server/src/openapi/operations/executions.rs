@@ -1,13 +1,11 @@
 //! Executions, and messages to them.
 
 use sprag_core::ids::ExecutionId;
-use sprag_engine::command::{self, Start};
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, Shape, text, whole};
 use crate::body::NoFields;
-use crate::handlers::executions::Destination;
-use crate::handlers::messages::{Addressed, Message};
 use crate::problem::Code;
 
 /// The group.
@@ -24,47 +22,47 @@ fn one(operation: Operation) -> Operation {
     operation
         .path("id", Shape::of::<ExecutionId>(), "The execution's id.")
         .reads()
-        .refuses([command::Code::ExecutionUnknown])
+        .refuses([requests::Code::ExecutionUnknown])
 }
 
 /// What a person does to an execution.
 fn change(id: &'static str, summary: &'static str) -> Operation {
     one(operation(id, summary))
         .body::<NoFields>()
-        .answers::<wire::Execution>(200, "The execution as it is now.")
+        .answers::<wire::Execution>(200, "The execution after the change.")
         .writes()
         .once()
-        .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
+        .refuses([requests::Code::StatusConflict, requests::Code::ExecutionClosed])
 }
 
 pub(crate) fn start() -> Operation {
     operation("startExecution", "Start an execution")
         .waits()
-        .body::<Start>()
-        .answers::<wire::Execution>(201, "It is started.")
+        .body::<wire::Start>()
+        .answers::<wire::Execution>(201, "The started execution.")
         .located()
         .writes()
         .once()
         .refuses([
-            command::Code::MachineUnknown,
-            command::Code::VersionUnknown,
-            command::Code::InputInvalid,
-            command::Code::KeyInUse,
-            command::Code::NameInvalid,
-            command::Code::DecisionFailed,
-            command::Code::VariablesTooLarge,
+            requests::Code::MachineUnknown,
+            requests::Code::VersionUnknown,
+            requests::Code::InputInvalid,
+            requests::Code::KeyInUse,
+            requests::Code::NameInvalid,
+            requests::Code::DecisionFailed,
+            requests::Code::VariablesTooLarge,
         ])
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listExecutions", "Executions, newest first")
+    operation("listExecutions", "List executions, newest first")
         .query("machine", text(), "Only of this machine.")
         .query("status", Shape::of::<wire::ExecutionStatus>(), "Only with this status.")
         .query("key", text(), "Only with this key.")
         .query(
             "state",
             text(),
-            "Only where this state is active, or a state inside it.",
+            "Only executions in which this state or a state inside it is active.",
         )
         .filtered()
         .paged()
@@ -73,99 +71,105 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    one(operation("showExecution", "An execution"))
+    one(operation("showExecution", "Show an execution"))
         .waits()
         .answers::<wire::Execution>(200, "The execution.")
 }
 
 pub(crate) fn history() -> Operation {
-    one(operation("listHistory", "What happened to an execution, oldest first"))
-        .query("after", whole(0), "Only after this sequence.")
-        .paged()
-        .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")
+    one(operation(
+        "listHistory",
+        "Show the history of an execution, oldest entry first",
+    ))
+    .query("after", whole(0), "Only after this sequence.")
+    .paged()
+    .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")
 }
 
 pub(crate) fn explain() -> Operation {
-    one(operation("explainExecution", "Why an execution does not move"))
-        .answers::<wire::Explanation>(200, "What it and each of its open actions wait for.")
+    one(operation("explainExecution", "Explain what an execution waits for"))
+        .answers::<wire::Explanation>(200, "What the execution and each of its open actions wait for.")
 }
 
 pub(crate) fn replay() -> Operation {
     one(operation(
         "replayExecution",
-        "Take every step again and compare with what is stored",
+        "Replay the history of an execution and compare the result with the store",
     ))
     .body::<NoFields>()
-    .answers::<wire::Replayed>(200, "What the replay found.")
+    .answers::<wire::Replayed>(200, "The result of the replay.")
     .changes_nothing()
 }
 
 pub(crate) fn cancel() -> Operation {
-    change("cancelExecution", "End an execution and all its open actions")
+    change("cancelExecution", "Cancel an execution and its open actions")
 }
 
 pub(crate) fn pause() -> Operation {
-    change("pauseExecution", "Hold decisions and starts")
+    change(
+        "pauseExecution",
+        "Pause an execution: messages wait, and no action starts",
+    )
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeExecution", "Go on after a pause or a failure")
+    change("resumeExecution", "Continue after a pause or a failure")
 }
 
 pub(crate) fn migrate() -> Operation {
-    let summary = "Move an execution to another version, the newest unless one is named; or check what that would do";
+    let summary = "Migrate an execution to another version, or check what a migration would do";
     one(operation("migrateExecution", summary))
-        .body::<Destination>()
-        .answers::<wire::Migrated>(200, "The execution as it is now, or the check.")
+        .body::<wire::MigrateRequest>()
+        .answers::<wire::Migrated>(200, "The migrated execution, or the result of the check.")
         .writes()
         .once()
-        .refuses([command::Code::StatusConflict, command::Code::ExecutionClosed])
-        .refuses([command::Code::VersionUnknown, command::Code::MigrationImpossible])
+        .refuses([requests::Code::StatusConflict, requests::Code::ExecutionClosed])
+        .refuses([requests::Code::VersionUnknown, requests::Code::MigrationImpossible])
 }
 
 /// What can become of a message.
 fn sends(operation: Operation) -> Operation {
     operation
-        .answers::<wire::Sent>(200, "What it did.")
-        .answers::<wire::Sent>(202, "It waits in the inbox.")
+        .answers::<wire::Sent>(200, "The result of the message.")
+        .answers::<wire::Sent>(202, "The message waits in the inbox of a paused or failed execution.")
         .writes()
         .refuses([
-            command::Code::ExecutionUnknown,
-            command::Code::ExecutionClosed,
-            command::Code::ReservedType,
-            command::Code::NameInvalid,
-            command::Code::MessageTooLarge,
-            command::Code::InboxFull,
-            command::Code::DecisionFailed,
-            command::Code::VariablesTooLarge,
+            requests::Code::ExecutionUnknown,
+            requests::Code::ExecutionClosed,
+            requests::Code::ReservedType,
+            requests::Code::NameInvalid,
+            requests::Code::MessageTooLarge,
+            requests::Code::InboxFull,
+            requests::Code::DecisionFailed,
+            requests::Code::VariablesTooLarge,
         ])
 }
 
 pub(crate) fn send() -> Operation {
     let operation = Operation::new(MESSAGES, "sendMessage", "Send a message to an execution");
-    sends(one(operation).body::<Message>()).once()
+    sends(one(operation).body::<wire::Message>()).once()
 }
 
 pub(crate) fn send_by_key() -> Operation {
     let summary = "Send a message to the open execution of a machine with a key";
     let operation = Operation::new(MESSAGES, "sendMessageByKey", summary);
-    sends(operation.body::<Addressed>()).once()
+    sends(operation.body::<wire::AddressedMessage>()).once()
 }
 
 pub(crate) fn follow() -> Operation {
     one(operation(
         "followExecution",
-        "An execution's history, and then whatever happens, as server-sent events",
+        "Stream the history and all new events of an execution, as server-sent events",
     ))
     .query("after", whole(0), "Only after this sequence.")
     .header(
         "Last-Event-ID",
         whole(0),
-        "The same, as a reader that comes back says it; it counts before `after`.",
+        "The same as `after`, sent by a client that reconnects. It overrides `after`.",
     )
     .gives(Answer::of(
         200,
-        "Events until the execution is closed.",
+        "Events, until the execution closes.",
         "text/event-stream",
         text(),
     ))
@@ -176,18 +180,18 @@ pub(crate) fn hook() -> Operation {
     let operation = Operation::lenient(
         MESSAGES,
         "receiveHook",
-        "An inbound webhook, mapped to a message by the machine",
+        "Receive a webhook call and send it to an execution as a message",
     );
     let called = operation
-        .path("machine", text(), "The machine's name.")
-        .path("name", text(), "The hook's name in the machine file.")
+        .path("machine", text(), "The name of the machine.")
+        .path("name", text(), "The name of the hook in the machine file.")
         .raw_body();
     sends(called)
         .once()
         .refuses([
-            command::Code::HookUnknown,
-            command::Code::MachineUnknown,
-            command::Code::SecretUnavailable,
+            requests::Code::HookUnknown,
+            requests::Code::MachineUnknown,
+            requests::Code::SecretUnavailable,
         ])
         .refuses([Code::HookUnmapped, Code::HookUnverified, Code::SignatureInvalid])
 }

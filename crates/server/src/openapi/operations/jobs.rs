@@ -1,7 +1,7 @@
 //! Bulk jobs.
 
 use sprag_core::ids::JobId;
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
@@ -20,11 +20,11 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
         .path("id", Shape::of::<JobId>(), "The job's id.")
         .reads()
-        .refuses([command::Code::JobUnknown])
+        .refuses([requests::Code::JobUnknown])
 }
 
 fn shows(operation: Operation) -> Operation {
-    operation.answers::<wire::Job>(200, "The job as it is now.")
+    operation.answers::<wire::Job>(200, "The job.")
 }
 
 /// What a person does to a job.
@@ -33,26 +33,29 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
-        .refuses([command::Code::StatusConflict])
+        .refuses([requests::Code::StatusConflict])
 }
 
 pub(crate) fn retry_all() -> Operation {
-    operation("retryDeadLetters", "Try all dead letters again that meet a condition")
-        .body::<Bulk>()
-        .answers::<wire::Job>(202, "The job that does it.")
-        .located()
-        .answers::<wire::DryRun>(200, "What it would do, with `dryRun`.")
-        .writes()
-        .once()
-        .refuses([
-            command::Code::FilterInvalid,
-            command::Code::NameInvalid,
-            command::Code::JobsFull,
-        ])
+    operation(
+        "retryDeadLetters",
+        "Retry all dead letters that match a filter, in a job",
+    )
+    .body::<Bulk>()
+    .answers::<wire::Job>(202, "The new job.")
+    .located()
+    .answers::<wire::DryRun>(200, "With `dryRun`: what the job would do.")
+    .writes()
+    .once()
+    .refuses([
+        requests::Code::FilterInvalid,
+        requests::Code::NameInvalid,
+        requests::Code::JobsFull,
+    ])
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listJobs", "Jobs, newest first")
+    operation("listJobs", "List jobs, newest first")
         .query("status", Shape::of::<wire::JobStatus>(), "Only with this status.")
         .filtered()
         .paged()
@@ -61,23 +64,26 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    shows(one("showJob", "A job and how far it is"))
+    shows(one("showJob", "Show a job and its progress"))
 }
 
 pub(crate) fn items() -> Operation {
-    one("listJobItems", "What became of each dead letter, in the order of work")
-        .paged()
-        .answers::<wire::Page<wire::JobItem>>(200, "The items.")
+    one(
+        "listJobItems",
+        "List the items of a job with their results, in the order of work",
+    )
+    .paged()
+    .answers::<wire::Page<wire::JobItem>>(200, "The items.")
 }
 
 pub(crate) fn pause() -> Operation {
-    change("pauseJob", "Hold a job between two steps")
+    change("pauseJob", "Pause a job after its current step")
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeJob", "Let a job go on")
+    change("resumeJob", "Let a job continue")
 }
 
 pub(crate) fn cancel() -> Operation {
-    change("cancelJob", "End a job; what it did stays done")
+    change("cancelJob", "Cancel a job; finished retries stay")
 }

@@ -1,6 +1,6 @@
 //! Limits.
 
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, text};
@@ -14,37 +14,33 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(RESOURCE, id, summary)
         .path("key", text(), "The key.")
         .reads()
-        .answers::<wire::Limit>(200, "The key as it is now.")
+        .answers::<wire::Limit>(200, "The limit of the key.")
         .tagged()
 }
 
 pub(crate) fn list() -> Operation {
-    Operation::new(
-        RESOURCE,
-        "listLimits",
-        "Every key that is known, with what counts, runs and waits",
-    )
-    .continued()
-    .answers::<wire::Page<wire::Limit>>(200, "The keys.")
-    .reads()
+    Operation::new(RESOURCE, "listLimits", "List limits with running and waiting actions")
+        .continued()
+        .answers::<wire::Page<wire::Limit>>(200, "The keys.")
+        .reads()
 }
 
 pub(crate) fn show() -> Operation {
-    one("showLimit", "A key; one that nobody uses is there too")
+    one("showLimit", "A key; an unused one is there too")
 }
 
 pub(crate) fn set() -> Operation {
-    one("setLimit", "Override what definitions say, from the next attempt on")
+    one("setLimit", "Override the limit of a key")
         .if_match()
         .if_none()
         .body::<Set>()
         .writes()
-        .refuses([command::Code::NameInvalid, command::Code::LimitsFull])
+        .refuses([requests::Code::NameInvalid, requests::Code::LimitsFull])
 }
 
 pub(crate) fn clear() -> Operation {
-    one("clearLimit", "Let the definitions count again")
+    one("clearLimit", "Clear the override of a key")
         .if_match()
         .writes()
-        .refuses([command::Code::LimitUnknown, command::Code::NameInvalid])
+        .refuses([requests::Code::LimitUnknown, requests::Code::NameInvalid])
 }

@@ -1,7 +1,7 @@
 //! Machines.
 
 use sprag_core::machine::{DiagramFormat, Difference, Line};
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, text, version, words};
@@ -20,73 +20,69 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 /// An operation on one machine.
 fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
-        .path("id", text(), "The machine's name.")
+        .path("id", text(), "The name of the machine.")
         .reads()
-        .refuses([command::Code::MachineUnknown, command::Code::VersionUnknown])
+        .refuses([requests::Code::MachineUnknown, requests::Code::VersionUnknown])
 }
 
 /// An operation that takes machines, sent or kept.
 fn of_source<B: FromFields>(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary).body::<B>().changes_nothing().reads().refuses([
-        command::Code::DefinitionInvalid,
-        command::Code::MachineUnknown,
-        command::Code::VersionUnknown,
+        requests::Code::DefinitionInvalid,
+        requests::Code::MachineUnknown,
+        requests::Code::VersionUnknown,
     ])
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listMachines", "Every machine with its newest version, by name")
+    operation("listMachines", "List machines with their newest versions, by name")
         .paged()
         .answers::<wire::Page<wire::MachineSummary>>(200, "The machines.")
         .reads()
 }
 
 pub(crate) fn apply() -> Operation {
-    operation("applyMachine", "Keep a new version, unless the newest one is the same")
+    operation("applyMachine", "Apply a machine file as a new version")
         .definition()
-        .answers::<wire::Applied>(201, "A new version is kept; new executions use it.")
+        .answers::<wire::Applied>(201, "The new version. New executions use it.")
         .located()
         .tagged()
-        .answers::<wire::Applied>(200, "The newest version is the same; nothing changed.")
+        .answers::<wire::Applied>(200, "The newest version has the same content. Nothing changed.")
         .tagged()
         .writes()
         .once()
         .if_match()
         .if_none()
-        .refuses([command::Code::DefinitionInvalid])
+        .refuses([requests::Code::DefinitionInvalid])
 }
 
 /// A machine whose name is that of a route.
 pub(crate) fn show_verb(id: &'static str) -> Operation {
-    operation(id, "The machine of this name")
+    operation(id, "Show the machine with this name")
         .alias()
         .answers::<wire::Machine>(200, "The machine.")
         .tagged()
         .if_changed()
         .reads()
-        .refuses([command::Code::MachineUnknown, command::Code::VersionUnknown])
+        .refuses([requests::Code::MachineUnknown, requests::Code::VersionUnknown])
 }
 
 pub(crate) fn lint() -> Operation {
-    operation("lintMachine", "Everything wrong or doubtful; nothing is kept")
+    operation("lintMachine", "Lint a machine file; store nothing")
         .definition()
-        .answers::<wire::Linted>(200, "What was found.")
+        .answers::<wire::Linted>(200, "The findings.")
         .changes_nothing()
 }
 
 pub(crate) fn simulate() -> Operation {
-    of_source::<Simulate>(
-        "simulateMachine",
-        "Where a machine is after each input; nothing is stored, nothing is sent",
-    )
-    .answers::<wire::Page<Line>>(200, "A line for the start, and one for each input.")
-    .refuses([Code::SimulationTooLarge])
-    .refuses([command::Code::InputInvalid])
+    of_source::<Simulate>("simulateMachine", "Simulate a machine; store and send nothing")
+        .answers::<wire::Page<Line>>(200, "One line for the start and one for each input.")
+        .refuses([Code::SimulationTooLarge])
+        .refuses([requests::Code::InputInvalid])
 }
 
 pub(crate) fn diff() -> Operation {
-    of_source::<Both>("diffMachines", "What is different between two machines")
-        .answers::<Difference>(200, "The changes, in the words of a machine file.")
+    of_source::<Both>("diffMachines", "Compare two machines").answers::<Difference>(200, "The changes.")
 }
 
 fn shows(operation: Operation) -> Operation {
@@ -97,17 +93,17 @@ fn shows(operation: Operation) -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    shows(one("showMachine", "The newest version of a machine"))
+    shows(one("showMachine", "Show the newest version of a machine"))
 }
 
 pub(crate) fn diagram() -> Operation {
-    one("drawMachine", "A picture of a machine")
+    one("drawMachine", "Draw a machine")
         .query(
             "format",
             words(&DiagramFormat::ALL.map(DiagramFormat::word)),
-            "`svg` unless given.",
+            "The format. Default: `svg`.",
         )
-        .query("version", version(), "The newest unless given.")
+        .query("version", version(), "The version. Default: the newest.")
         .gives(
             Answer::of(200, "The picture.", "image/svg+xml", text())
                 .or("text/plain; charset=utf-8", text())
@@ -116,5 +112,5 @@ pub(crate) fn diagram() -> Operation {
 }
 
 pub(crate) fn show_version() -> Operation {
-    shows(one("showMachineVersion", "One version of a machine").path("version", version(), "The version."))
+    shows(one("showMachineVersion", "Show one version of a machine").path("version", version(), "The version."))
 }

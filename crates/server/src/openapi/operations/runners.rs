@@ -1,11 +1,11 @@
 //! Programs outside this process, and the attempts they hold.
 
 use sprag_core::ids::AttemptId;
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text};
-use crate::handlers::runners::{Asks, Completed, Failed, Heartbeat};
+use crate::handlers::runners::{Asks, Completed, Failed};
 use crate::openapi::operation::ONCE;
 
 /// The group.
@@ -18,13 +18,13 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 /// What a program says of its attempt.
 fn of_attempt(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
-        .path("id", Shape::of::<AttemptId>(), "The attempt's id, as it was leased.")
+        .path("id", Shape::of::<AttemptId>(), "The id of the leased attempt.")
         .writes()
         .refuses([
-            command::Code::AttemptUnknown,
-            command::Code::AttemptSuperseded,
-            command::Code::SecretUnavailable,
-            command::Code::VariablesTooLarge,
+            requests::Code::AttemptUnknown,
+            requests::Code::AttemptSuperseded,
+            requests::Code::SecretUnavailable,
+            requests::Code::VariablesTooLarge,
         ])
 }
 
@@ -34,16 +34,16 @@ fn ends(id: &'static str, summary: &'static str) -> Operation {
         .header(
             ONCE,
             text(),
-            "Not needed and not looked at: an attempt ends once. Sent again with the same body within a day, the request \
-             is answered as the first time.",
+            "Not needed, and ignored: an attempt ends once. If you send the same request within a day, you get the first \
+             answer.",
         )
-        .answers::<wire::Finished>(200, "It has ended.")
+        .answers::<wire::Finished>(200, "The outcome of the attempt.")
 }
 
 pub(crate) fn lease() -> Operation {
     operation(
         "leaseAttempts",
-        "Ask for work: attempts as soon as there are some, or none when the time is up",
+        "Lease attempts for an external runner",
     )
     .body::<Asks>()
     .header(
@@ -52,25 +52,21 @@ pub(crate) fn lease() -> Operation {
         "Accepted and not looked at: asked again, there is other work. What was leased and never heard of comes back \
          when its lease is over.",
     )
-    .answers::<wire::Leased>(200, "Attempts, perhaps none.")
+    .answers::<wire::Leased>(200, "The leased attempts; empty if there is no work.")
     .writes()
 }
 
 pub(crate) fn heartbeat() -> Operation {
-    of_attempt("heartbeatAttempt", "Say that the program still works on its attempt")
-        .body::<Heartbeat>()
-        .header(
-            ONCE,
-            text(),
-            "Accepted and not looked at: a heartbeat may be sent again as it is.",
-        )
-        .answers::<wire::Heartbeat>(200, "It was heard.")
+    of_attempt("heartbeatAttempt", "Extend the lease of an attempt")
+        .body::<wire::HeartbeatRequest>()
+        .header(ONCE, text(), "Accepted and ignored: you can send a heartbeat again.")
+        .answers::<wire::Heartbeat>(200, "The new end of the lease.")
 }
 
 pub(crate) fn complete() -> Operation {
-    ends("completeAttempt", "Say that the effect happened").body::<Completed>()
+    ends("completeAttempt", "Report that an attempt is done").body::<Completed>()
 }
 
 pub(crate) fn fail() -> Operation {
-    ends("failAttempt", "Say that the attempt did not succeed").body::<Failed>()
+    ends("failAttempt", "Report that an attempt failed").body::<Failed>()
 }

@@ -1,7 +1,7 @@
 //! Kill switches.
 
 use sprag_core::ids::SwitchId;
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
@@ -20,45 +20,42 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
         .path("id", Shape::of::<SwitchId>(), "The switch's id.")
         .reads()
-        .refuses([command::Code::SwitchUnknown])
+        .refuses([requests::Code::SwitchUnknown])
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listSwitches", "The switches that are on, oldest first")
+    operation("listSwitches", "List the kill switches that are on, oldest first")
         .answers::<wire::Page<wire::Switch>>(200, "The switches.")
         .reads()
 }
 
 pub(crate) fn on() -> Operation {
-    operation(
-        "putSwitchOn",
-        "Put a switch on: once this is answered, no attempt in its scope begins",
-    )
-    .body::<On>()
-    .answers::<wire::Switch>(201, "It is on.")
-    .located()
-    .tagged()
-    .writes()
-    .once()
-    .refuses([
-        command::Code::MachineUnknown,
-        command::Code::NameInvalid,
-        command::Code::ScopeUnknown,
-        command::Code::SwitchesFull,
-    ])
+    operation("putSwitchOn", "Set a kill switch: no attempt in its scope starts")
+        .body::<On>()
+        .answers::<wire::Switch>(201, "The new switch.")
+        .located()
+        .tagged()
+        .writes()
+        .once()
+        .refuses([
+            requests::Code::MachineUnknown,
+            requests::Code::NameInvalid,
+            requests::Code::ScopeUnknown,
+            requests::Code::SwitchesFull,
+        ])
 }
 
 pub(crate) fn show() -> Operation {
-    one("showSwitch", "A switch that is on")
+    one("showSwitch", "Show a kill switch")
         .answers::<wire::Switch>(200, "The switch.")
         .tagged()
 }
 
 pub(crate) fn release() -> Operation {
-    one("releaseSwitch", "Take a switch off")
+    one("releaseSwitch", "Release a kill switch")
         .if_match()
         .body::<NoFields>()
-        .answers::<wire::Switch>(200, "It is off.")
+        .answers::<wire::Switch>(200, "The released switch.")
         .writes()
         .once()
 }

@@ -1,7 +1,7 @@
 //! The server itself, and what describes it.
 
 use serde_json::json;
-use sprag_engine::command;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, text};
@@ -14,7 +14,7 @@ pub(crate) const RESOURCE: &str = "system";
 pub(crate) const PAGES: &str = "pages";
 
 pub(crate) fn index() -> Operation {
-    Operation::lenient(PAGES, "showIndex", "The API as a page to read").gives(Answer::of(
+    Operation::lenient(PAGES, "showIndex", "Describe the API as a web page").gives(Answer::of(
         200,
         "The page.",
         "text/html; charset=utf-8",
@@ -23,7 +23,7 @@ pub(crate) fn index() -> Operation {
 }
 
 pub(crate) fn style() -> Operation {
-    Operation::lenient(PAGES, "showStyle", "How the page looks").gives(Answer::of(
+    Operation::lenient(PAGES, "showStyle", "Return the style sheet of the page").gives(Answer::of(
         200,
         "A style sheet.",
         "text/css; charset=utf-8",
@@ -33,7 +33,7 @@ pub(crate) fn style() -> Operation {
 
 pub(crate) fn openapi() -> Operation {
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths", "components"] });
-    Operation::new(PAGES, "showOpenApi", "This API as an OpenAPI 3.1 document").gives(Answer::of(
+    Operation::new(PAGES, "showOpenApi", "Return the OpenAPI 3.1 document of this API").gives(Answer::of(
         200,
         "The document.",
         "application/json",
@@ -42,75 +42,81 @@ pub(crate) fn openapi() -> Operation {
 }
 
 pub(crate) fn error_page() -> Operation {
-    Operation::lenient(
-        PAGES,
-        "showError",
-        "The page of an error code, where a problem's `type` leads",
-    )
-    .path("code", text(), "The code.")
-    .gives(Answer::of(
-        200,
-        "The page, in Markdown.",
-        "text/markdown; charset=utf-8",
-        text(),
-    ))
-    .refuses([Code::RouteUnknown])
+    Operation::lenient(PAGES, "showError", "Return the page of an error code")
+        .path("code", text(), "The code.")
+        .gives(Answer::of(
+            200,
+            "The page, in Markdown.",
+            "text/markdown; charset=utf-8",
+            text(),
+        ))
+        .refuses([Code::RouteUnknown])
 }
 
 pub(crate) fn machine_schema() -> Operation {
     let schema = json!({ "type": "object", "required": ["$schema", "$ref", "$defs"] });
-    Operation::new(
-        PAGES,
-        "showMachineSchema",
-        "The JSON Schema of a machine file, for editors",
-    )
-    .gives(Answer::of(200, "The schema.", "application/schema+json", schema))
+    Operation::new(PAGES, "showMachineSchema", "Return the JSON Schema of a machine file").gives(Answer::of(
+        200,
+        "The schema.",
+        "application/schema+json",
+        schema,
+    ))
 }
 
 pub(crate) fn metrics() -> Operation {
     Operation::new(
         RESOURCE,
         "showMetrics",
-        "What is counted, in the OpenMetrics text format that Prometheus reads",
+        "Return the metrics in the OpenMetrics text format",
     )
     .gives(Answer::of(200, "The metrics.", crate::metrics::MEDIA_TYPE, text()))
 }
 
 pub(crate) fn hints() -> Operation {
-    Operation::new(RESOURCE, "hintChanges", "Hints at what changes, as server-sent events")
-        .gives(Answer::of(
-            200,
-            "Events until the reader goes.",
-            "text/event-stream",
-            text(),
-        ))
-        .reads()
-        .refuses([Code::TooManyStreams])
+    Operation::new(
+        RESOURCE,
+        "hintChanges",
+        "Stream hints about changed records, as server-sent events",
+    )
+    .gives(Answer::of(
+        200,
+        "Events, until the client closes the connection.",
+        "text/event-stream",
+        text(),
+    ))
+    .reads()
+    .refuses([Code::TooManyStreams])
 }
 
 pub(crate) fn healthy() -> Operation {
-    Operation::lenient(RESOURCE, "showHealth", "Whether the process answers").answers::<wire::Health>(200, "It does.")
+    Operation::lenient(RESOURCE, "showHealth", "Check that the server answers")
+        .answers::<wire::Health>(200, "The server answers.")
 }
 
 pub(crate) fn ready() -> Operation {
     Operation::lenient(
         RESOURCE,
         "showReadiness",
-        "Whether the engine answers and the store can be read",
+        "Check that the engine accepts requests and the store can be read",
     )
-    .answers::<wire::Health>(200, "They do.")
+    .answers::<wire::Health>(200, "The server is ready.")
     .refuses([Code::NotReady])
 }
 
 pub(crate) fn show() -> Operation {
-    Operation::new(RESOURCE, "showSystem", "Version, store and bounds").answers::<wire::System>(200, "The server.")
+    Operation::new(
+        RESOURCE,
+        "showSystem",
+        "Show version, store, limits and nodes of the server",
+    )
+    .answers::<wire::System>(200, "The server.")
 }
 
 pub(crate) fn accept_clock() -> Operation {
     Operation::new(
         RESOURCE,
         "acceptClock",
-        "Accept the clock as right, so that retention continues after a jump",
+        "Accept the clock, so that retention continues after a clock jump",
     )
     .body::<NoFields>()
     .answers::<wire::System>(200, "The server.")
@@ -124,20 +130,20 @@ pub(crate) fn backup() -> Operation {
         "application/vnd.sqlite3",
         json!({}),
     );
-    Operation::new(RESOURCE, "takeBackup", "A copy of everything as of one instant")
+    Operation::new(RESOURCE, "takeBackup", "Back up the store of the server")
         .body::<NoFields>()
         .gives(copy)
         .changes_nothing()
         .writes()
-        .refuses([command::Code::BackupUnderWay, command::Code::BackupUnsupported])
+        .refuses([requests::Code::BackupUnderWay, requests::Code::BackupUnsupported])
 }
 
 pub(crate) fn restored() -> Operation {
     Operation::new(
         RESOURCE,
         "showRestored",
-        "The effects that may repeat, where the store comes from a backup",
+        "List the effects that may repeat after a restore",
     )
-    .answers::<Option<wire::RestoreReport>>(200, "The report, or null where it does not come from one.")
+    .answers::<Option<wire::RestoreReport>>(200, "The report, or null if the store was not restored.")
     .reads()
 }

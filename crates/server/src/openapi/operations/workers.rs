@@ -27,63 +27,54 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 /// A person's word to a worker.
 fn word(id: &'static str, summary: &'static str) -> Operation {
     one(id, summary)
-        .answers::<wire::Worker>(200, "The worker as it is now.")
+        .answers::<wire::Worker>(200, "The worker.")
         .once()
         .refuses([Code::WorkerLeaving, Code::OperationRefused])
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listWorkers", "All workers, parents before their children")
+    operation("listWorkers", "List workers, parents before their children")
         .continued()
         .answers::<wire::Page<wire::Worker>>(200, "The workers.")
 }
 
 pub(crate) fn deltas() -> Operation {
-    operation("listWorkerDeltas", "What changed since a cursor, or everything")
-        .query("after", text(), "`cursor` of the answer before; none to begin with.")
-        .answers::<wire::WorkerDeltas>(200, "What changed.")
+    operation("listWorkerDeltas", "List the changes of workers since a cursor")
+        .query("after", text(), "`cursor` of the previous answer. Send none to start.")
+        .answers::<wire::WorkerDeltas>(200, "The changes.")
 }
 
 pub(crate) fn explain() -> Operation {
-    one("explainWorker", "Why a worker is where it is, and what happens next")
-        .answers::<wire::WorkerExplanation>(200, "What holds it.")
+    one("explainWorker", "Explain the state of a worker and its next step")
+        .answers::<wire::WorkerExplanation>(200, "The explanation.")
 }
 
 pub(crate) fn logs() -> Operation {
-    one("showWorkerLogs", "What a worker wrote")
-        .query("lines", whole(0), "The last so many lines.")
-        .query("after", whole(0), "What was written after this `offset`.")
+    one("showWorkerLogs", "Read the log of a worker")
+        .query("lines", whole(0), "The number of last lines.")
+        .query("after", whole(0), "Only text after this `offset`.")
         .answers::<wire::WorkerLog>(200, "A part of its log.")
 }
 
 pub(crate) fn start() -> Operation {
-    word(
-        "startWorker",
-        "Start a worker; escalations end and what failed below it starts, the rest is not touched",
-    )
+    word("startWorker", "Start a worker; clear escalations and failures below it")
 }
 
 pub(crate) fn stop() -> Operation {
-    word("stopWorker", "Have a worker stop, and stay stopped")
+    word("stopWorker", "Stop a worker and keep it stopped")
 }
 
 pub(crate) fn restart() -> Operation {
-    word(
-        "restartWorker",
-        "Stop a worker and start it again; what failed before is forgotten",
-    )
+    word("restartWorker", "Restart a worker and clear its failures")
 }
 
 pub(crate) fn cancel() -> Operation {
-    word(
-        "cancelWorkerAction",
-        "Cancel the action of a worker that is in progress",
-    )
+    word("cancelWorkerAction", "Cancel the action in progress of a worker")
 }
 
 pub(crate) fn reload() -> Operation {
-    operation("reloadWorkers", "Read the file of services again")
-        .answers::<wire::Reloaded>(200, "What is different.")
+    operation("reloadWorkers", "Reload the services file")
+        .answers::<wire::Reloaded>(200, "The changes of the reload.")
         .once()
         .refuses([Code::ServicesInvalid])
 }

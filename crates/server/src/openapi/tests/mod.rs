@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sprag_core::text::NAME_BYTES_MAX;
-use sprag_engine::control::REASON_CHARACTERS_MAX;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX};
-use sprag_engine::leasing::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX};
+use sprag_engine::leases::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX, NAMES_MAX};
+use sprag_engine::queue::control::REASON_CHARACTERS_MAX;
 
-use super::operation::Place;
+use super::operation::ParameterPlace;
 use super::*;
 use crate::handlers::runners::ERROR_TYPE_BYTES_MAX;
 use crate::problem::page;
@@ -48,7 +48,10 @@ fn parameters_of_paths_are_those_of_the_route() {
             .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
             .collect();
         for (method, operation) in methods.operations {
-            let in_path = operation.parameters.iter().filter(|one| one.place == Place::Path);
+            let in_path = operation
+                .parameters
+                .iter()
+                .filter(|one| one.place == ParameterPlace::Path);
             let documented: Vec<&str> = in_path.map(|one| one.name).collect();
             assert_eq!(documented, named, "{method} {path}");
         }

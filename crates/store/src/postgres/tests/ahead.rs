@@ -4,13 +4,13 @@ use sprag_tests::Postgres;
 
 use super::outages::{LOSE_ANSWER, LOSE_REQUEST, PASS, Wire};
 use super::{Database, options};
-use crate::conformance::fixtures::{Line, SHARD, execution};
+use crate::conformance::fixtures::{CommitQueue, SHARD, execution};
 use crate::postgres::{Store, open};
 use crate::traits::{Commit, CommitStore, Error, Fence, Mutation, Reader};
 
 /// Each commit is a new execution with this number: a number that comes twice is refused.
-fn line(fence: Fence, executions: impl IntoIterator<Item = u64>) -> Line {
-    Line::new(executions.into_iter().map(|number| Commit {
+fn line(fence: Fence, executions: impl IntoIterator<Item = u64>) -> CommitQueue {
+    CommitQueue::new(executions.into_iter().map(|number| Commit {
         fences: vec![fence],
         mutations: vec![Mutation::InsertExecution(execution(number))],
     }))

@@ -203,7 +203,7 @@ fn a_server_that_restarts_is_found_again() {
     assert!(opened.is_stored(1).unwrap());
     cluster.crash();
     assert!(matches!(opened.commit(), Err(Error::Away { .. })));
-    assert!(matches!(opened.store.writer.lines(SHARD), Err(Error::Away { .. })));
+    assert!(matches!(opened.store.writer.queues(SHARD), Err(Error::Away { .. })));
     assert!(matches!(opened.is_stored(0), Err(Error::Away { .. })));
     cluster.restart();
     wait::until("the server to be found again", GUARD, || match opened.commit() {
@@ -253,7 +253,7 @@ fn commits_that_the_server_lost_are_noticed_before_anything_is_decided() {
     cluster.stop();
     cluster.restart();
     wait::until("the loss to be noticed", GUARD, || {
-        match opened.store.writer.lines(SHARD) {
+        match opened.store.writer.queues(SHARD) {
             Err(Error::Away { detail }) => detail.contains("lost 1 commits").then_some(()),
             result => panic!("it was not noticed: {result:?}"),
         }

@@ -12,7 +12,7 @@ use super::Database;
 use crate::traits::Error;
 
 /// Each statement with the indexes that it must use, and how.
-const STATEMENTS: [(&str, &[&str]); 16] = [
+const STATEMENTS: [(&str, &[&str]); 18] = [
     (executions::GET, &["execution_pkey"]),
     (executions::HOLDERS, &["execution_key"]),
     (actions::GET, &["action_pkey"]),
@@ -36,6 +36,8 @@ const STATEMENTS: [(&str, &[&str]); 16] = [
     (receipts::GET, &["receipt_pkey"]),
     (idempotency::FIRST_TO_EXPIRE, &["idempotency_expiry"]),
     (machines::NEWEST, &["machine_version_pkey"]),
+    (machines::VERSIONS, &["machine_version_pkey"]),
+    (machines::BY_DIGEST, &["machine_version_pkey"]),
 ];
 
 /// Each part of a commit with its parameters beside rows, and the indexes that it must use.

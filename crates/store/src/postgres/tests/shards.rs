@@ -1,13 +1,14 @@
 //! Many shards in one database: each has its own work, and one owner.
 
-use sprag_core::ids::{ActionId, ExecutionId, Slot};
+use sprag_core::ids::{ExecutionId, Slot};
 use sprag_tests::Postgres;
 
 use super::super::{SHARDS, Writer};
 use super::Database;
 use crate::conformance::fixtures::{QUEUED, RUNNING, SCHEDULED, action, at, execution, idempotency, timer};
+use crate::page::Page;
 use crate::records::{Action, Execution, Idempotency, Scope};
-use crate::traits::{AgedPage, CommitStore, Error, Fence, LaneReads, Mutation, OpenAction, ShardId, Window, shard_of};
+use crate::traits::{CommitStore, Error, Fence, LaneReads, Mutation, OpenAction, ShardId, shard_of};
 
 /// An execution in the slot.
 fn at_slot(number: u64, slot: Slot) -> Execution {
@@ -66,7 +67,7 @@ fn each_shard_has_its_own_work_and_all_have_all_of_it() -> Result<(), Error> {
     }
     assert_eq!(found, [200; 7]);
     assert_eq!(
-        lane.lines(ShardId(SHARDS))?,
+        lane.queues(ShardId(SHARDS))?,
         Vec::<String>::new(),
         "beyond the last there is none"
     );
@@ -77,45 +78,30 @@ fn each_shard_has_its_own_work_and_all_have_all_of_it() -> Result<(), Error> {
 fn counts(lane: &mut Writer, shard: ShardId) -> Result<[usize; 7], Error> {
     let is_here = |id: ExecutionId| assert_eq!(shard_of(id.slot(), SHARDS), shard);
     let mut ready = 0;
-    for line in lane.lines(shard)? {
-        let found = lane.ready(shard, &line, None, 999)?;
+    for line in lane.queues(shard)? {
+        let found = lane.ready(shard, &line, &Page::first(999))?.rows;
         for found in &found {
             is_here(found.execution);
         }
         ready += found.len();
     }
-    let window = Window {
-        until: at(999),
-        after: None,
-        limit: 999,
-    };
-    let timers = lane.due_timers(shard, &window)?;
+    let timers = lane.due_timers(shard, at(999), &Page::first(999))?.rows;
     for timer in &timers {
         is_here(timer.key.execution);
     }
-    let window: Window<ActionId> = Window {
-        until: at(99_999),
-        after: None,
-        limit: 999,
-    };
-    let due = lane.due_actions(shard, &window)?;
+    let due = lane.due_actions(shard, at(99_999), &Page::first(999))?.rows;
     for due in &due {
         is_here(due.execution);
     }
-    let running = lane.running(shard, None, 999)?;
+    let running = lane.running(shard, &Page::first(999))?.rows;
     for found in &running {
         is_here(found.execution);
     }
-    let open = lane.open(shard, RUNNING, None, 999)?;
+    let open = lane.open(shard, RUNNING, &Page::first(999))?.rows;
     for OpenAction { execution, .. } in &open {
         is_here(*execution);
     }
-    let page = AgedPage {
-        before: at(999),
-        after: None,
-        limit: 999,
-    };
-    let aged = lane.aged(shard, &page)?;
+    let aged = lane.aged(shard, at(999), &Page::first(999))?.rows;
     for aged in &aged {
         is_here(aged.execution);
     }

@@ -83,7 +83,7 @@ CREATE INDEX action_execution ON action (execution, id);
 -- Read by actions::open_of, actions::running and actions::list with an open status. Partial: ended actions stay out.
 CREATE INDEX action_open ON action (status, execution, id) WHERE status <= 3;
 
--- Read by actions::ready and actions::lines, which need nothing but the index. Partial: only queued actions wait in a
+-- Read by actions::ready and actions::queues, which need nothing but the index. Partial: only queued actions wait in a
 -- line.
 CREATE INDEX action_ready ON action (line, priority DESC, run_at, id, execution) WHERE status = 1;
 

@@ -2,11 +2,11 @@
 
 use rusqlite::types::Value;
 use sprag_core::action::Status;
-use sprag_core::filter::{Condition, Field, Relation, Test};
+use sprag_core::filter::{Comparison, Condition, Field, Relation};
 
 use super::value;
 use crate::records::ExecutionStatus;
-use crate::search::{Table, statuses};
+use crate::search::{SearchedTable, statuses};
 
 /// The greatest number of an open execution's status.
 const EXECUTION_OPEN_MAX: i64 = ExecutionStatus::Failed as i64;
@@ -36,10 +36,10 @@ pub(in crate::sqlite) struct Walk {
 
 impl Walk {
     /// All rows of a table.
-    pub(in crate::sqlite) fn whole(table: Table) -> Self {
+    pub(in crate::sqlite) fn whole(table: SearchedTable) -> Self {
         match table {
-            Table::Execution => Self::new("execution", "1", "execution.id", &[]),
-            Table::Action => Self::new("action", "1", "action.id", &[]),
+            SearchedTable::Execution => Self::new("execution", "1", "execution.id", &[]),
+            SearchedTable::Action => Self::new("action", "1", "action.id", &[]),
         }
     }
 
@@ -47,7 +47,7 @@ impl Walk {
         self.place == "1"
     }
 
-    fn new(from: &'static str, place: &str, id: &'static str, tests: &[&Test]) -> Self {
+    fn new(from: &'static str, place: &str, id: &'static str, tests: &[&Comparison]) -> Self {
         let constants = tests.iter().filter_map(|test| test.constants.first());
         Self {
             from,
@@ -61,7 +61,7 @@ impl Walk {
 }
 
 /// All parts of indexes that hold every row of which the condition can be true.
-pub(in crate::sqlite) fn walks(table: Table, condition: &Condition) -> Vec<Walk> {
+pub(in crate::sqlite) fn walks(table: SearchedTable, condition: &Condition) -> Vec<Walk> {
     let required = condition.required();
     let equal = |field: Field| {
         let mut tests = required.iter().copied();
@@ -69,12 +69,12 @@ pub(in crate::sqlite) fn walks(table: Table, condition: &Condition) -> Vec<Walk>
     };
     let statuses = required.iter().find_map(|test| statuses(test));
     match table {
-        Table::Execution => execution_walks(equal, statuses.as_deref()),
-        Table::Action => action_walks(equal, statuses.as_deref()),
+        SearchedTable::Execution => execution_walks(equal, statuses.as_deref()),
+        SearchedTable::Action => action_walks(equal, statuses.as_deref()),
     }
 }
 
-fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<&[i64]>) -> Vec<Walk> {
+fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Comparison>, statuses: Option<&[i64]>) -> Vec<Walk> {
     const ID: &str = "execution.id";
     let mut walks = Vec::new();
     walks.extend(equal(Field::Key).map(|key| {
@@ -105,7 +105,7 @@ fn execution_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Opti
     walks
 }
 
-fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Test>, statuses: Option<&[i64]>) -> Vec<Walk> {
+fn action_walks<'t>(equal: impl Fn(Field) -> Option<&'t Comparison>, statuses: Option<&[i64]>) -> Vec<Walk> {
     const ID: &str = "action.id";
     let mut walks = Vec::new();
     walks.extend(equal(Field::ExecutionId).map(|execution| {

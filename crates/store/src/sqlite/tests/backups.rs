@@ -6,6 +6,7 @@ use std::path::Path;
 use super::super::{Existing, OpenError, Options, Restore, RestoreError, Store, open, restore};
 use super::File;
 use crate::conformance::fixtures::{SHARD, entry, execution, inserts};
+use crate::page::Page;
 use crate::records::{Fact, FactKind};
 use crate::traits::{CommitStore as _, ExecutionQuery, LaneReads as _, Mutation, Reader as _, Readers as _};
 
@@ -30,11 +31,8 @@ fn batch(numbers: std::ops::Range<u64>) -> Vec<Mutation> {
 }
 
 fn count(store: &Store) -> usize {
-    let query = ExecutionQuery {
-        limit: usize::MAX,
-        ..ExecutionQuery::default()
-    };
-    store.readers.get().executions(&query).unwrap().len()
+    let all = ExecutionQuery::default();
+    store.readers.get().executions(&all).unwrap().rows.len()
 }
 
 /// Writes the copy of `store` to `path`.
@@ -88,8 +86,9 @@ fn a_copy_is_of_one_instant_while_the_writer_goes_on() {
             store
                 .readers
                 .get()
-                .history(newest.id, 0, crate::page::Most::rows(9))
+                .history(newest.id, &Page::first(9))
                 .unwrap()
+                .rows
                 .len(),
             1
         );

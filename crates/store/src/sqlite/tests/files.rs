@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::super::{Existing, OpenError, Options, Restore, Store, open, restore};
 use super::File;
 use crate::conformance::fixtures::{entry, execution};
+use crate::page::Page;
 use crate::traits::{CommitStore, Error, Mutation, Reader};
 
 fn refusal(path: &Path) -> OpenError {
@@ -89,8 +90,9 @@ fn a_database_of_a_newer_program_is_refused_and_left_as_it_is() {
         file.store()
             .readers
             .get()
-            .history(execution(1).id, 0, crate::page::Most::rows(9))
+            .history(execution(1).id, &Page::first(9))
             .unwrap()
+            .rows
             .len(),
         1
     );
@@ -181,13 +183,10 @@ fn a_damaged_page_is_reported_to_who_reads_it_and_the_rest_is_still_read() {
     damage(&file.path(), size / 4 * 3 / 4_096 * 4_096, 3 * 4_096);
     let Store { mut writer, readers } = file.store();
     let id = execution(1).id;
-    let result = readers.get().history(id, 0, crate::page::Most::rows(2_000));
+    let result = readers.get().history(id, &Page::first(2_000));
     assert!(matches!(result, Err(Error::Corrupt { .. })), "{result:?}");
-    assert_eq!(
-        readers.get().history(id, 0, crate::page::Most::rows(10)).unwrap().len(),
-        10
-    );
-    assert_eq!(readers.get().machines(None, 10).unwrap(), []);
+    assert_eq!(readers.get().history(id, &Page::first(10)).unwrap().rows.len(), 10);
+    assert_eq!(readers.get().machines(&Page::first(10)).unwrap().rows, []);
     writer.acquire(crate::ShardId(0)).unwrap();
 }
 

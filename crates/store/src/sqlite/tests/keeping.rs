@@ -10,7 +10,7 @@ use super::super::backup::beside;
 use super::super::{Options, Store, Writer, open, open_without_log};
 use super::File;
 use crate::conformance::fixtures::{entry, execution};
-use crate::page::Most;
+use crate::page::Page;
 use crate::traits::{CommitStore, Error, Mutation, Reader, Readers as _};
 
 const ENTRIES: u64 = 50;
@@ -34,7 +34,7 @@ fn at(path: &Path) -> Options {
 
 fn entries(store: &Store) -> usize {
     let reader = store.readers.get();
-    reader.history(execution(1).id, 0, Most::rows(1_000)).unwrap().len()
+    reader.history(execution(1).id, &Page::first(1_000)).unwrap().rows.len()
 }
 
 /// A copy of these files of the database, under another name.

@@ -8,6 +8,7 @@ use super::super::{
     actions, counts, executions, facts, history, idempotency, inbox, machines, receipts, retention, shards, timers,
 };
 use super::File;
+use crate::page::Page;
 use crate::records::ExecutionStatus;
 use crate::traits::{ActionQuery, ExecutionQuery};
 
@@ -143,12 +144,12 @@ fn lists_of_executions_are_read_newest_first_without_sorting() {
     let (_file, connection) = migrated();
     let machine = Some("order".to_owned());
     let status = Some(ExecutionStatus::Failed);
-    let before = Some(ExecutionId::from_bytes(SOME_ID));
+    let page = Page::new(Some(ExecutionId::from_bytes(SOME_ID)), 1);
     let queries = [
         (ExecutionQuery::default(), "INDEX sqlite_autoindex_execution_1"),
         (
             ExecutionQuery {
-                before,
+                page,
                 ..ExecutionQuery::default()
             },
             "(id<?)",
@@ -163,7 +164,7 @@ fn lists_of_executions_are_read_newest_first_without_sorting() {
         (
             ExecutionQuery {
                 machine,
-                before,
+                page,
                 ..ExecutionQuery::default()
             },
             "execution_machine (machine=? AND id<?)",
@@ -178,14 +179,14 @@ fn lists_of_executions_are_read_newest_first_without_sorting() {
         (
             ExecutionQuery {
                 status,
-                before,
+                page,
                 ..ExecutionQuery::default()
             },
             "execution_open (status=? AND id<?)",
         ),
     ];
     for (query, expected) in queries {
-        let sql = executions::filter(&query, query.before.is_some().then_some(&SOME_ID)).sql();
+        let sql = executions::filter(&query, query.page.after.is_some().then_some(&SOME_ID)).sql();
         assert_plan(&connection, &sql, expected);
         assert!(!plan(&connection, &sql).contains("TEMP B-TREE"), "{query:?}");
     }
@@ -195,12 +196,12 @@ fn lists_of_executions_are_read_newest_first_without_sorting() {
 fn lists_of_actions_use_what_narrows_them_most() {
     let (_file, connection) = migrated();
     let execution = Some(ExecutionId::from_bytes(SOME_ID));
-    let before = Some(ActionId::from_bytes(SOME_ID));
+    let page = Page::new(Some(ActionId::from_bytes(SOME_ID)), 1);
     let queries = [
         (ActionQuery::default(), "INDEX sqlite_autoindex_action_1"),
         (
             ActionQuery {
-                before,
+                page,
                 ..ActionQuery::default()
             },
             "(id<?)",
@@ -215,7 +216,7 @@ fn lists_of_actions_use_what_narrows_them_most() {
         (
             ActionQuery {
                 execution,
-                before,
+                page,
                 ..ActionQuery::default()
             },
             "action_execution (execution=? AND id<?)",
@@ -245,7 +246,7 @@ fn lists_of_actions_use_what_narrows_them_most() {
         (
             ActionQuery {
                 status: Some(5),
-                before,
+                page,
                 ..ActionQuery::default()
             },
             "action_dead (id<?)",
@@ -253,7 +254,7 @@ fn lists_of_actions_use_what_narrows_them_most() {
     ];
     for (query, expected) in queries {
         let execution = query.execution.is_some().then_some(&SOME_ID);
-        let before = query.before.is_some().then_some(&SOME_ID);
+        let before = query.page.after.is_some().then_some(&SOME_ID);
         assert_plan(&connection, &actions::filter(&query, execution, before).sql(), expected);
     }
 }

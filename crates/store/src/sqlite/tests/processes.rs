@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use super::super::{Options, Store, open};
 use crate::conformance::fixtures::{entry, execution};
-use crate::page::Most;
+use crate::page::{Page, PageLimit};
 use crate::records::HistoryEntry;
 use crate::traits::{CommitStore, Error, Mutation, Reader};
 
@@ -36,11 +36,11 @@ fn append(sequence: u64, size: usize) -> Mutation {
 /// How many entries are stored. They are dense, so this is the last sequence too.
 fn stored(store: &Store) -> u64 {
     let reader = store.readers.get();
-    let all = Most {
+    let all = Page::first(PageLimit {
         rows: usize::MAX,
         bytes: usize::MAX,
-    };
-    let entries = reader.history(execution(1).id, 0, all).unwrap();
+    });
+    let entries = reader.history(execution(1).id, &all).unwrap().rows;
     u64::try_from(entries.len()).unwrap()
 }
 

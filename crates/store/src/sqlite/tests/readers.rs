@@ -6,6 +6,7 @@ use std::thread;
 use super::super::Store;
 use super::File;
 use crate::conformance::fixtures::{execution, inserts};
+use crate::page::Page;
 use crate::page::ReadKind;
 use crate::records::Execution;
 use crate::traits::{CommitStore, ExecutionQuery, Mutation, Reader, Readers, Variables};
@@ -33,11 +34,7 @@ fn readers_in_many_threads_see_whole_commits_while_the_writer_writes() {
             scope.spawn(|| {
                 let mut last = 0;
                 while !written.load(Ordering::Relaxed) {
-                    let query = ExecutionQuery {
-                        limit: 9,
-                        ..ExecutionQuery::default()
-                    };
-                    let found = readers.get().executions(&query).unwrap();
+                    let found = readers.get().executions(&ExecutionQuery::default()).unwrap().rows;
                     let sequences: Vec<u64> = found.iter().map(|execution| execution.sequence).collect();
                     assert_eq!(sequences, [sequences[0]; 5], "all five change in one commit");
                     assert!(sequences[0] >= last, "what was seen stays");
@@ -70,7 +67,7 @@ fn a_reader_that_is_given_back_serves_the_next_who_waits() {
     let Store { readers, .. } = file.store();
     let mut held: Vec<_> = (0..READERS).map(|_| readers.get()).collect();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| readers.get().machines(None, 1).unwrap());
+        let waiting = scope.spawn(|| readers.get().machines(&Page::first(1)).unwrap().rows);
         drop(held.pop());
         assert_eq!(waiting.join().unwrap(), []);
     });

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params_from_iter};
 use sprag_core::filter::{Resource, condition};
 
-use super::super::search::{Bounds, Table, probe, statement, walks};
+use super::super::search::{Bounds, SearchedTable, probe, statement, walks};
 use super::super::{executions, jobs};
 use super::File;
 use crate::conformance::fixtures::{Opened, SUCCEEDED, action, execution, keyed};
+use crate::page::Page;
 use crate::records::{Action, Execution, ExecutionStatus};
 use crate::traits::{Mutation, SCAN_MAX, Search};
 
@@ -28,10 +29,10 @@ fn plan(connection: &Connection, sql: &str, values: Vec<rusqlite::types::Value>)
 }
 
 /// The plans of all walks that a filter allows, each with its probe's.
-fn plans(connection: &Connection, table: Table, text: &str) -> Vec<(String, String)> {
+fn plans(connection: &Connection, table: SearchedTable, text: &str) -> Vec<(String, String)> {
     let resource = match table {
-        Table::Execution => Resource::Executions,
-        Table::Action => Resource::Actions,
+        SearchedTable::Execution => Resource::Executions,
+        SearchedTable::Action => Resource::Actions,
     };
     let condition = condition(text, resource).unwrap();
     let bounds = Bounds::of(&condition, None).unwrap();
@@ -46,80 +47,84 @@ fn plans(connection: &Connection, table: Table, text: &str) -> Vec<(String, Stri
 }
 
 /// Filters, each with the walk that narrows it most.
-const WALKS: [(Table, &str, &str); 16] = [
+const WALKS: [(SearchedTable, &str, &str); 16] = [
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "version = 1",
         "sqlite_autoindex_execution_1 (id>? AND id<?)",
     ),
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "createdAt > \"2026-01-01\"",
         "sqlite_autoindex_execution_1 (id>? AND id<?)",
     ),
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "key = \"k\"",
         "execution_by_key (key=? AND id>? AND id<?)",
     ),
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "machine = \"m\"",
         "execution_machine (machine=? AND id>? AND id<?)",
     ),
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "status = \"paused\"",
         "execution_open (status=? AND id>? AND id<?)",
     ),
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "tag = \"t\"",
         "PRIMARY KEY (tag=? AND execution>? AND execution<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "executionId = \"exe_00000000000000000000000000\"",
         "action_execution (execution=? AND id>? AND id<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "errorType = \"timeout\"",
         "action_error (error_kind=? AND id>? AND id<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "tag = \"t\"",
         "PRIMARY KEY (tag=? AND action>? AND action<?)",
     ),
     (
-        Table::Execution,
+        SearchedTable::Execution,
         "status = \"cancelled\"",
         "execution_cancelled (id>? AND id<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "actionId = \"a\"",
         "action_name (action_id=? AND id>? AND id<?)",
     ),
-    (Table::Action, "status = \"dead\"", "action_dead (id>? AND id<?)"),
     (
-        Table::Action,
+        SearchedTable::Action,
+        "status = \"dead\"",
+        "action_dead (id>? AND id<?)",
+    ),
+    (
+        SearchedTable::Action,
         "status = \"skipped\"",
         "action_over (status=? AND id>? AND id<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "status = \"dead\" AND machine = \"m\"",
         "action_dead_machine (machine=? AND id>? AND id<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "status = \"dead\" AND actionId = \"a\"",
         "action_dead_name (action_id=? AND id>? AND id<?)",
     ),
     (
-        Table::Action,
+        SearchedTable::Action,
         "status = \"dead\" AND fingerprint = \"00aa\"",
         "action_dead_fingerprint (fingerprint=? AND id>? AND id<?)",
     ),
@@ -145,9 +150,17 @@ fn every_indexed_field_has_its_walk_in_order_by_id() {
 fn several_open_statuses_are_sorted_and_therefore_walked_only_when_they_are_few() {
     let (_file, connection) = migrated();
     for (table, text, index) in [
-        (Table::Execution, "status IN (\"paused\", \"failed\")", "execution_open"),
-        (Table::Action, "status IN (\"queued\", \"retrying\")", "action_open"),
-        (Table::Action, "status = \"queued\"", "action_open"),
+        (
+            SearchedTable::Execution,
+            "status IN (\"paused\", \"failed\")",
+            "execution_open",
+        ),
+        (
+            SearchedTable::Action,
+            "status IN (\"queued\", \"retrying\")",
+            "action_open",
+        ),
+        (SearchedTable::Action, "status = \"queued\"", "action_open"),
     ] {
         let plans = plans(&connection, table, text);
         assert!(plans[0].0.contains(index), "{plans:?}");
@@ -179,10 +192,10 @@ fn texts_of_filters_never_become_part_of_a_statement() {
     let text = format!("machine = \"{hostile}\" OR tag IN (\"{hostile}\") OR NOT key != \"{hostile}\"");
     let condition = condition(&text, Resource::Executions).unwrap();
     let bounds = Bounds::of(&condition, None).unwrap();
-    let mut all = walks(Table::Execution, &condition);
-    all.push(super::super::search::Walk::whole(Table::Execution));
+    let mut all = walks(SearchedTable::Execution, &condition);
+    all.push(super::super::search::Walk::whole(SearchedTable::Execution));
     for walk in all {
-        let (sql, values) = statement(Table::Execution, &walk, &condition, &bounds, SCAN_MAX);
+        let (sql, values) = statement(SearchedTable::Execution, &walk, &condition, &bounds, SCAN_MAX);
         assert!(!sql.contains("DROP") && !sql.contains('\''), "{sql}");
         assert_eq!(sql.matches('?').count(), values.len(), "{sql}");
     }
@@ -214,8 +227,7 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
     for text in ["tag = \"hot\"", "tag = \"red\"", "key = \"k\""] {
         let found = store.reader.find_executions(&Search {
             condition: condition(text, Resource::Executions).unwrap(),
-            before: None,
-            limit: 9,
+            page: Page::first(9),
             scan: SCAN_MAX,
         });
         assert_eq!(found.unwrap().rows, std::slice::from_ref(&old), "{text}");
@@ -291,8 +303,7 @@ fn a_page_among_very_many_closed_executions_is_quick_whatever_it_looks_for() {
     ] {
         let mut search = Search {
             condition: condition(text, Resource::Executions).unwrap(),
-            before: None,
-            limit: 100,
+            page: Page::first(100),
             scan: SCAN_MAX,
         };
         loop {
@@ -303,7 +314,7 @@ fn a_page_among_very_many_closed_executions_is_quick_whatever_it_looks_for() {
             let Some(next) = found.next.filter(|_| found.rows.len() < 100) else {
                 break;
             };
-            search.before = Some(next);
+            search.page.after = Some(next);
         }
     }
 }

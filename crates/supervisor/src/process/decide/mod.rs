@@ -1,4 +1,4 @@
-//! The next step of a service: a pure function of what is desired and what was observed.
+//! The next step of a service: a pure function of the desired and the observed state.
 
 use super::observed::{SeenProcess, ServiceObservation, at};
 use super::probe::Verdict;

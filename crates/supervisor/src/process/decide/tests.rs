@@ -1,4 +1,4 @@
-//! Every step of a service, from what is wanted and what is seen.
+//! Every step of a service, from the desired and the observed state.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! One question and its answer: by HTTP, TCP, a program, or the log.
+//! One check of a probe: by HTTP, TCP, a program, or the log.
 //!
-//! Addresses stand in the operator's own file, so they pass without the outbound guard; no redirect and no proxy of the
-//! environment is followed.
+//! The operator configures the addresses, so they bypass the outbound guard. A check follows no redirect and uses no
+//! proxy of the environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,7 +1,7 @@
-//! Probes: asking a service how it is, again and again, and counting what it answers.
+//! Probes: check a service repeatedly, and count the results.
 //!
-//! Each probe has its own timeout and its own task, and ends with the process it asks. Its results are read without
-//! waiting.
+//! Each probe has its own timeout and its own task, and ends with the process that it checks. Readers get its results
+//! without waiting.
 
 mod ask;
 mod tally;

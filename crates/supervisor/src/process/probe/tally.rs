@@ -1,4 +1,4 @@
-//! Counts answers in a row until they make a verdict.
+//! Counts equal results in a row until they decide.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The tasks that ask, and what they found.
+//! The tasks of probes, and their results.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

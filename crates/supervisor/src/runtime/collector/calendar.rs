@@ -1,7 +1,7 @@
-//! When each worker is observed. An insertion costs the same for ten workers and for a hundred thousand: there are
-//! as many moments as ticks have asked for, not as workers.
+//! When each worker is observed. An insertion costs the same for ten workers and for a hundred thousand, because the
+//! calendar has one slot per tick, not per worker.
 //!
-//! Nothing is removed before its moment: a worker that is moved has two entries, and the caller knows which one counts.
+//! Entries stay until their time. A worker whose time changes has two entries, and the caller knows which one is valid.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! All entries: by key for every look, by name for callers.
+//! All entries: by key for every observation, by name for callers.
 
 use std::collections::HashMap;
 use std::sync::Arc;

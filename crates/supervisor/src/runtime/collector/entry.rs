@@ -1,4 +1,4 @@
-//! One worker's collection: what is known about it, and when it is due next.
+//! The collection of one worker: its last results, and when the next pass is due.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the collector reports to the tick, and what operators see of it.
+//! The events that the collector reports to the tick, and their form for operators.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What workers count and measure: counters add up over passes, gauges are replaced.
+//! The counters and gauges of workers: counters add up over passes, a gauge keeps its last value.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,10 @@
-//! The collector: it observes every worker about once a second, and knows how old the newest observation is.
+//! The collector: it observes every worker about once a second, and knows the age of the newest observation.
 //!
-//! One pass per worker at a time, on a shared bounded pool; no task, thread or timer belongs to a worker that is not
-//! being observed. An observation is as old as the beginning of its pass. The collector drops and counts the results of
-//! passes it gave up. Trouble here is trouble of the infrastructure: it shows in [`Observation`] and in events, and
-//! never touches a worker's state. Time comes in with every call; [`Collector::scan`] does only what is due.
+//! Each worker has at most one pass at a time, on a shared bounded pool. A worker that is not being observed uses no
+//! task, thread or timer. The age of an observation counts from the beginning of its pass. The collector drops and
+//! counts the results of passes that it gave up. Its failures are failures of the infrastructure: they appear in
+//! [`Observation`] and in events, and never change a worker's state. Time is an argument of every call.
+//! [`Collector::scan`] does only what is due.
 
 mod calendar;
 mod entries;

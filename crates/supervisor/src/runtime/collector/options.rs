@@ -1,4 +1,4 @@
-//! The thresholds of collection: when a pass is due, times out, is stale, and is given up.
+//! The thresholds of collection: when a pass is due, times out, becomes stale, and is given up.
 
 /// After how many milliseconds collection restarts, counted from the restart before; the last one repeats.
 pub const RESTART_SPACINGS_MILLIS: [u64; 3] = [0, 4_000, 6_000];

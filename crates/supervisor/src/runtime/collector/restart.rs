@@ -1,4 +1,4 @@
-//! What becomes due by time alone: the next pass, a timeout, staleness, a restart.
+//! Steps that become due by time alone: the next pass, a timeout, staleness, a restart.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Results of passes: the current pass's is taken, others are dropped and counted.
+//! Results of passes: the collector takes those of the current pass, and drops and counts all others.
 
 use std::sync::Arc;
 
@@ -68,9 +68,9 @@ impl<O: Send + 'static> Collector<O> {
             PassFailure::Panic(text) => {
                 self.counts.panicked += 1;
                 if let Some(entry) = self.entries.get(key) {
-                    say(|| tracing::error!(worker = %entry.worker, panic = %text, "collecting panicked"));
+                    say(|| tracing::error!(worker = %entry.worker, panic = %text, "collection panicked"));
                 }
-                format!("collecting panicked: {text}")
+                format!("collection panicked: {text}")
             }
         };
         self.pass_over(key, now);

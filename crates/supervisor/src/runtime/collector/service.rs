@@ -1,4 +1,4 @@
-//! The collector itself: which workers it observes, and the scan of every tick.
+//! The collector itself: the workers that it observes, and the scan of every tick.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One attempt as a future, and what it notes for the next scan.
+//! One attempt as a future, and its note for the next scan.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What the executor reports to the tick.
+//! The events that the executor reports to the tick.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,11 @@
-//! The executor: actions of workers, one per worker, attempted as their options say, never waited for.
+//! The executor: runs the actions of workers, one per worker, with the retries of their options. No caller waits for
+//! it.
 //!
-//! A worker's slot is taken or refused in one step, and a refusal names who holds it; so there is no moment in which a
-//! second action could be accepted. An action is known by its generation: what an abandoned one returns later is
-//! counted and dropped. Time comes in with every call. [`Executor::scan`], called by every tick, takes in what ended,
-//! cancels what took too long, warns once of what does not react, gives it up in the end, and starts due retries.
+//! The executor takes or refuses a worker's slot in one step, and a refusal names the action in the slot. So it can
+//! never accept a second action. An action has a generation: the executor counts and drops late results of an abandoned
+//! one. Time is an argument of every call. Every tick calls [`Executor::scan`]. The scan takes results, cancels
+//! attempts that took too long, warns once about attempts that ignore their cancellation, abandons them in the end, and
+//! starts due retries.
 
 mod attempt;
 mod event;

@@ -1,4 +1,4 @@
-//! Options of the executor, and its own classes of failure.
+//! Options of the executor, and its own error types.
 
 use std::sync::Arc;
 

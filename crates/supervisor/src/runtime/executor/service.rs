@@ -1,4 +1,4 @@
-//! Taking a slot, giving it back, and the scan of every tick.
+//! Takes a slot, releases it, and scans at every tick.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

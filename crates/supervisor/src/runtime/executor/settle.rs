@@ -1,4 +1,4 @@
-//! How an attempt ends and what follows: success, another attempt, the end; and what happens to those that do not end.
+//! The end of an attempt and what follows: success, another attempt, or failure; and attempts that do not end.
 
 use std::sync::Arc;
 

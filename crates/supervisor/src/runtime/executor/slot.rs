@@ -1,4 +1,4 @@
-//! A worker's slot: the one action it may have, and what is known about the last one.
+//! A worker's slot: its one action, and the status of the last one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

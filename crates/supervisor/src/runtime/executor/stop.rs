@@ -1,4 +1,4 @@
-//! The end of an executor: nothing new, what waits ends at once, what runs has a bound.
+//! The end of an executor: it starts no action, ends waiting ones at once, and gives running ones a time limit.
 
 use std::sync::Arc;
 

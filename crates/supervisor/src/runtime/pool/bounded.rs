@@ -1,7 +1,7 @@
-//! A bound on how much runs at once, and the queue before it.
+//! A limit on the number of running tasks, and the queue in front of it.
 //!
-//! The holder of a [`PooledTask`] may release it at any moment: a queued one then never starts, a running one is dropped
-//! at its next await. Either way its room is free for the next at once, even while the old one blocks a thread.
+//! The holder of a [`PooledTask`] may release it at any moment. A queued task then never starts, and a running task is
+//! dropped at its next await. In both cases its place is free at once, even while the old task blocks a thread.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};

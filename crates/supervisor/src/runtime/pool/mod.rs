@@ -1,12 +1,12 @@
-//! Where collectors' passes and workers' actions run: threads of their own, and bounds on how much runs at once.
+//! The pool for collectors' passes and workers' actions: its own threads, and limits on running tasks.
 //!
-//! The tick hands futures over and never waits for one. A future that blocks its thread costs that thread and nothing
-//! else: it is noticed by the next ticks and another thread takes over, so neither other workers nor the runtime that
-//! serves everything else come to a stop. Futures have the timers and sockets of the runtime in which the threads were
-//! made. Without threads, a test polls them itself, and the same code is deterministic.
+//! The tick hands futures over and never waits for one. A future that blocks its thread costs only that thread: the
+//! next ticks detect it, and another thread takes over. So neither other workers nor the rest of the runtime stop.
+//! Futures use the timers and sockets of the runtime that created the threads. Without threads, a test polls the
+//! futures itself, and the same code is deterministic.
 //!
-//! Tasks are those of `async-task`. Threads and bounds are our own: no executor replaces blocked threads and lets the
-//! room of a released task be used at once.
+//! Tasks are those of `async-task`. Threads and limits are our own, because no executor both replaces blocked threads
+//! and frees the place of a released task at once.
 
 mod bounded;
 mod guard;

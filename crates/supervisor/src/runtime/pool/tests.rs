@@ -1,4 +1,4 @@
-//! Futures on threads, with threads that block; and the bound.
+//! Futures on threads, threads that block, and the limit on running tasks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,8 +1,8 @@
-//! The threads that poll, and what is ready to be polled.
+//! The threads that poll futures, and the futures that are ready.
 //!
-//! A few threads serve any number of futures. [`Threads::watch`], called by every tick, publishes the tick's time and
-//! looks for threads that have been inside one poll for too long: those are blocked, and as many new ones take their
-//! place. A blocked thread that comes back leaves when enough others are there.
+//! A few threads serve any number of futures. Every tick calls [`Threads::watch`]. It publishes the time of the tick
+//! and looks for threads that have been in one poll for too long. Such threads are blocked, and new threads replace
+//! them. A blocked thread that continues ends if enough others exist.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -213,7 +213,7 @@ impl Ready {
                 .name("sprag-worker".to_owned())
                 .spawn(move || ready.serve(&own));
             if let Err(problem) = spawned {
-                say(|| tracing::error!(%problem, "a thread for workers could not be started"));
+                say(|| tracing::error!(%problem, "worker thread not started"));
                 return;
             }
             seats.push(seat);

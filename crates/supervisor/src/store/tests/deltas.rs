@@ -1,4 +1,4 @@
-//! Pages of deltas, places that are gone, compaction.
+//! Pages of deltas, expired positions, compaction.
 
 use serde_json::json;
 

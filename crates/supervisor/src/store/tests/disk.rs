@@ -1,4 +1,4 @@
-//! A store in a file: what survives, what is refused, what cannot be read.
+//! A store in a file: what survives, what it refuses, what it cannot read.
 
 use futures_util::FutureExt;
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! What is put, what is refused, what is read.
+//! Documents that the store accepts, refuses and returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What was said to be on disk is there after kill -9. The test starts itself again as a child, and kills it.
+//! A change that was reported as durable is on disk after kill -9. The test starts itself as a child, and kills it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The mark of an action's start: nothing of the action happens before it is on disk, unless the disk fails.
+//! The mark of an action's start: the action does nothing before the mark is on disk, unless the disk fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Whatever is put: differences lead to what is new, and a reader of pages never misses one.
+//! For any documents: differences lead to the new document, and a reader of pages misses no change.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Checks declared children: a mistake in one harms no other.
+//! Checks declared children: an error in one does not affect others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Children: those that are declared exist, the others leave in two phases.
+//! Children: the tree creates declared children; the others leave in two phases.
 
 mod check;
 
@@ -81,7 +81,7 @@ fn redeclare(visit: &mut Visit<'_>, declared: &Declared) {
     let placement = &mut node.placement;
     for error in errors.iter().filter(|error| !placement.child_errors.contains(error)) {
         let (supervisor, child) = (&placement.identity.path, error.child());
-        tracing::warn!(%supervisor, child, %error, "a child cannot be");
+        tracing::warn!(%supervisor, child, %error, "child not valid");
     }
     placement.child_errors = errors;
     placement.dependents = dependents(declared);

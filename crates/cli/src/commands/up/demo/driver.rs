@@ -9,10 +9,11 @@ use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::Handle;
-use sprag_engine::command::{Refusal, SendMessage, Start, Target};
-use sprag_engine::view::ExecutionView;
+use sprag_engine::requests::{Archive, Refusal, SendMessage, Start, Target};
+use sprag_store::Page;
 use sprag_store::records::ExecutionStatus;
 use sprag_store::traits::ActionQuery;
+use sprag_wire::Execution;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::machines::{LEASE, NIGHTLY, ONBOARDING, ORDER, TAG, Versions};
@@ -26,9 +27,9 @@ const BEATS_PER_START: usize = 3;
 const FIRST: usize = 2;
 /// How many executions of a machine are open at once.
 const OPEN_MAX: usize = 8;
-/// How many executions of a machine are looked at; somebody's own may be among them.
+/// How many executions of a machine are looked at; a user's own may be among them.
 const LOOKED_AT_MAX: usize = 200;
-/// When more dead letters than this wait, somebody puts the oldest away.
+/// When more dead letters than this wait, the demo archives the oldest.
 const DEAD_MAX: usize = 10;
 /// The key of the one execution of its machine.
 pub(in super::super) const NIGHTLY_KEY: &str = "nightly";
@@ -42,7 +43,7 @@ struct Series {
     next: u64,
 }
 
-/// Whoever moves the demo.
+/// What moves the demo.
 pub(super) struct Driver {
     handle: Handle,
     versions: Versions,
@@ -50,7 +51,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// A driver that goes on counting where an earlier one ended.
+    /// A driver that continues counting where an earlier one ended.
     pub(super) async fn new(handle: Handle, versions: Versions) -> Result<Self, Refusal> {
         let mut series = [
             (ORDER, "order", 1_001),
@@ -83,7 +84,7 @@ impl Driver {
         self.nightly().await
     }
 
-    /// The execution that is always there: started again when somebody ended it.
+    /// The execution that is always there: started again when a user ended it.
     async fn nightly(&self) -> Result<ExecutionId, Refusal> {
         let (machine, key) = (NIGHTLY.to_owned(), NIGHTLY_KEY.to_owned());
         match self.handle.execution_by_key(machine, key).await? {
@@ -147,8 +148,8 @@ impl Driver {
         Ok(self.handle.start(start).await?.id)
     }
 
-    /// Sends what somebody wants to send to this execution by now.
-    async fn attend(&self, view: &ExecutionView) -> Result<(), Refusal> {
+    /// Sends what a person of the demo sends to this execution by now.
+    async fn attend(&self, view: &Execution) -> Result<(), Refusal> {
         let now = self.handle.now();
         let idle = Duration::from_millis(now.since(view.updated_at));
         let key = view.key.as_deref().unwrap_or_default();
@@ -168,13 +169,13 @@ impl Driver {
     async fn clear(&self) -> Result<(), Refusal> {
         let query = ActionQuery {
             status: Some(Status::Dead.number()),
-            limit: LOOKED_AT_MAX,
+            page: Page::first(LOOKED_AT_MAX),
             ..ActionQuery::default()
         };
         let dead = self.handle.actions(query).await?;
         let ours: Vec<_> = dead.iter().filter(|view| is_ours(&view.tags)).collect();
         match ours.last() {
-            Some(oldest) if ours.len() > DEAD_MAX => self.handle.archive(oldest.id).await.map(drop),
+            Some(oldest) if ours.len() > DEAD_MAX => self.handle.ask(Archive(oldest.id)).await.map(drop),
             _ => Ok(()),
         }
     }
@@ -189,7 +190,7 @@ fn is_ours(tags: &[String]) -> bool {
 }
 
 /// The demo's executions of a machine that are at work.
-async fn open(handle: &Handle, machine: &str) -> Result<Vec<ExecutionView>, Refusal> {
+async fn open(handle: &Handle, machine: &str) -> Result<Vec<Execution>, Refusal> {
     let found = executions(handle, machine, Some(ExecutionStatus::Running)).await?;
     Ok(found.into_iter().filter(|view| is_ours(&view.tags)).collect())
 }
@@ -198,7 +199,7 @@ async fn executions(
     handle: &Handle,
     machine: &str,
     status: Option<ExecutionStatus>,
-) -> Result<Vec<ExecutionView>, Refusal> {
+) -> Result<Vec<Execution>, Refusal> {
     let of = Condition::text(Field::Machine, machine);
     let status = status.map(|status| Condition::number(Field::Status, status as u8));
     let condition = status.into_iter().fold(of, Condition::and);

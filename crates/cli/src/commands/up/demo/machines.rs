@@ -1,14 +1,14 @@
 //! The machines of the demo: the examples, with their actions turned to the simulated world.
 //!
 //! The files are part of the binary, so that an installed one needs no checkout. An example runs by itself, with
-//! actions that reach nobody; here they call systems that are slow, busy or of another opinion.
+//! actions that reach no system; here they call systems that are slow, busy or of another opinion.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
-use sprag_core::source::{Format, Limits, parse};
+use sprag_core::source::{Format, Limits, parse_value};
 use sprag_engine::Handle;
 
 /// A tenant gives notice.
@@ -43,7 +43,7 @@ pub(super) const EXAMPLES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The versions that the demo runs, by machine: what somebody applies meanwhile is theirs.
+/// The versions that the demo runs, by machine: a version that a user applies meanwhile stays theirs.
 pub(super) type Versions = BTreeMap<&'static str, u32>;
 
 /// Applies all of them.
@@ -61,7 +61,7 @@ pub(super) async fn apply(handle: &Handle, world: SocketAddr) -> anyhow::Result<
 
 /// An example with what is different in the demo.
 pub(super) fn definition(name: &str, text: &str, world: SocketAddr) -> anyhow::Result<Value> {
-    let mut definition = parse(text, Format::Yaml, &Limits::default())?.into_value();
+    let mut definition = parse_value(text, Format::Yaml, &Limits::default())?;
     let Some(Value::Array(actions)) = definition.get_mut("actions") else {
         bail!("`{name}` has no actions");
     };

@@ -2,7 +2,7 @@
 //!
 //! Nothing of it is fake: machines, executions, messages and attempts are the product's own, on its own store. Only
 //! what lies outside is simulated: the systems that actions call ([`world`]) and the people who send messages
-//! ([`people`], whom the [`driver`] plays). Executions of the demo carry a tag; nobody else's are touched.
+//! ([`people`], whom the [`driver`] plays). Executions of the demo carry a tag; no others are touched.
 
 mod driver;
 mod machines;
@@ -48,7 +48,7 @@ impl Demo {
         })
     }
 
-    /// Lets nobody start or send anything more. The world goes on answering, so that attempts under way can end.
+    /// Starts and sends nothing more. The world continues to answer, so that attempts under way can end.
     pub(super) fn stop(&self) {
         self.driver.abort();
     }

@@ -1,6 +1,6 @@
 //! The people of the simulated world: who sends which message, and after how long.
 //!
-//! They look at where an execution stands and at nothing else, so they go on after a restart, and whoever sends a
+//! They look at where an execution stands and at nothing else, so they continue after a restart, and a user who sends a
 //! message before them is simply first.
 
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::machines::{LEASE, NIGHTLY, ONBOARDING, ORDER};
 
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 
-/// A message that somebody wants to send.
+/// A message that a person wants to send.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Message {
     pub(super) kind: &'static str,
     pub(super) payload: Value,
 }
 
-/// Somebody who waits for an execution to be in a state, and then a while.
+/// A person who waits for an execution to be in a state, and then a while.
 struct Habit {
     machine: &'static str,
     state: &'static str,
@@ -44,7 +44,7 @@ const fn habit(
     }
 }
 
-/// Everybody. A state nobody stands by here is one that moves by itself.
+/// All people. A state without one moves by itself.
 const HABITS: [Habit; 12] = [
     habit(
         ORDER,
@@ -76,11 +76,11 @@ const HABITS: [Habit; 12] = [
         &["LAPTOP_DELIVERED"],
     ),
     habit(ONBOARDING, "ready", (10, 40), &["STARTED"]),
-    habit(NIGHTLY, "held", (180, 180), &["GO_ON"]),
-    habit(NIGHTLY, "halted", (60, 60), &["GO_ON"]),
+    habit(NIGHTLY, "held", (180, 180), &["RESUME"]),
+    habit(NIGHTLY, "halted", (60, 60), &["RESUME"]),
 ];
 
-/// What somebody sends to an execution that has stood in this configuration for `idle`.
+/// What a person sends to an execution that has been in this configuration for `idle`.
 pub(super) fn message(
     machine: &str,
     key: &str,

@@ -2,7 +2,7 @@
 //!
 //! Each system has its stories: how it answers the first request about a thing, the second, and so on. Stories come in
 //! turn, by the number of the thing, so the demo tells the same ones every time: most go well, some need patience, and
-//! now and then somebody says no.
+//! now and then a system refuses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -89,7 +89,7 @@ pub(super) fn answer(path: &str, reference: &str, seen: usize) -> Reply {
         "/shop/orders" => LAPTOPS,
         "/housekeeping/runs" => return in_turn(NIGHTS, seen).unwrap_or(AFTERWARDS),
         "/payments/refunds" => return AFTERWARDS,
-        _ => return reply(404, 0, "nobody lives here"),
+        _ => return reply(404, 0, "no such system"),
     };
     let story = in_turn(stories, turn).unwrap_or_default();
     story.get(seen).copied().unwrap_or(AFTERWARDS)
@@ -131,7 +131,7 @@ pub(super) async fn serve(server: SocketAddr) -> anyhow::Result<SocketAddr> {
     let systems = Router::new().fallback(respond).with_state(Memory::default());
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, systems).await {
-            tracing::warn!(%error, "the simulated world ended");
+            tracing::warn!(%error, "demo stopped");
         }
     });
     Ok(address)

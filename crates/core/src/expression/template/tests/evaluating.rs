@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Limits, RenderErrorKind, Template};
+use super::super::{RenderErrorKind, Template, TemplateLimits};
 use super::{compile, kind, missing, render, scope, try_render};
 
 #[test]
@@ -385,7 +385,7 @@ fn templates_are_shared_between_threads() {
     let template = compile(&json!("{{ variables.count * 2 }}"));
     shared(&template);
     let other = template.clone();
-    let rendered = std::thread::spawn(move || other.render(&scope(), Limits::default()))
+    let rendered = std::thread::spawn(move || other.render(&scope(), TemplateLimits::default()))
         .join()
         .expect("no panic");
     assert_eq!(rendered.expect("it renders"), json!(6));
@@ -408,7 +408,7 @@ fn a_scope_is_asked_only_for_the_paths_named() {
     let template =
         Template::compile(&json!("{{variables.a.b}} {{ variables.a.b + variables.c }}")).expect("it compiles");
     assert_eq!(
-        template.render(&Strict, Limits::default()).expect("it renders"),
+        template.render(&Strict, TemplateLimits::default()).expect("it renders"),
         json!("2 4")
     );
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::{Frozen, Limits, RenderErrorKind};
+use super::super::{Frozen, RenderErrorKind, TemplateLimits};
 use super::{compile, scope};
 use crate::expression::scope::{Path, Scope, walk};
 
@@ -34,12 +34,14 @@ fn late() -> Late {
 
 fn freeze(template: &Value) -> Frozen {
     compile(template)
-        .freeze(&Facts, Limits::default())
+        .freeze(&Facts, TemplateLimits::default())
         .expect("the template freezes")
 }
 
 fn bind(frozen: &Frozen) -> Value {
-    frozen.bind(&late(), Limits::default()).expect("the config binds")
+    frozen
+        .bind(&late(), TemplateLimits::default())
+        .expect("the config binds")
 }
 
 #[test]
@@ -100,12 +102,12 @@ fn the_late_paths_are_exactly_those_needed() {
 fn every_attempt_sees_the_same_facts() {
     let template = compile(&json!("{{variables.count}}/{{attempt.number}}"));
     let frozen = template
-        .freeze(&json!({"variables": {"count": 1}}), Limits::default())
+        .freeze(&json!({"variables": {"count": 1}}), TemplateLimits::default())
         .expect("it freezes");
     for number in 1..4 {
         let late = Late(json!({"attempt": {"number": number}, "variables": {"count": 99}}));
         assert_eq!(
-            frozen.bind(&late, Limits::default()).expect("it binds"),
+            frozen.bind(&late, TemplateLimits::default()).expect("it binds"),
             json!(format!("1/{number}"))
         );
     }
@@ -115,7 +117,7 @@ fn every_attempt_sees_the_same_facts() {
 fn a_frozen_value_that_looks_like_a_template_is_left_alone() {
     let scope = json!({"variables": {"evil": "{{secrets.token}}"}});
     let template = compile(&json!({"a": "{{variables.evil}}", "b": "{{variables.evil}} {{attempt.number}}"}));
-    let frozen = template.freeze(&scope, Limits::default()).expect("it freezes");
+    let frozen = template.freeze(&scope, TemplateLimits::default()).expect("it freezes");
     assert_eq!(frozen.late, ["/b"]);
     assert_eq!(
         bind(&frozen),
@@ -126,7 +128,7 @@ fn a_frozen_value_that_looks_like_a_template_is_left_alone() {
 #[test]
 fn a_fact_that_is_missing_is_an_error_when_frozen() {
     let error = compile(&json!({"a": "{{secrets.token}} {{ variables.absent | upper }}"}))
-        .freeze(&Facts, Limits::default())
+        .freeze(&Facts, TemplateLimits::default())
         .expect_err("it is missing");
     assert_eq!(error.pointer, "/a");
     assert_eq!(
@@ -147,7 +149,9 @@ fn a_fact_that_has_a_default_may_be_missing_when_bound_too() {
 #[test]
 fn a_secret_that_is_missing_is_named_when_bound() {
     let frozen = freeze(&json!({"a": "{{ secrets.absent | urlencode }}"}));
-    let error = frozen.bind(&late(), Limits::default()).expect_err("it is missing");
+    let error = frozen
+        .bind(&late(), TemplateLimits::default())
+        .expect_err("it is missing");
     assert_eq!(
         (error.pointer.as_str(), error.kind),
         (
@@ -169,7 +173,7 @@ fn an_error_never_quotes_what_a_late_expression_worked_on() {
     ] {
         let late = Late(json!({"attempt": {"token": "s3cret", "pin": 1234, "json": {"a": [1]}}}));
         let error = freeze(&json!(template))
-            .bind(&late, Limits::default())
+            .bind(&late, TemplateLimits::default())
             .expect_err("it fails");
         assert!(
             matches!(error.kind, RenderErrorKind::Failed { .. }),
@@ -179,7 +183,7 @@ fn an_error_never_quotes_what_a_late_expression_worked_on() {
         assert!(error.to_string().contains("does not suit"), "{template}: {error}");
     }
     let error = compile(&json!("{{ variables.count / 0 }}"))
-        .render(&Facts, Limits::default())
+        .render(&Facts, TemplateLimits::default())
         .expect_err("it fails");
     assert!(error.to_string().contains('3'), "facts may be quoted: {error}");
 }
@@ -198,7 +202,9 @@ fn a_damaged_stored_form_is_an_error_not_a_panic() {
             late: vec![pointer.into()],
             bindings: serde_json::Map::new(),
         };
-        let error = frozen.bind(&late(), Limits::default()).expect_err("it is damaged");
+        let error = frozen
+            .bind(&late(), TemplateLimits::default())
+            .expect_err("it is damaged");
         assert_eq!(error.pointer, pointer);
         assert!(frozen.late_paths().is_err());
     }
@@ -208,13 +214,13 @@ fn a_damaged_stored_form_is_an_error_not_a_panic() {
 fn what_is_captured_and_what_is_bound_count_against_the_limit() {
     let template = compile(&json!("{{ secrets.token }}{{ variables.text }}"));
     let facts = json!({"variables": {"text": "x".repeat(500)}});
-    let limits = Limits { output_bytes: 500 };
+    let limits = TemplateLimits { output_bytes: 500 };
     let too_large = RenderErrorKind::TooLarge { limit: 500 };
     assert_eq!(
         template.freeze(&facts, limits).expect_err("it is too large").kind,
         too_large
     );
-    let frozen = template.freeze(&facts, Limits::default()).expect("it freezes");
+    let frozen = template.freeze(&facts, TemplateLimits::default()).expect("it freezes");
     assert_eq!(
         frozen.bind(&late(), limits).expect_err("it is too large").kind,
         too_large

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::limits::{DEPTH_MAX, EXPRESSION_INPUT_BYTES_MAX, OUTPUT_BYTES_MAX};
-use super::super::{Limits, RenderErrorKind, Template};
+use super::super::{RenderErrorKind, Template, TemplateLimits};
 use super::{compile, kind};
 
 /// Large values of every kind; one expression may name any two of them.
@@ -14,7 +14,7 @@ fn large() -> Value {
 
 fn fails(template: &str) -> RenderErrorKind {
     compile(&json!(template))
-        .render(&large(), Limits::default())
+        .render(&large(), TemplateLimits::default())
         .expect_err(template)
         .kind
 }
@@ -86,7 +86,8 @@ fn widths_and_character_sets_are_small() {
             fails(template)
         );
     }
-    let rendered = compile(&json!("{{ 'in 2026: %03d%% of 1000' | format(7) }}")).render(&large(), Limits::default());
+    let rendered =
+        compile(&json!("{{ 'in 2026: %03d%% of 1000' | format(7) }}")).render(&large(), TemplateLimits::default());
     assert_eq!(
         rendered.expect("digits outside a width do not matter"),
         json!("in 2026: 007% of 1000")
@@ -102,7 +103,7 @@ fn an_expression_of_too_many_steps_runs_out_of_fuel() {
 #[test]
 fn the_values_an_expression_names_are_bounded_but_a_bare_path_is_not() {
     let scope = json!({"s": "x".repeat(EXPRESSION_INPUT_BYTES_MAX)});
-    let limits = Limits {
+    let limits = TemplateLimits {
         output_bytes: usize::MAX,
     };
     let error = compile(&json!("{{ s | length }}"))
@@ -148,7 +149,7 @@ fn the_output_is_bounded_whatever_it_is_made_of() {
     ] {
         let error = Template::compile(&template)
             .expect("it compiles")
-            .render(&scope, Limits::default());
+            .render(&scope, TemplateLimits::default());
         assert_eq!(error.expect_err("it is too large").kind, too_large);
     }
 }
@@ -157,10 +158,10 @@ fn the_output_is_bounded_whatever_it_is_made_of() {
 fn escapes_count_where_a_value_becomes_text() {
     let scope = json!({"l": ["\u{1}".repeat(OUTPUT_BYTES_MAX / 4)]});
     compile(&json!("{{l}}"))
-        .render(&scope, Limits::default())
+        .render(&scope, TemplateLimits::default())
         .expect("as a value it fits");
     let error = compile(&json!(" {{l}}"))
-        .render(&scope, Limits::default())
+        .render(&scope, TemplateLimits::default())
         .expect_err("as text it does not");
     assert!(matches!(error.kind, RenderErrorKind::TooLarge { .. }));
 }
@@ -170,7 +171,7 @@ fn values_do_not_grow_deeper_without_end() {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let scope = json!({"fits": nested(DEPTH_MAX), "deep": nested(DEPTH_MAX + 1), "half": nested(DEPTH_MAX / 2 + 1)});
     let too_deep = RenderErrorKind::TooDeep { limit: DEPTH_MAX };
-    let render = |template: Value| compile(&template).render(&scope, Limits::default());
+    let render = |template: Value| compile(&template).render(&scope, TemplateLimits::default());
     assert_eq!(render(json!("{{fits}}")).expect("it fits"), scope["fits"]);
     for template in ["{{deep}}", "{{ deep | length }}", "{{ [fits] }}", "{{ {'a': fits} }}"] {
         assert_eq!(
@@ -209,7 +210,7 @@ fn the_longest_chains_need_little_stack() {
     };
     let work = move || {
         for parts in chains {
-            let _ = compile(&chain(parts)).render(&large(), Limits::default());
+            let _ = compile(&chain(parts)).render(&large(), TemplateLimits::default());
         }
     };
     let thread = std::thread::Builder::new()

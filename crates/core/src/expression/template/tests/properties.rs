@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::{Limits, Template};
+use super::super::{Template, TemplateLimits};
 
 /// Pieces of templates, so that random strings are often nearly right.
 const PIECES: [&str; 64] = [
@@ -213,24 +213,24 @@ proptest! {
     #[test]
     fn compiling_and_rendering_any_string_is_total(source in pieces(), scope in scope()) {
         if let Ok(template) = Template::compile(&json!(source)) {
-            let once = template.render(&scope, Limits::default());
-            prop_assert_eq!(&once, &template.render(&scope, Limits::default()), "it is the same every time");
-            let _ = template.freeze(&scope, Limits::default()).map(|frozen| frozen.bind(&scope, Limits::default()));
+            let once = template.render(&scope, TemplateLimits::default());
+            prop_assert_eq!(&once, &template.render(&scope, TemplateLimits::default()), "it is the same every time");
+            let _ = template.freeze(&scope, TemplateLimits::default()).map(|frozen| frozen.bind(&scope, TemplateLimits::default()));
         }
     }
 
     #[test]
     fn evaluating_any_expression_is_total(source in expression(), scope in scope()) {
         if let Ok(template) = Template::compile(&json!(format!("{{{{ {source} }}}}"))) {
-            let once = template.render(&scope, Limits::default());
-            prop_assert_eq!(&once, &template.render(&scope, Limits::default()), "it is the same every time");
+            let once = template.render(&scope, TemplateLimits::default());
+            prop_assert_eq!(&once, &template.render(&scope, TemplateLimits::default()), "it is the same every time");
         }
     }
 
     #[test]
     fn data_is_never_evaluated(data in value()) {
         let scope = json!({"variables": {"a": "evaluated", "data": data}});
-        let render = |template: Value| Template::compile(&template).expect("it compiles").render(&scope, Limits::default());
+        let render = |template: Value| Template::compile(&template).expect("it compiles").render(&scope, TemplateLimits::default());
         prop_assert_eq!(render(json!("{{variables.data}}")).expect("it is there"), data.clone());
         prop_assert_eq!(render(json!("{{ variables.data | default(1) }}")).expect("it is there"), data.clone());
         if let Some(text) = data.as_str() {
@@ -243,16 +243,16 @@ proptest! {
     fn where_nothing_is_late_freezing_and_binding_is_rendering(template in value(), scope in scope()) {
         let Ok(template) = Template::compile(&template) else { return Ok(()) };
         if template.paths().all(|path| path.root() != Some("secrets")) {
-            let rendered = template.render(&scope, Limits::default());
-            let frozen = template.freeze(&scope, Limits::default());
-            prop_assert_eq!(frozen.and_then(|frozen| frozen.bind(&json!({}), Limits::default())), rendered);
+            let rendered = template.render(&scope, TemplateLimits::default());
+            let frozen = template.freeze(&scope, TemplateLimits::default());
+            prop_assert_eq!(frozen.and_then(|frozen| frozen.bind(&json!({}), TemplateLimits::default())), rendered);
         }
     }
 
     #[test]
     fn what_holds_no_expression_is_itself(value in value()) {
         if let Ok(template) = Template::compile(&value) && !value.to_string().contains("{{") {
-            prop_assert_eq!(template.render(&json!({}), Limits::default()).expect("it is constant"), value);
+            prop_assert_eq!(template.render(&json!({}), TemplateLimits::default()).expect("it is constant"), value);
         }
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{Limits, RenderErrorKind, Template};
+use super::super::{RenderErrorKind, Template, TemplateLimits};
 use super::compile;
 use super::properties::{expression_over, pieces};
 use crate::redact::Redactor;
@@ -96,9 +96,11 @@ fn whatever_else_an_expression_does_with_a_secret_is_a_misuse() {
 #[test]
 fn binding_refuses_a_misuse_that_was_stored_and_quotes_no_value() {
     let template = compile(&json!({"list": ["{{secrets.k}} {{secrets.k | reverse}}"]}));
-    let frozen = template.freeze(&json!({}), Limits::default()).expect("it freezes");
+    let frozen = template
+        .freeze(&json!({}), TemplateLimits::default())
+        .expect("it freezes");
     let error = frozen
-        .bind(&json!({"secrets": {"k": "hunter22"}}), Limits::default())
+        .bind(&json!({"secrets": {"k": "hunter22"}}), TemplateLimits::default())
         .unwrap_err();
     assert_eq!(error.pointer, "/list/0");
     assert!(matches!(error.kind, RenderErrorKind::SecretMisused { .. }), "{error}");
@@ -109,7 +111,7 @@ fn binding_refuses_a_misuse_that_was_stored_and_quotes_no_value() {
 #[test]
 fn base64_encodes_the_text_of_a_value() {
     let scope = json!({"variables": {"text": "user:p\u{e4}ss", "number": 7}});
-    let render = |source: &str| compile(&json!(source)).render(&scope, Limits::default());
+    let render = |source: &str| compile(&json!(source)).render(&scope, TemplateLimits::default());
     assert_eq!(
         render("{{variables.text | base64}}").expect("a text"),
         json!("dXNlcjpww6Rzcw==")
@@ -124,11 +126,11 @@ fn base64_encodes_the_text_of_a_value() {
 fn masked(template: &Template, value: &str) -> Result<Value, String> {
     let facts = json!({"variables": {"text": "some text", "list": ["a", "b"]}});
     let frozen = template
-        .freeze(&facts, Limits::default())
+        .freeze(&facts, TemplateLimits::default())
         .map_err(|error| error.to_string())?;
     let late = json!({"secrets": {"s": value}, "attempt": {"number": 2}});
     let mut bound = frozen
-        .bind(&late, Limits::default())
+        .bind(&late, TemplateLimits::default())
         .map_err(|error| error.to_string())?;
     Redactor::new([("s", value)]).value(&mut bound);
     Ok(bound)

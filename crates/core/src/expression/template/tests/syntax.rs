@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::limits::{BRACKETS_MAX, DEPTH_MAX, EXPRESSION_BYTES_MAX, EXPRESSIONS_PER_STRING_MAX, PATHS_MAX};
-use super::super::{Limits, Template};
+use super::super::{Template, TemplateLimits};
 use super::{compile, refusal, render};
 
 #[test]
@@ -121,7 +121,7 @@ fn words_are_operators_only_where_they_can_be() {
         ("{{ not a.is or not not a.in }}", json!(true)),
         ("{{ 'x' ~ a.is is eq -a.in }}", json!("xfalse")),
     ] {
-        let rendered = compile(&json!(template)).render(&scope, Limits::default());
+        let rendered = compile(&json!(template)).render(&scope, TemplateLimits::default());
         assert_eq!(rendered.expect("it renders"), value, "{template}");
     }
 }

@@ -50,7 +50,7 @@ impl Box {
 
 /// An arrow.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Arrow {
     source: StateIndex,
     target: StateIndex,
     /// The state whose gutter it runs in; none for the space around the root.
@@ -69,7 +69,7 @@ pub(super) struct Line {
 pub(super) struct Layout {
     /// By state.
     pub(super) boxes: Vec<Box>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<Arrow>,
     pub(super) size: (u32, u32),
 }
 
@@ -140,7 +140,7 @@ impl Layout {
     fn start_lines(&mut self, machine: &Machine, source: StateIndex, targets: &[StateIndex], label: &str, y: u32) {
         for (position, &target) in targets.iter().enumerate() {
             let holds = |around: &StateIndex| *around != target && machine.is_descendant(target, *around);
-            self.lines.push(Line {
+            self.lines.push(Arrow {
                 source,
                 target,
                 gutter: machine.ancestors(source).find(holds),
@@ -343,7 +343,7 @@ states:
             assert!(line.from.0 < line.lane && line.to.0 < line.lane && line.lane < layout.size.0);
             for other in &layout.lines[position + 1..] {
                 assert_ne!(line.from.1, other.from.1, "labels have rows of their own");
-                let span = |line: &Line| (line.from.1.min(line.to.1), line.from.1.max(line.to.1));
+                let span = |line: &Arrow| (line.from.1.min(line.to.1), line.from.1.max(line.to.1));
                 let apart = span(line).1 < span(other).0 || span(other).1 < span(line).0;
                 assert!(line.lane != other.lane || apart);
             }

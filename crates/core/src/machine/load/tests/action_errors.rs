@@ -1,7 +1,7 @@
 //! Every error of an action or a hook, with its exact place.
 
 use super::{check, load};
-use crate::machine::Severity::Error;
+use crate::document::Severity::Error;
 
 #[test]
 fn an_action_can_happen_and_says_nothing_that_cannot_be_honoured() {

@@ -1,7 +1,7 @@
 //! Every error, with its exact place.
 
 use super::{check, load, small};
-use crate::machine::Severity::Error;
+use crate::document::Severity::Error;
 use crate::machine::load::{DefinitionLimits, LoadOptions, load_text};
 use crate::source::Format;
 
@@ -24,7 +24,7 @@ states: {a: {}}«}
 too-deep - | deeper than `16` | nest less
 [[[[[[[[[[[[[[[[«[[[[]]]]]]]]]]]]]]]]]]]]
 ---
-wrong-type - | a list stands where a map is expected | write a map
+wrong-type - | a list is not a map | write a map
 «[a, b]
 ";
     check("", cases, Error);
@@ -88,10 +88,10 @@ variables: {}
 «context: {}
 states: {a: {type: final}}
 ---
-wrong-type /states/a/on | text stands where a map | write a map
+wrong-type /states/a/on | is not a map | write a map
 states: {a: {on: «X}}
 ---
-wrong-type /states/a/on/X | a number stands where text, or a map, or a list is expected | write text
+wrong-type /states/a/on/X | is not text, or a map, or a list | write text
 states: {a: {on: {X: «5}}}
 ---
 wrong-type /states/a/on/X/reenter | `true` or `false`

@@ -88,7 +88,7 @@ proptest! {
 
     #[test]
     fn a_machine_with_one_value_replaced_is_loaded_or_refused(position in 0_usize..10_000, replacement in value()) {
-        let mut definition = parse(EVERYTHING, Format::Yaml, &Limits::DEFINITION).unwrap().into_value();
+        let mut definition = parse(EVERYTHING, Format::Yaml, &Limits::DEFINITION).unwrap().value;
         let pointers = pointers(&definition, "");
         let pointer = &pointers[position % pointers.len()];
         *definition.pointer_mut(pointer).unwrap() = replacement;

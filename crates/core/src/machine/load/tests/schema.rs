@@ -7,16 +7,13 @@ use serde_json::Value;
 
 use super::accepted::EVERYTHING;
 use super::properties::{pointers, value};
-use crate::machine::findings::Findings;
+use crate::document::{Reader, Shape, Table};
 use crate::machine::load::keys::MACHINE;
-use crate::machine::load::reader::Spot;
-use crate::machine::load::shape::{Shape, Table};
-use crate::machine::load::validate::validate;
-use crate::machine::load::{LoadOptions, load_node};
+use crate::machine::load::{LoadOptions, load_document};
 use crate::machine::schema;
-use crate::source::{Format, Limits, Node, parse};
+use crate::source::{Document, Format, Limits, Spot, parse};
 
-fn everything() -> Node {
+fn everything() -> Document {
     parse(EVERYTHING, Format::Yaml, &Limits::DEFINITION).unwrap()
 }
 
@@ -83,17 +80,17 @@ fn bound(part: &Value, name: &str, value: &Value) -> Option<(f64, f64)> {
 }
 
 /// Whether the loader finds the shape of the file right, names and durations written as text aside.
-fn is_accepted(node: &Node) -> bool {
-    let is_text = |pointer: &str| node.pointer(pointer).is_some_and(|node| node.kind() == "text");
-    let mut findings = Findings::default();
-    validate(&Spot::root(node), &Shape::Map(&MACHINE), &mut findings);
-    let shape = findings.finish();
+fn is_accepted(document: &Document) -> bool {
+    let is_text = |pointer: &str| document.value.pointer(pointer).is_some_and(Value::is_string);
+    let mut reader = Reader::default();
+    reader.check(&document.root(), &Shape::Map(&MACHINE));
+    let shape = reader.findings.finish();
     let mut wrong = shape.iter().filter(|finding| match finding.code {
         "bad-name" | "given-twice" => false,
         "bad-duration" => !is_text(&finding.pointer) && !finding.pointer.contains("/after/"),
         _ => true,
     });
-    let loaded = load_node(node, &LoadOptions::default());
+    let loaded = load_document(document, &LoadOptions::default());
     let is_named_guard = loaded
         .findings
         .iter()
@@ -104,12 +101,12 @@ fn is_accepted(node: &Node) -> bool {
 proptest! {
     #[test]
     fn the_schema_accepts_what_the_loader_accepts(position in 0_usize..10_000, replacement in value()) {
-        let mut definition = everything().into_value();
+        let mut definition = everything().value;
         let pointers = pointers(&definition, "");
         *definition.pointer_mut(&pointers[position % pointers.len()]).unwrap() = replacement;
-        let node = parse(&definition.to_string(), Format::Json, &Limits::DEFINITION).unwrap();
+        let document = parse(&definition.to_string(), Format::Json, &Limits::DEFINITION).unwrap();
         let schema = schema();
-        prop_assert_eq!(is_valid(&schema, &schema, &definition), is_accepted(&node), "{}", definition);
+        prop_assert_eq!(is_valid(&schema, &schema, &definition), is_accepted(&document), "{}", definition);
     }
 }
 
@@ -129,14 +126,14 @@ fn the_schema_says_what_it_is() {
             .is_some(),
         "aliases are"
     );
-    assert!(is_valid(&schema, &schema, &everything().into_value()));
+    assert!(is_valid(&schema, &schema, &everything().value));
 }
 
 #[test]
 fn the_example_of_everything_has_every_key() {
-    let node = everything();
+    let document = everything();
     let mut seen = BTreeSet::new();
-    collect(&Spot::root(&node), &Shape::Map(&MACHINE), &mut seen);
+    collect(&document.root(), &Shape::Map(&MACHINE), &mut seen);
     let mut tables = Vec::new();
     collect_tables(&MACHINE, &mut tables);
     for table in tables {
@@ -165,7 +162,7 @@ fn collect(spot: &Spot<'_>, shape: &Shape, seen: &mut BTreeSet<(&'static str, &'
         Shape::Either(shapes) => {
             shapes
                 .iter()
-                .filter(|shape| shape.fits(spot.node))
+                .filter(|shape| shape.fits(spot.value))
                 .for_each(|shape| collect(spot, shape, seen));
         }
         _ => {}

@@ -1,7 +1,7 @@
 //! Every warning, with its exact place; and what must not be warned of.
 
 use super::{check, load};
-use crate::machine::Severity::Warning;
+use crate::document::Severity::Warning;
 
 #[test]
 fn states_are_entered_and_left() {

@@ -1,4 +1,4 @@
-//! Actions and looks together, in the order in which a tick calls them.
+//! Actions and observations together, in the order in which a tick calls them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What the age of an observation does.
+//! The effects of the age of an observation.
 
 use super::world::*;
 use crate::runtime::collector::{CollectorEvent, Observation};

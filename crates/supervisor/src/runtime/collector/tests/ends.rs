@@ -1,4 +1,4 @@
-//! The last look at a worker that leaves; what workers count.
+//! The last observation of a worker that leaves; the counters of workers.
 
 use super::world::*;
 use crate::runtime::collector::{CollectorEvent, Recorder, WorkerMetrics};

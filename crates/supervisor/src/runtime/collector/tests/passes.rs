@@ -1,4 +1,4 @@
-//! When passes begin, and what becomes of what they bring.
+//! When passes begin, and how the collector uses their results.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ fn after_a_panic_collection_continues() {
     let mut world = CollectorWorld::new(Mood::Mad);
     let events = world.run(0, 2_000);
     assert!(observed(&events).is_empty());
-    let error = "collecting panicked: pump on fire".into();
+    let error = "collection panicked: pump on fire".into();
     assert_eq!(world.observation(2_000), Observation::Failing { error });
     assert_eq!(
         (world.collector.counts().panicked, world.collector.counts().failed),

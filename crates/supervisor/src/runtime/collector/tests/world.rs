@@ -1,4 +1,4 @@
-//! A collector without threads over a source that does what a test says.
+//! A collector without threads, over a scripted source.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

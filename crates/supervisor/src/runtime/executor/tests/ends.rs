@@ -1,4 +1,4 @@
-//! How actions end: by themselves, by timeout, by panic, by being given up, by a stop.
+//! How actions end: by themselves, by timeout, by panic, abandoned, by a stop.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -1,4 +1,4 @@
-//! One slot per worker: taken, refused, given back.
+//! One slot per worker: taken, refused, released.
 
 use super::world::*;
 use crate::runtime::executor::{CancelReason, Refused, class};

@@ -1,4 +1,4 @@
-//! An executor without threads, and actions that do what a test needs.
+//! An executor without threads, and scripted actions.
 
 use std::sync::Arc;
 

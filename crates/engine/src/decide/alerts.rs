@@ -1,0 +1,234 @@
+//! Alerts: what happens when an action that matters becomes a dead letter, or a supervisor cannot help itself.
+//!
+//! An alert is a machine of its own with one action. Its execution is started by the very decision that makes the action
+//! dead, in the same commit, so it is never lost and never doubled, whatever dies; it is retried, limited and shown like
+//! anything else that Sprag does. Alerts that die raise no alerts.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sprag_core::action::{Action, Status};
+use sprag_core::document::{Finding, Severity};
+use sprag_core::filter::{self, Condition, Field, Resource};
+use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Machine, load_text};
+use sprag_core::source::Format;
+
+use super::Decider;
+use super::convert::action_row;
+use crate::requests::{Start, start_version};
+
+/// The most alerts.
+pub const ALERTS_MAX: usize = 100;
+/// What the machines of alerts begin with.
+const PREFIX: &str = "alert_";
+/// What their action is called.
+const ACTION: &str = "alert";
+/// What matters, where an alert does not say.
+pub const CRITICAL: &str = "type = \"blockchain_mint\" OR priority > 90 OR tag = \"critical\"";
+
+/// What is raised when an action that it means dies.
+#[derive(Clone, Debug)]
+pub struct Alert {
+    /// Which dead letters; none, where it is about something else.
+    condition: Option<Condition>,
+    machine: Arc<Machine>,
+}
+
+/// What is wrong with an alert: where, as a JSON pointer into it, and what would fix it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertProblem {
+    /// Where.
+    pub pointer: String,
+    /// What is wrong.
+    pub detail: String,
+    /// What would fix it.
+    pub remedy: String,
+}
+
+impl Alert {
+    /// An alert with this name that is raised `when` a dead letter meets the filter, and does `action`, which is an action
+    /// definition without `actionId` and `triggerState`. Its templates see the alert as `variables.alert`.
+    pub fn new(
+        name: &str,
+        when: Option<&str>,
+        action: &Map<String, Value>,
+        runners: &dyn ConfigCheck,
+    ) -> Result<Self, Vec<AlertProblem>> {
+        let condition = filter::condition(when.unwrap_or(CRITICAL), Resource::DeadLetters);
+        let condition = condition.map_err(|error| AlertProblem {
+            pointer: "/when".to_owned(),
+            detail: error.to_string(),
+            remedy: "fix the filter; docs/filters.md has its grammar".to_owned(),
+        });
+        Self::about(name, condition.map(Some), action, runners)
+    }
+
+    /// The same for what is no dead letter: it is raised by whoever knows of it, with [`Alert::raise`].
+    pub fn by_hand(
+        name: &str,
+        action: &Map<String, Value>,
+        runners: &dyn ConfigCheck,
+    ) -> Result<Self, Vec<AlertProblem>> {
+        Self::about(name, Ok(None), action, runners)
+    }
+
+    fn about(
+        name: &str,
+        condition: Result<Option<Condition>, AlertProblem>,
+        action: &Map<String, Value>,
+        runners: &dyn ConfigCheck,
+    ) -> Result<Self, Vec<AlertProblem>> {
+        let mut problems: Vec<AlertProblem> = condition.as_ref().err().cloned().into_iter().collect();
+        let text = definition(name, action).to_string();
+        let options = LoadOptions {
+            limits: DefinitionLimits::default(),
+            runners,
+        };
+        let loaded = load_text(&text, Format::Json, &options);
+        problems.extend(loaded.findings.into_iter().filter_map(problem));
+        match (condition, loaded.machine) {
+            (Ok(condition), Some(machine)) => Ok(Self {
+                condition,
+                machine: Arc::new(machine),
+            }),
+            _ => Err(problems),
+        }
+    }
+
+    /// The machine that raises it.
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
+        &self.machine
+    }
+
+    /// Whether it is raised by this dead letter.
+    pub(crate) fn means(&self, action: &Action) -> bool {
+        let row = action_row(action, sprag_store::records::ExecutionStatus::Running);
+        let dead = Condition::number(Field::Status, Status::Dead.number());
+        dead.holds(&row) && self.condition.as_ref().is_some_and(|condition| condition.holds(&row))
+    }
+
+    /// How it is raised with what there is to say; `about` are words to find it by.
+    pub fn raise(&self, payload: Value, about: &[&str]) -> Start {
+        let mut tags = vec!["alert".to_owned()];
+        tags.extend(about.iter().map(|&tag| tag.to_owned()));
+        Start {
+            machine: self.machine.id.clone(),
+            variables: Map::from_iter([("alert".to_owned(), payload)]),
+            tags,
+            ..Start::default()
+        }
+    }
+
+    /// How it is raised for a dead letter.
+    fn start(&self, version: u32, action: &Action) -> Start {
+        Start {
+            version: Some(version),
+            ..self.raise(payload(action), &[&action.origin.machine])
+        }
+    }
+}
+
+/// An alert whose machine is stored.
+#[derive(Debug)]
+pub(crate) struct ArmedAlert {
+    pub(crate) alert: Alert,
+    pub(crate) version: u32,
+}
+
+/// Raises the alerts of what died in this batch so far, and returns whether any was raised.
+pub(crate) fn raise_alerts(decider: &mut Decider<'_>) -> bool {
+    if decider.known.alerts.is_empty() {
+        return false;
+    }
+    let mut raised = false;
+    while let Some(&(id, status)) = decider.batch.ended.get(decider.batch.alerted) {
+        decider.batch.alerted += 1;
+        let died = decider.batch.action(id).filter(|_| status == Status::Dead);
+        let Some(action) = died.filter(|action| !is_alert(action)).cloned() else {
+            continue;
+        };
+        let meant = decider.known.alerts.iter().filter(|armed| armed.alert.means(&action));
+        let start = |armed: &ArmedAlert| {
+            let ArmedAlert { alert, version } = armed;
+            (alert.start(*version, &action), Arc::clone(&alert.machine), *version)
+        };
+        let starts: Vec<_> = meant.map(start).collect();
+        for (start, machine, version) in starts {
+            if let Err(refusal) = start_version(decider, &start, &machine, version) {
+                tracing::error!(alert = start.machine, action = %id, %refusal, "alert not raised");
+            }
+            raised = true;
+        }
+    }
+    raised
+}
+
+/// Whether an action is an alert's own.
+fn is_alert(action: &Action) -> bool {
+    action.origin.machine.starts_with(PREFIX) && action.action_id == ACTION
+}
+
+fn problem(finding: Finding) -> Option<AlertProblem> {
+    if finding.severity != Severity::Error {
+        return None;
+    }
+    let inside = finding.pointer.strip_prefix("/actions/0");
+    let pointer = match (inside, finding.pointer.as_str()) {
+        (Some(rest), _) => format!("/action{rest}"),
+        (None, "/id") => "/name".to_owned(),
+        (None, _) => "/action".to_owned(),
+    };
+    Some(AlertProblem {
+        pointer,
+        detail: finding.detail,
+        remedy: finding.remedy,
+    })
+}
+
+/// The machine of an alert. One whose action died waits for a person, and is sent when that is retried.
+fn definition(name: &str, action: &Map<String, Value>) -> Value {
+    let mut action = action.clone();
+    let is_webhook = action.get("type").and_then(Value::as_str) == Some("webhook");
+    if let Some(Value::Object(config)) = action.get_mut("config").filter(|_| is_webhook) {
+        config.entry("payload").or_insert_with(|| json!("{{variables.alert}}"));
+    }
+    action.insert("actionId".to_owned(), json!(ACTION));
+    action.insert("triggerState".to_owned(), json!("raised"));
+    json!({
+        "id": format!("{PREFIX}{name}"),
+        "description": "Raised by [[alerts]] of sprag.toml.",
+        "variables": { "alert": null },
+        "initial": "raised",
+        "states": {
+            "raised": { "on": { "done.alert": "sent", "failed.alert": "stuck" } },
+            "stuck": { "on": { "done.alert": "sent" } },
+            "sent": { "type": "final" },
+        },
+        "actions": [action],
+    })
+}
+
+/// What an alert says. All of it is stored already, so no secret is in it.
+fn payload(action: &Action) -> Value {
+    let error = action.body.last_error.as_ref();
+    json!({
+        "type": "action_failed",
+        "severity": "high",
+        "details": {
+            "id": action.id,
+            "actionId": action.action_id,
+            "actionType": action.kind,
+            "machine": action.origin.machine,
+            "version": action.origin.version,
+            "executionId": action.origin.execution,
+            "priority": action.priority,
+            "tags": action.tags,
+            "attempts": action.attempts_made(),
+            "diedAt": action.body.died_at,
+            "fingerprint": action.fingerprint(),
+            "failureReason": error.map(|error| json!({
+                "type": error.kind, "message": error.message, "code": error.code,
+            })),
+        },
+    })
+}

@@ -1,0 +1,197 @@
+//! What operators use: switches, limits, backups.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use sprag_core::ids::{JobId, SwitchId};
+use sprag_core::machine::Machine;
+use sprag_store::{Error, Page, ReadKind};
+use sprag_wire::RestoreReport;
+
+use super::handle::Handle;
+use crate::jobs::JobView;
+use crate::limits::{LimitKey, LimitView, Numbers, define};
+use crate::queue::control::SwitchView;
+use crate::read::restored::{self, backup_mark};
+use crate::read::scopes::ScopeNames;
+use crate::requests::idempotency::Key;
+use crate::requests::{
+    ClearLimit, Code, ListLimits, ListSwitches, Matches, Refusal, Replied, Request, SetLimit, SwitchOn,
+};
+
+/// Keys that are shown; more are not looked for in definitions.
+const KEYS_MAX: usize = 1_000;
+/// Machines that are read at once.
+const MACHINES_PAGE: usize = 100;
+
+impl Handle {
+    /// The switches that are on, oldest first.
+    pub async fn switches(&self) -> Result<Vec<SwitchView>, Refusal> {
+        let switches = self.ask(ListSwitches).await?;
+        let mut shown = Vec::with_capacity(switches.len());
+        for switch in switches {
+            shown.push(self.matched(switch).await);
+        }
+        Ok(shown)
+    }
+
+    /// One switch that is on.
+    pub async fn switch(&self, id: SwitchId) -> Result<SwitchView, Refusal> {
+        let mut switches = self.switches().await?.into_iter();
+        let found = switches.find(|switch| switch.id == id);
+        found.ok_or_else(|| Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")))
+    }
+
+    /// Puts a switch on. Once this answers, no attempt in its scope starts. A scope that names nothing that exists is refused,
+    /// unless `names` allows it.
+    pub async fn switch_on(&self, switch: SwitchOn, names: ScopeNames, key: Option<&Key>) -> Replied<SwitchView> {
+        if names == ScopeNames::Known
+            && let Err(refusal) = self.check_scope(&switch.scope).await
+        {
+            return Replied::now(Err(refusal));
+        }
+        let Replied { answer, replayed } = self.ask_once(switch, key).await;
+        let answer = match answer {
+            Ok(view) if names == ScopeNames::Any => Ok(self.matched(view).await),
+            answer => answer,
+        };
+        Replied { answer, replayed }
+    }
+
+    /// Pauses, resumes or cancels a job. The lane knows the open jobs only, so the store tells a job that is over from one
+    /// that never was. The lane is asked first: it has the stored answers, whatever became of the job since.
+    pub async fn change_job<R>(&self, id: JobId, request: R, key: Option<&Key>) -> Replied<Box<JobView>>
+    where
+        R: Request<Answer = Box<JobView>>,
+    {
+        let mut replied = self.ask_once(request, key).await;
+        if let Err(refusal) = &replied.answer
+            && refusal.code == Code::JobUnknown
+        {
+            replied.answer = self.job(id).await.and_then(|view| {
+                let detail = format!("job `{id}` is {}; it would have to be running or paused", view.status);
+                Err(Refusal::new(Code::StatusConflict, detail))
+            });
+        }
+        replied
+    }
+
+    /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest
+    /// versions of machines name outright.
+    pub async fn limit_keys(&self) -> Result<Vec<LimitView>, Refusal> {
+        let known = self.ask(ListLimits).await?;
+        Ok(self.with_definitions(known).await?.into_values().collect())
+    }
+
+    /// One limited key; one that nobody knows is there too, with nothing to say.
+    pub async fn limit_key(&self, key: &str) -> Result<LimitView, Refusal> {
+        let found = self.limit_keys().await?.into_iter().find(|view| view.key == key);
+        Ok(found.unwrap_or_else(|| LimitKey::default().shown(key, None)))
+    }
+
+    /// Overrides what definitions say under a key.
+    pub async fn set_limit(
+        &self,
+        key: String,
+        numbers: Numbers,
+        by: String,
+        matches: Matches,
+    ) -> Result<LimitView, Refusal> {
+        let request = SetLimit {
+            key,
+            numbers,
+            by,
+            matches,
+        };
+        self.defined(self.ask(request).await?).await
+    }
+
+    /// Lets the definitions count again.
+    pub async fn clear_limit(&self, key: String, matches: Matches) -> Result<LimitView, Refusal> {
+        self.defined(self.ask(ClearLimit { key, matches }).await?).await
+    }
+
+    /// A limit with what the newest versions of machines say under its key.
+    async fn defined(&self, limit: LimitView) -> Result<LimitView, Refusal> {
+        let key = limit.key.clone();
+        let mut keys = self.with_definitions(vec![limit]).await?;
+        Ok(keys
+            .remove(&key)
+            .unwrap_or_else(|| LimitKey::default().shown(&key, None)))
+    }
+
+    async fn with_definitions(&self, known: Vec<LimitView>) -> Result<BTreeMap<String, LimitView>, Refusal> {
+        let handle = self.clone();
+        self.read(ReadKind::Scan, move |reader| {
+            let mut keys: BTreeMap<String, LimitView> =
+                known.into_iter().map(|view| (view.key.clone(), view)).collect();
+            let mut after: Option<String> = None;
+            loop {
+                let page = reader.machines(&Page::new(after, MACHINES_PAGE))?;
+                for stored in &page.rows {
+                    let machine = handle.version(reader, &stored.machine, stored.version)?;
+                    add_definitions(&mut keys, &machine);
+                }
+                match page.next {
+                    Some(next) => after = Some(next),
+                    None => return Ok(keys),
+                }
+            }
+        })
+        .await
+    }
+
+    /// A copy of everything that is stored, as of now, in a file without a name. One at a time.
+    pub async fn backup(&self) -> Result<File, Refusal> {
+        let Ok(permit) = Arc::clone(&self.backups).try_acquire_owned() else {
+            let detail = "a backup is being taken already; wait until it has ended";
+            return Err(Refusal::new(Code::BackupUnderWay, detail));
+        };
+        let readers = Arc::clone(&self.readers);
+        let mark = backup_mark(self.now());
+        let task = tokio::task::spawn_blocking(move || {
+            let copied = readers.snapshot(&mark);
+            // The copy goes on when whoever asked for it does not wait.
+            drop(permit);
+            copied
+        });
+        match task.await {
+            Ok(Ok(file)) => Ok(file),
+            Ok(Err(error @ Error::Full)) => Err(Refusal::new(Code::StoreFull, error.to_string())),
+            Ok(Err(error @ Error::Unsupported { .. })) => Err(Refusal::new(Code::BackupUnsupported, error.to_string())),
+            Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
+            Err(_) => Err(Refusal::new(Code::StoreFailed, "a backup did not come back")),
+        }
+    }
+
+    /// What is known about the restore that this store comes from, if it comes from one.
+    pub async fn restored(&self) -> Result<Option<RestoreReport>, Refusal> {
+        self.read(ReadKind::Point, |reader| restored::report(reader)).await
+    }
+}
+
+/// Adds the keys that a machine names outright: its own, and those that no expression makes.
+fn add_definitions(keys: &mut BTreeMap<String, LimitView>, machine: &Machine) {
+    for definition in &machine.actions {
+        for limit in &definition.limits {
+            let key = match &limit.key {
+                None => Some(format!("{}/{}", machine.id, definition.action_id)),
+                Some(template) => template.constant().and_then(|key| key.as_str()).map(str::to_owned),
+            };
+            let Some(key) = key.filter(|key| keys.contains_key(key) || keys.len() < KEYS_MAX) else {
+                continue;
+            };
+            let view = keys
+                .entry(key.clone())
+                .or_insert_with(|| LimitKey::default().shown(&key, None));
+            define(
+                &mut view.definitions,
+                Numbers {
+                    concurrency: limit.concurrency,
+                    rate: limit.rate,
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What operators set for everybody: kill switches and overrides of limits.
+//!
+//! Both are facts of the control shard, durable before they are answered and in force from the next attempt on. The
+//! lane keeps them in memory; after a batch that was not written they are read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sprag_core::ids::{ExecutionId, SwitchId};
+use sprag_core::time::Timestamp;
+use sprag_store::home::CONTROL;
+use sprag_store::records::{Fact, FactKind, ProcessRun};
+use sprag_store::traits::{OpenAction, ReadyKey};
+use sprag_store::{Error, ShardId};
+
+use crate::decide::ClockCheck;
+use crate::limits::Override;
+
+pub use super::scope::{ParseScopeError, Scope};
+pub use super::switch::{Mode, Switch, Switches};
+pub use sprag_wire::Switch as SwitchView;
+
+/// Switches at a time.
+pub const SWITCHES_MAX: usize = 100;
+/// Overrides at a time.
+pub const OVERRIDES_MAX: usize = 1_000;
+/// The longest reason, in characters.
+pub const REASON_CHARACTERS_MAX: usize = 1_000;
+
+/// Where the walk over what was set aside stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rejoining {
+    /// From which shard on.
+    pub(crate) shard: ShardId,
+    pub(crate) after: Option<ReadyKey>,
+}
+
+impl Rejoining {
+    pub(crate) fn from_the_start() -> Self {
+        Self {
+            shard: CONTROL,
+            after: None,
+        }
+    }
+}
+
+/// Where the walk over old executions stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Aging {
+    /// From which shard on.
+    pub(crate) shard: ShardId,
+    pub(crate) after: Option<ExecutionId>,
+}
+
+impl Aging {
+    pub(crate) fn from_the_start() -> Self {
+        Self {
+            shard: CONTROL,
+            after: None,
+        }
+    }
+}
+
+/// Where the walk over what a switch cancels stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sweep {
+    pub(crate) switch: SwitchId,
+    pub(crate) phase: usize,
+    /// From which shard on.
+    pub(crate) shard: ShardId,
+    pub(crate) after: Option<OpenAction>,
+}
+
+/// The name of the mark that says that actions may wait to join their line again.
+pub(crate) const REJOIN: &str = "rejoin";
+/// The name of the mark that says how far old executions have been looked at.
+pub(crate) const RETENTION: &str = "retention";
+
+/// What operators have set, in memory.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) switches: Switches,
+    pub(crate) overrides: BTreeMap<String, Override>,
+    pub(crate) rejoining: Option<Rejoining>,
+    pub(crate) sweep: Option<Sweep>,
+    /// Since when switches are stored, or were so when this lane first saw them.
+    stored: BTreeMap<SwitchId, Timestamp>,
+    /// Switches that this lane has come to the end of, where others have shards too.
+    pub(crate) swept: BTreeSet<SwitchId>,
+    pub(crate) aged: Aging,
+    /// When old executions are looked at next.
+    pub(crate) aged_at: Timestamp,
+    /// Whether the clock can be believed.
+    pub(crate) clock: ClockCheck,
+}
+
+/// The facts of the control shard, as they are stored.
+#[derive(Debug)]
+pub(crate) struct StoredControl {
+    pub(crate) switches: Vec<Fact>,
+    pub(crate) limits: Vec<Fact>,
+    pub(crate) marks: Vec<Fact>,
+    pub(crate) last_run: Option<ProcessRun>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            switches: Switches::default(),
+            overrides: BTreeMap::new(),
+            rejoining: None,
+            sweep: None,
+            stored: BTreeMap::new(),
+            swept: BTreeSet::new(),
+            aged: Aging::from_the_start(),
+            aged_at: Timestamp::default(),
+            clock: ClockCheck::default(),
+        }
+    }
+}
+
+impl Control {
+    /// Nothing is known but the clock.
+    pub(crate) fn with_clock(clock: ClockCheck) -> Self {
+        Self {
+            clock,
+            ..Self::default()
+        }
+    }
+
+    /// Everything as it is stored.
+    pub(crate) fn of(stored: &StoredControl) -> Result<Self, Error> {
+        let StoredControl {
+            switches,
+            limits,
+            marks,
+            last_run,
+        } = stored;
+        let mut control = Self::default();
+        for fact in switches {
+            control.switches.put(body(fact)?);
+        }
+        for fact in limits {
+            control.overrides.insert(fact.key.clone(), body(fact)?);
+        }
+        for fact in marks {
+            match fact.key.as_str() {
+                REJOIN => control.rejoining = Some(Rejoining::from_the_start()),
+                RETENTION => control.aged.after = body(fact)?,
+                // A backup leaves its own.
+                _ => {}
+            }
+        }
+        control.clock = ClockCheck::of(marks, *last_run)?;
+        control.next_sweep();
+        Ok(control)
+    }
+
+    /// Every switch in memory is stored by now. What was known of others is forgotten.
+    pub(crate) fn is_stored(&mut self, now: Timestamp) {
+        let Self { stored, switches, .. } = self;
+        stored.retain(|id, _| switches.get(*id).is_some());
+        for switch in switches.all() {
+            stored.entry(switch.id).or_insert(now);
+        }
+    }
+
+    /// Takes over what `before` knew that is not itself stored.
+    pub(crate) fn inherit(&mut self, before: &mut Self) {
+        self.swept = std::mem::take(&mut before.swept);
+        self.stored = std::mem::take(&mut before.stored);
+        self.clock.inherit(&before.clock);
+    }
+
+    /// Whether a switch has been stored for so many milliseconds.
+    pub(crate) fn has_been_stored(&self, id: SwitchId, millis: u64, now: Timestamp) -> bool {
+        let since = self.stored.get(&id);
+        since.is_some_and(|since| now.since(*since) >= millis)
+    }
+
+    /// Begins with the first switch that cancels and has not come to the end of it.
+    pub(crate) fn next_sweep(&mut self) {
+        let open = self
+            .switches
+            .all()
+            .find(|switch| switch.mode == Mode::Cancel && !switch.swept && !self.swept.contains(&switch.id));
+        self.sweep = open.map(|switch| Sweep {
+            switch: switch.id,
+            phase: 0,
+            shard: CONTROL,
+            after: None,
+        });
+    }
+}
+
+/// A fact as it is stored.
+pub(crate) fn fact(kind: FactKind, key: impl Into<String>, body: &impl Serialize) -> Fact {
+    Fact {
+        kind,
+        key: key.into(),
+        // These are plain records of texts and numbers, which always have a JSON form.
+        body: serde_json::to_vec(body).unwrap_or_default(),
+    }
+}
+
+pub(crate) fn body<T: DeserializeOwned>(fact: &Fact) -> Result<T, Error> {
+    serde_json::from_slice(&fact.body).map_err(|error| Error::Corrupt {
+        detail: format!("the fact `{}` cannot be read: {error}", fact.key),
+    })
+}

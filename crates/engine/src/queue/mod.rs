@@ -1,0 +1,26 @@
+//! The queue: which ready action starts next.
+//!
+//! Ready actions wait in queues by type, limits and destination. A queue that lacks a permit is parked under what it lacks
+//! and costs nothing until that is freed. Of the queues that may start, the highest priority goes first, equals take turns.
+//! Everything here is derived from stored actions and running attempts: it is rebuilt on start and never written.
+//! Switches and overrides, which operators set, are in [`control`].
+
+mod circuit;
+pub mod control;
+mod dispatcher;
+mod limits;
+mod line;
+mod permits;
+mod rate;
+mod recent;
+mod scope;
+mod shards;
+mod status;
+mod switch;
+
+pub use self::circuit::CircuitOptions;
+pub(crate) use self::dispatcher::Dispatcher;
+pub(crate) use self::line::{LINE_MAX, Line};
+pub use self::permits::Caps;
+pub(crate) use self::permits::{Allowance, Lack};
+pub(crate) use self::status::line_named;

@@ -1,0 +1,21 @@
+//! Reading: what callers see of committed state, past the lane.
+//!
+//! Views, lists, history, replay, migration checks, dead letters with their case files, health, and the queue. Nothing here
+//! writes.
+
+pub(crate) mod case;
+pub(crate) mod divergence;
+pub(crate) mod dry_run;
+pub(crate) mod follow;
+pub mod health;
+pub(crate) mod history;
+pub(crate) mod lists;
+pub(crate) mod machines;
+pub(crate) mod migration;
+pub(crate) mod notes;
+pub mod queue;
+pub(crate) mod replay;
+pub mod restored;
+pub(crate) mod scopes;
+pub(crate) mod states;
+pub mod view;

@@ -1,0 +1,176 @@
+//! Pause, resume and cancel executions, and continue one whose input was deferred.
+
+use sprag_core::ids::ExecutionId;
+use sprag_store::records::ExecutionStatus;
+
+use super::{Code, Keep, Refusal, Request, Route, Subject};
+use crate::decide::convert::Entry;
+use crate::decide::state::ExecutionState;
+use crate::decide::{Decider, ExecutionChange, Reads};
+use crate::read::view::{self, ExecutionView};
+
+/// Hold decisions and starts. Attempts that run end normally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause(pub ExecutionId);
+
+/// Continue: due timers fire in due order, then the inbox is worked off in arrival order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume(pub ExecutionId);
+
+/// End the execution and all its open actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancel(pub ExecutionId);
+
+/// Work off input that a bound deferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Continue(pub ExecutionId);
+
+impl Request for Pause {
+    type Answer = Box<ExecutionView>;
+    const NAME: &'static str = "pause";
+
+    fn route(&self) -> Route {
+        Route::Slot(self.0.slot())
+    }
+
+    fn reads(&self, reads: &mut Reads<'_>) {
+        reads.execution(self.0);
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::bare(&self.0))
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        changed(decider, self.0, |change| match change.state.head.status {
+            ExecutionStatus::Paused => Ok(()),
+            ExecutionStatus::Running => {
+                change.set_status(ExecutionStatus::Paused);
+                change.record(&Entry::Paused);
+                hold_actions(change);
+                Ok(())
+            }
+            _ => Err(conflict(change.state, "paused", "running")),
+        })
+    }
+}
+
+impl Request for Resume {
+    type Answer = Box<ExecutionView>;
+    const NAME: &'static str = "resume";
+
+    fn route(&self) -> Route {
+        Route::Slot(self.0.slot())
+    }
+
+    fn reads(&self, reads: &mut Reads<'_>) {
+        reads.execution(self.0);
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::bare(&self.0))
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        changed(decider, self.0, |change| match change.state.head.status {
+            ExecutionStatus::Running => Ok(()),
+            ExecutionStatus::Paused | ExecutionStatus::Failed => {
+                change.set_status(ExecutionStatus::Running);
+                change.state.failure = None;
+                change.record(&Entry::Resumed);
+                release_actions(change);
+                change.fire_and_drain();
+                Ok(())
+            }
+            _ => Err(conflict(change.state, "resumed", "paused or failed")),
+        })
+    }
+}
+
+impl Request for Cancel {
+    type Answer = Box<ExecutionView>;
+    const NAME: &'static str = "cancel";
+
+    fn route(&self) -> Route {
+        Route::Slot(self.0.slot())
+    }
+
+    fn reads(&self, reads: &mut Reads<'_>) {
+        reads.execution(self.0);
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::bare(&self.0))
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        changed(decider, self.0, |change| match change.state.head.status {
+            ExecutionStatus::Cancelled => Ok(()),
+            ExecutionStatus::Completed => Err(conflict(change.state, "cancelled", "open")),
+            _ => {
+                change.record(&Entry::Cancelled);
+                change.close(ExecutionStatus::Cancelled);
+                Ok(())
+            }
+        })
+    }
+}
+
+impl Request for Continue {
+    type Answer = ();
+    const NAME: &'static str = "continue";
+    const ON_STORE_FAILURE: Keep = Keep::Requeue;
+
+    fn route(&self) -> Route {
+        Route::Slot(self.0.slot())
+    }
+
+    fn reads(&self, reads: &mut Reads<'_>) {
+        reads.execution(self.0);
+    }
+
+    fn execution(&self) -> Option<ExecutionId> {
+        Some(self.0)
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
+        decider.change(self.0, |change| {
+            change.fire_and_drain();
+        })
+    }
+}
+
+/// Changes an execution, and shows it as it is then.
+pub(super) fn changed(
+    decider: &mut Decider<'_>,
+    id: ExecutionId,
+    act: impl FnOnce(&mut ExecutionChange<'_, '_>) -> Result<(), Refusal>,
+) -> Result<Box<ExecutionView>, Refusal> {
+    decider.change(id, |change| {
+        act(change)?;
+        // A migration pins it to another version.
+        Ok(Box::new(view::execution(change.state, &change.machines.own)))
+    })?
+}
+
+/// Queued actions leave their queues: their rows are written without one.
+fn hold_actions(change: &mut ExecutionChange<'_, '_>) {
+    for action in change.state.queued() {
+        change.decider.known.queue.leave(action);
+        change.decider.put_action(action.clone());
+    }
+}
+
+/// Queued actions join their queues again.
+fn release_actions(change: &mut ExecutionChange<'_, '_>) {
+    for action in change.state.queued() {
+        change.decider.known.queue.join(action);
+        change.decider.put_action(action.clone());
+    }
+}
+
+fn conflict(state: &ExecutionState, wanted: &str, needed: &str) -> Refusal {
+    let (id, status) = (state.head.id, state.head.status.word());
+    let detail = format!("execution `{id}` is {status}; only one that is {needed} can be {wanted}");
+    Refusal::new(Code::StatusConflict, detail)
+}

@@ -1,0 +1,580 @@
+//! Requests: what callers, operators, other nodes and the engine itself ask of a lane.
+//!
+//! Each request is a type that implements [`Request`]: where it is routed, what it reads, how it is decided, and its
+//! answer. One file holds a request or a family. To add a request, write its file and add its name to the list at the end
+//! of this one; [`Handle::ask`](crate::Handle::ask) takes it from there.
+//!
+//! A [`Call`] is a request on its way: with its idempotency key, its caller and, once decided, its answer. [`Command`]
+//! holds a call of any request, so that a batch is one vector.
+
+mod actions;
+mod apply;
+mod attempts;
+pub mod codes;
+mod dead_letters;
+mod executions;
+pub mod idempotency;
+mod jobs;
+mod leases;
+mod limits;
+mod migrate;
+mod once;
+mod queue;
+mod send;
+mod start;
+mod switches;
+mod timers;
+mod upkeep;
+
+use std::fmt::Debug;
+
+use serde_json::Value;
+use sprag_core::action::Action;
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
+use sprag_core::time::Timestamp;
+use sprag_store::ShardId;
+use tokio::sync::oneshot;
+
+pub use self::actions::{CancelAction, Explain, RetryNow};
+pub use self::apply::{Applied, Apply};
+pub use self::attempts::{Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::codes::Code;
+pub use self::dead_letters::{Archive, RetryDead};
+pub use self::executions::{Cancel, Continue, Pause, Resume};
+use self::idempotency::Idempotency;
+pub use self::jobs::{CancelJob, ForgetJob, JobStep, LettersSettled, PauseJob, ResumeJob};
+pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
+pub use self::limits::{ClearLimit, ListLimits, SetLimit};
+pub use self::migrate::Migrate;
+pub use self::queue::ShowQueue;
+pub use self::send::{SendMessage, Sent, Target};
+pub use self::start::Start;
+pub(crate) use self::start::start_version;
+pub use self::switches::{
+    CancelSwitched, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
+};
+pub use self::timers::{ActionDue, TimerDue};
+pub use self::upkeep::{AcceptClock, Expire, ExpireAnswers};
+use crate::decide::{Decider, Known, Reads};
+pub use crate::jobs::RetryAll;
+pub use crate::jobs::dead_letters::RetryLetter;
+pub use crate::leases::Poll;
+pub use crate::limits::{Heard, Statement};
+use crate::read::view::ExecutionView;
+
+/// Something that a lane decides.
+pub trait Request: Listed + Clone + Debug + Send + 'static {
+    /// What the caller gets.
+    type Answer: Answer;
+
+    /// The name in logs and in the scopes of idempotency keys, which are stored: it never changes.
+    const NAME: &'static str;
+
+    /// Whether it may be decided while a commit before it is in flight.
+    const OVERLAP: Overlap = Overlap::Alone;
+
+    /// What becomes of a request of the engine's own when the store fails.
+    const ON_STORE_FAILURE: Keep = Keep::Drop;
+
+    /// Which shard decides it.
+    fn route(&self) -> Route;
+
+    /// What must be in memory when it is decided. Called again after each round of loading.
+    fn reads(&self, reads: &mut Reads<'_>) {
+        let _ = reads;
+    }
+
+    /// What makes two of them the same under one idempotency key; none where it acts once by itself or changes nothing.
+    fn subject(&self) -> Option<Subject> {
+        None
+    }
+
+    /// The execution that the engine's own request is about: the lane sets it aside if the store refuses the request.
+    fn execution(&self) -> Option<ExecutionId> {
+        None
+    }
+
+    /// Decides it.
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal>;
+
+    /// What to decide instead, if the store refuses what it writes.
+    fn if_refused(&self) -> IfRefused<Self> {
+        IfRefused::Fail
+    }
+}
+
+/// Whether a request may be decided on commits that are in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// It changes nothing but executions: it may be.
+    Everyday,
+    /// It is decided on durable state alone.
+    Alone,
+}
+
+/// What becomes of a request of the engine's own when the store fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The store brings it back.
+    Drop,
+    /// Only memory knows of it: it waits for the store.
+    Requeue,
+    /// An interrupted attempt waits before all others.
+    RequeueFirst,
+}
+
+/// Which shard decides a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The shard of a slot.
+    Slot(Slot),
+    /// The control shard: definitions, switches, limits and jobs.
+    Control,
+    /// Any lane.
+    Any,
+    /// A shard of the lane that gets it: a new execution without a key.
+    NewExecution,
+}
+
+impl Route {
+    /// The slot whose shard decides; none where any lane may. `once` is the slot of the idempotency key, where a start
+    /// without a key of its own belongs.
+    pub fn slot(self, once: Option<Slot>) -> Option<Slot> {
+        match self {
+            Self::Slot(slot) => Some(slot),
+            Self::Control => Some(Slot::default()),
+            Self::Any => None,
+            Self::NewExecution => once,
+        }
+    }
+}
+
+/// What makes two requests of one kind the same under one idempotency key.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The target of the request.
+    pub target: Value,
+    /// The rest of the request.
+    pub body: Value,
+}
+
+impl Subject {
+    /// A request that consists of its target.
+    pub(crate) fn bare(target: &impl ToString) -> Self {
+        Self {
+            target: Value::String(target.to_string()),
+            body: Value::Null,
+        }
+    }
+}
+
+/// What to decide in the place of a request whose row the store refuses.
+#[derive(Debug)]
+pub enum IfRefused<R> {
+    /// Nothing: the caller gets the error, and the engine's own request is dropped.
+    Fail,
+    /// The same request with a row that can be stored, for the same caller.
+    Replace(R),
+    /// Another request of the engine's own.
+    Instead(Box<Command>),
+}
+
+/// What a request is answered with.
+pub trait Answer: Debug + Send + Sized + 'static {
+    /// Whether an idempotency key stores it.
+    const IS_STORED: bool = false;
+
+    /// The form in which an idempotency key stores it; none where it is not stored.
+    fn encode(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The answer that [`Answer::encode`] stored.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let _ = bytes;
+        None
+    }
+
+    /// Brings it up to date at the end of its batch.
+    fn refresh(&mut self, known: &Known, now: Timestamp) {
+        let _ = (known, now);
+    }
+
+    /// The execution that it shows, for callers that wait until the execution is closed.
+    fn execution(&self) -> Option<ExecutionId> {
+        None
+    }
+}
+
+impl Answer for () {}
+
+/// An answer, or why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replied<A> {
+    /// The answer.
+    pub answer: Result<A, Refusal>,
+    /// Whether it is the answer to an earlier request under the same idempotency key; this one did nothing.
+    pub replayed: bool,
+}
+
+impl<A> Replied<A> {
+    /// An answer that was decided just now.
+    pub(crate) fn now(answer: Result<A, Refusal>) -> Self {
+        Self {
+            answer,
+            replayed: false,
+        }
+    }
+}
+
+/// Where the closed execution goes.
+pub type Closed = oneshot::Sender<ExecutionView>;
+
+/// A request on its way through a lane.
+#[derive(Debug)]
+pub struct Call<R: Request> {
+    /// What is asked.
+    pub request: R,
+    /// What makes it act once, where its caller gave a key.
+    pub(crate) once: Option<Idempotency>,
+    /// Where the execution of the answer goes once it is closed.
+    pub(crate) closed: Option<Closed>,
+    /// Where the answer goes once it is durable. The engine's own requests have no caller.
+    pub(crate) sender: Option<oneshot::Sender<Replied<R::Answer>>>,
+    /// The answer, once decided. Deciding again overwrites it.
+    pub(crate) decided: Option<Replied<R::Answer>>,
+}
+
+impl<R: Request> Call<R> {
+    /// A request of the engine's own.
+    pub fn own(request: R) -> Self {
+        Self {
+            request,
+            once: None,
+            closed: None,
+            sender: None,
+            decided: None,
+        }
+    }
+
+    /// A request with a caller.
+    pub fn asked(request: R) -> (Self, oneshot::Receiver<Replied<R::Answer>>) {
+        let (sender, answer) = oneshot::channel();
+        let call = Self {
+            sender: Some(sender),
+            ..Self::own(request)
+        };
+        (call, answer)
+    }
+
+    /// The same, acting once.
+    #[must_use]
+    pub fn once(self, once: Option<Idempotency>) -> Self {
+        Self { once, ..self }
+    }
+
+    /// The same, whose execution goes to `closed` once it is closed.
+    #[must_use]
+    pub fn closing(self, closed: Option<Closed>) -> Self {
+        Self { closed, ..self }
+    }
+}
+
+/// What a lane does with a call, whatever its request. Implemented once, for [`Call`].
+pub(crate) trait AnyCall {
+    fn name(&self) -> &'static str;
+    fn overlap(&self) -> Overlap;
+    fn keep(&self) -> Keep;
+    /// The slot whose shard decides; none where any lane may.
+    fn slot(&self) -> Option<Slot>;
+    fn route(&self) -> Route;
+    fn has_caller(&self) -> bool;
+    fn execution(&self) -> Option<ExecutionId>;
+    fn reads(&self, reads: &mut Reads<'_>);
+    fn decide(&mut self, decider: &mut Decider<'_>);
+    fn refresh(&mut self, known: &Known, now: Timestamp);
+    /// Stores the answer under its idempotency key, now that it is final.
+    fn store_answer(&mut self, decider: &mut Decider<'_>);
+    /// Takes the answer of the first request of the batch that has the same key.
+    fn take_stored(&mut self, decider: &Decider<'_>);
+    /// Where the execution of the answer goes once it is closed, and which it is.
+    fn take_closed(&mut self) -> Option<(ExecutionId, Closed)>;
+    fn awaits_close(&self) -> bool;
+    /// Sends the answer. A caller that is gone does not undo what was decided.
+    fn reply(&mut self);
+    fn refuse(&mut self, refusal: Refusal);
+    fn if_refused(self) -> IfRefusedCall
+    where
+        Self: Sized;
+}
+
+/// A command to decide in the place of one that the store refused, or the one that failed.
+pub(crate) enum IfRefusedCall {
+    Fail(Command),
+    Decide(Command),
+}
+
+impl<R: Request> AnyCall for Call<R> {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
+    fn overlap(&self) -> Overlap {
+        match self.once {
+            None => R::OVERLAP,
+            Some(_) => Overlap::Alone,
+        }
+    }
+
+    fn keep(&self) -> Keep {
+        R::ON_STORE_FAILURE
+    }
+
+    fn slot(&self) -> Option<Slot> {
+        self.request.route().slot(self.once.map(|once| once.scope.slot()))
+    }
+
+    fn route(&self) -> Route {
+        self.request.route()
+    }
+
+    fn has_caller(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    fn execution(&self) -> Option<ExecutionId> {
+        self.request.execution()
+    }
+
+    fn reads(&self, reads: &mut Reads<'_>) {
+        self.request.reads(reads);
+        if let Some(once) = self.once {
+            reads.answer(once.scope);
+        }
+    }
+
+    fn decide(&mut self, decider: &mut Decider<'_>) {
+        self.decided = Some(match self.once {
+            None => Replied::now(self.request.decide(decider)),
+            Some(once) => once::decide(&self.request, once, decider),
+        });
+    }
+
+    fn refresh(&mut self, known: &Known, now: Timestamp) {
+        if let Some(Replied {
+            answer: Ok(answer),
+            replayed: false,
+        }) = &mut self.decided
+        {
+            answer.refresh(known, now);
+        }
+    }
+
+    fn store_answer(&mut self, decider: &mut Decider<'_>) {
+        if let (Some(once), Some(decided)) = (self.once, &self.decided) {
+            once::store(once, decided, decider);
+        }
+    }
+
+    fn take_stored(&mut self, decider: &Decider<'_>) {
+        if let (Some(once), Some(decided)) = (self.once, &mut self.decided) {
+            once::take_stored(once, decided, decider);
+        }
+    }
+
+    fn take_closed(&mut self) -> Option<(ExecutionId, Closed)> {
+        let closed = self.closed.take()?;
+        // An answer that was given before shows an execution that may be closed already: its caller reads it.
+        let decided = self.decided.as_ref().filter(|decided| !decided.replayed)?;
+        let execution = decided.answer.as_ref().ok()?.execution()?;
+        Some((execution, closed))
+    }
+
+    fn awaits_close(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    fn reply(&mut self) {
+        if let (Some(sender), Some(decided)) = (self.sender.take(), self.decided.take()) {
+            let _ = sender.send(decided);
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        if let Some(sender) = self.sender.take() {
+            let _ = sender.send(Replied::now(Err(refusal)));
+        }
+    }
+
+    fn if_refused(self) -> IfRefusedCall {
+        match self.request.if_refused() {
+            IfRefused::Fail => IfRefusedCall::Fail(R::listed(self)),
+            IfRefused::Replace(request) => IfRefusedCall::Decide(R::listed(Self { request, ..self })),
+            IfRefused::Instead(command) => IfRefusedCall::Decide(*command),
+        }
+    }
+}
+
+/// A request that [`Command`] can hold. The list of requests implements it.
+pub trait Listed: Sized {
+    /// The command that holds this call.
+    fn listed(call: Call<Self>) -> Command
+    where
+        Self: Request;
+}
+
+/// Generates [`Command`] and its one match.
+macro_rules! requests {
+    ($($name:ident),* $(,)?) => {
+        /// A call of any request.
+        #[derive(Debug)]
+        pub enum Command {
+            $(#[doc = concat!("[`", stringify!($name), "`]")] $name(Call<$name>),)*
+        }
+
+        impl Command {
+            pub(crate) fn call(&self) -> &dyn AnyCall {
+                match self { $(Self::$name(call) => call,)* }
+            }
+
+            pub(crate) fn call_mut(&mut self) -> &mut dyn AnyCall {
+                match self { $(Self::$name(call) => call,)* }
+            }
+
+            pub(crate) fn if_refused(self) -> IfRefusedCall {
+                match self { $(Self::$name(call) => call.if_refused(),)* }
+            }
+        }
+
+        $(impl Listed for $name {
+            fn listed(call: Call<Self>) -> Command {
+                Command::$name(call)
+            }
+        })*
+    };
+}
+
+impl Command {
+    /// A request of the engine's own.
+    pub fn own<R: Request>(request: R) -> Self {
+        R::listed(Call::own(request))
+    }
+
+    /// A request with a caller.
+    pub fn asked<R: Request>(request: R) -> (Self, oneshot::Receiver<Replied<R::Answer>>) {
+        let (call, answer) = Call::asked(request);
+        (R::listed(call), answer)
+    }
+
+    /// The slot whose shard decides; none where any lane may.
+    pub fn slot(&self) -> Option<Slot> {
+        self.call().slot()
+    }
+
+    /// The action that it starts.
+    pub(crate) fn begins(&self) -> Option<(ExecutionId, ActionId)> {
+        match self {
+            Self::Begin(call) => Some((call.request.execution, call.request.action)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether these commands may be decided and written while a commit is in flight.
+pub(crate) fn may_overlap(commands: &[Command]) -> bool {
+    let mut calls = commands.iter().map(Command::call);
+    calls.all(|call| call.overlap() == Overlap::Everyday)
+}
+
+/// An attempt, with where to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptRef {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its action.
+    pub action: ActionId,
+    /// The execution of the action.
+    pub execution: ExecutionId,
+}
+
+impl AttemptRef {
+    /// An attempt of an action.
+    pub(crate) fn of(action: &Action, attempt: AttemptId) -> Self {
+        Self {
+            attempt,
+            action: action.id,
+            execution: action.origin.execution,
+        }
+    }
+}
+
+/// Why something was refused. Codes are stable and have a page each.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{detail}")]
+pub struct Refusal {
+    /// The stable name.
+    pub code: Code,
+    /// What, with the value.
+    pub detail: String,
+    /// Where in what was sent, as JSON pointers, with what is wrong there.
+    pub errors: Vec<(String, String)>,
+    /// The shard whose owner must be asked: this node decided nothing.
+    pub elsewhere: Option<ShardId>,
+    /// The machine that does not exist, where that is why.
+    pub unknown_machine: Option<Box<str>>,
+}
+
+impl Refusal {
+    /// A refusal that points nowhere in particular.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            elsewhere: None,
+            unknown_machine: None,
+        }
+    }
+
+    /// A refusal of one field.
+    pub(crate) fn at(pointer: &str, code: Code, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self {
+            errors: vec![(pointer.to_owned(), detail.clone())],
+            ..Self::new(code, detail)
+        }
+    }
+
+    /// The refusal of a request that another node decides.
+    pub(crate) fn elsewhere(shard: ShardId) -> Self {
+        let detail = format!(
+            "shard {} is served by another node, or by none just now; try again in a moment",
+            shard.0
+        );
+        Self {
+            elsewhere: Some(shard),
+            ..Self::new(Code::ShardMoved, detail)
+        }
+    }
+}
+
+requests! {
+    Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
+    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock,
+    // The engine's own.
+    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
+    Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_small_enough_to_move_in_batches() {
+        // A batch moves its commands several times: a larger request belongs into a box.
+        let bytes = size_of::<Command>();
+        assert!(bytes <= 512, "{bytes} bytes");
+    }
+}
