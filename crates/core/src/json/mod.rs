@@ -4,7 +4,7 @@
 use std::io;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::source::{self, Cause, Format, Limits, ParseError};
@@ -94,6 +94,25 @@ pub fn size(value: &(impl Serialize + ?Sized)) -> usize {
         Err(_) => usize::MAX,
     }
 }
+
+/// Roughly the bytes a value takes in memory, beyond itself.
+pub fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => size_of_val(items.as_slice()) + items.iter().map(weight).sum::<usize>(),
+        Value::Object(map) => map_weight(map),
+    }
+}
+
+/// Roughly the bytes a map takes in memory, beyond itself.
+pub fn map_weight(map: &Map<String, Value>) -> usize {
+    let members = map.iter().map(|(key, value)| key.len() + weight(value)).sum::<usize>();
+    members + map.len() * MEMBER_BYTES
+}
+
+/// A key, a value, and where the map has them.
+const MEMBER_BYTES: usize = size_of::<(u64, usize, String, Value)>();
 
 struct Counter(usize);
 

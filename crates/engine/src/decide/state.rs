@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::json::{map_weight, weight};
 use sprag_core::machine::{Cause, Execution};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{ExecutionStatus, Timer};
@@ -14,6 +15,12 @@ use sprag_store::records::{ExecutionStatus, Timer};
 /// The position of the first input in an empty inbox. Input whose decision failed goes before all that waits, so there
 /// must be room in front.
 const FIRST_POSITION: u64 = 1 << 32;
+
+/// What a small execution takes in memory, and a small action beside it, in bytes.
+const STATE_BYTES: usize = 1_536;
+const ACTION_BYTES: usize = 1_536;
+/// Inputs whose size is looked at.
+const INBOX_WEIGHED: usize = 16;
 
 /// An execution and all that is open about it.
 #[derive(Clone, Debug)]
@@ -54,6 +61,25 @@ pub(crate) struct Waiting {
     pub(crate) cause: Cause,
 }
 
+impl Waiting {
+    fn weight(&self) -> usize {
+        let value = match &self.cause {
+            Cause::Message(message) => weight(&message.payload),
+            Cause::Ended(end) => weight(&end.result),
+            _ => 0,
+        };
+        size_of::<Self>() + value
+    }
+}
+
+/// Roughly the bytes an open action takes in memory.
+fn action_weight(action: &Action) -> usize {
+    let body = &action.body;
+    let frozen = body.frozen.as_ref();
+    let frozen = frozen.map_or(0, |frozen| weight(&frozen.config) + map_weight(&frozen.bindings));
+    ACTION_BYTES + frozen + body.checkpoint.as_ref().map_or(0, weight) + body.result.as_ref().map_or(0, weight)
+}
+
 impl ExecutionState {
     pub(crate) fn new(head: Head, execution: Execution) -> Self {
         Self {
@@ -66,6 +92,26 @@ impl ExecutionState {
             inbox: VecDeque::new(),
             next_position: FIRST_POSITION,
         }
+    }
+
+    /// Roughly the bytes it takes in memory.
+    pub(crate) fn weight(&self) -> usize {
+        let Execution {
+            variables,
+            results,
+            message,
+            ..
+        } = &self.execution;
+        let values = map_weight(variables)
+            + map_weight(results)
+            + message.as_deref().map_or(0, |message| weight(&message.payload))
+            + self.output.as_ref().map_or(0, weight);
+        let actions: usize = self.open().map(action_weight).sum();
+        // Weighing all of a long inbox for every input would take long: the first inputs stand for all.
+        let seen = self.inbox.iter().take(INBOX_WEIGHED);
+        let inbox: usize = seen.map(|(_, waiting)| waiting.weight()).sum();
+        let inbox = inbox.saturating_mul(self.inbox.len()) / self.inbox.len().clamp(1, INBOX_WEIGHED);
+        STATE_BYTES + values + actions + inbox
     }
 
     /// Whether input is decided on at once.

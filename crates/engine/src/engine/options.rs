@@ -68,6 +68,8 @@ pub(crate) const FOLLOW_UPS_MAX: usize = 64;
 pub(crate) const CANCEL_GRACE_MILLIS: u64 = 10_000;
 /// Executions kept in memory.
 pub(crate) const CACHE_MAX: usize = 20_000;
+/// Roughly the bytes that they take, at most.
+pub(crate) const CACHE_BYTES_MAX: usize = 64 << 20;
 /// A process run shorter than this, in milliseconds, makes suspects of the attempts that ran at its end.
 pub(crate) const SHORT_RUN_MILLIS: u64 = 60_000;
 /// How often the lane writes that its process runs, in milliseconds.

@@ -43,7 +43,7 @@ use crate::decide::{
 use crate::effects::metrics::Metrics;
 use crate::effects::runner::EffectRunner;
 use crate::effects::{Board, Closings, Effects, Publish};
-use crate::engine::options::{BATCH_MAX, BEGIN_MAX, CACHE_MAX, Options, SHORT_RUN_MILLIS};
+use crate::engine::options::{BATCH_MAX, BEGIN_MAX, CACHE_BYTES_MAX, CACHE_MAX, Options, SHORT_RUN_MILLIS};
 use crate::jobs::OpenJobs;
 use crate::leases::table::Leases;
 use crate::queue::Dispatcher;
@@ -192,7 +192,10 @@ impl Lane {
     /// flight: then it may gather more.
     pub fn tick(&mut self, mut commands: Vec<Command>) -> Result<(), Fatal> {
         self.advance()?;
-        if !may_overlap(&commands) {
+        if self.known.executions.is_too_large() {
+            self.rest()?;
+            self.known.executions.shrink_bytes();
+        } else if !may_overlap(&commands) {
             self.rest()?;
         }
         if !self.pipeline.is_open() {
@@ -501,7 +504,7 @@ fn known_at_start(options: &Options, shards: &Shards, tenure: Tenure, clock: Clo
         queue.permits.homes.share(node, shards);
     }
     Known {
-        executions: ExecutionCache::new(CACHE_MAX),
+        executions: ExecutionCache::new(CACHE_MAX, CACHE_BYTES_MAX),
         machines: Machines::default(),
         queue,
         timers: Timers::new(shards.shards(), shards.all()),
