@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use sprag_core::action::{ConfigProblem, SecretRules, Status};
+use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{
@@ -16,7 +16,7 @@ use sprag_core::machine::{
 use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
-use sprag_store::{Error, Page, PageLimit, ReadKind, records};
+use sprag_store::{Error, ReadKind, records};
 use sprag_wire::{MigrationCheck, Replayed};
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
@@ -36,6 +36,7 @@ use crate::lane::member::Whereabouts;
 use crate::leases::table::Leases;
 use crate::read::divergence::Comparison;
 use crate::read::migration;
+use crate::read::open::whole;
 use crate::read::queue::Depths;
 use crate::read::replay::{self, Walk};
 use crate::read::view::{self, ActionView, ExecutionView};
@@ -487,45 +488,4 @@ impl ConfigCheck for Handle {
         let runner = self.runners.get(kind);
         runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
     }
-}
-
-/// An execution with its open actions and timers, for its view.
-pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<ExecutionState, Error> {
-    let mut aggregate = convert::execution_of(row).map_err(|error| damaged(&error))?;
-    if !aggregate.head.status.is_open() {
-        return Ok(aggregate);
-    }
-    let id = aggregate.head.id;
-    for timer in reader.timers(id)? {
-        aggregate.timers.insert((timer.key.visit, timer.key.index), timer);
-    }
-    for row in open_actions(reader, id)? {
-        let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-        aggregate.actions.insert(action.id, Arc::new(action));
-    }
-    Ok(aggregate)
-}
-
-/// Open actions of an execution that are looked at, per status.
-const OPEN_SHOWN: usize = 100;
-/// The same in bytes.
-const OPEN_BYTES: usize = 512 * 1024;
-
-/// The open actions of an execution, up to a bound.
-pub(crate) fn open_actions(reader: &dyn Reader, id: ExecutionId) -> Result<Vec<records::Action>, Error> {
-    let mut rows = Vec::new();
-    for status in Status::ALL.into_iter().filter(|status| status.is_open()) {
-        let limit = PageLimit {
-            rows: OPEN_SHOWN,
-            bytes: OPEN_BYTES,
-        };
-        let open = reader.actions(&ActionQuery {
-            execution: Some(id),
-            status: Some(status.number()),
-            page: Page::first(limit),
-            ..ActionQuery::default()
-        })?;
-        rows.extend(open.rows);
-    }
-    Ok(rows)
 }

@@ -10,9 +10,10 @@ use sprag_store::{Page, PageLimit, ReadKind};
 use sprag_wire::HistoryEntry;
 
 use crate::decide::convert;
-use crate::engine::handle::{Handle, open_actions};
+use crate::engine::handle::Handle;
 use crate::lane::damaged;
 use crate::read::history;
+use crate::read::open::open_actions;
 use crate::read::queue::kind_of_line;
 use crate::requests::{Code, Refusal};
 

@@ -9,12 +9,12 @@ use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_store::page::continued;
 use sprag_store::traits::{SCAN_MAX, Search};
-use sprag_store::{Error, Page, PageLimit, Paged, ReadKind};
+use sprag_store::{Error, Page, PageLimit, Paged, ReadKind, records};
 use sprag_wire::{HistoryEntry, JobItem, MachineSummary};
 
-use super::machines;
+use super::{machines, open};
 use crate::decide::convert::{self, without_variables};
-use crate::engine::handle::{Handle, whole};
+use crate::engine::handle::Handle;
 use crate::jobs::{Job, JobView, shown_item};
 use crate::lane::damaged;
 use crate::read::history;
@@ -43,16 +43,13 @@ impl Handle {
             }
             let found = reader.find_executions(&search)?;
             let ids: Vec<ExecutionId> = found.rows.iter().map(|row| row.id).collect();
-            let rows = shown(found.rows, |row| {
-                let aggregate = match whole(reader, row.clone()) {
-                    // One that is damaged does not hide the others.
-                    Err(Error::Unreadable { detail }) => {
-                        without_variables(row, detail).map_err(|error| damaged(&error))?
-                    }
-                    found => found?,
-                };
-                let machine = handle.compiled(reader, &aggregate)?;
-                Ok(show(handle.shown(&aggregate, &machine)))
+            // One that is damaged does not hide the others.
+            let repair = |row: &records::Execution, detail| {
+                without_variables(row.clone(), detail).map_err(|error| damaged(&error))
+            };
+            let rows = open::each_whole(reader, &found.rows, repair, |state| {
+                let machine = handle.compiled(reader, &state)?;
+                Ok(show(handle.shown(&state, &machine)))
             })?;
             Ok(Paged {
                 next: continued(&ids, &rows, found.next),

@@ -13,6 +13,7 @@ pub(crate) mod lists;
 pub(crate) mod machines;
 pub(crate) mod migration;
 pub(crate) mod notes;
+pub(crate) mod open;
 pub mod queue;
 pub(crate) mod replay;
 pub mod restored;

@@ -13,8 +13,9 @@ use sprag_store::{Page, Paged};
 
 use crate::decide::convert;
 use crate::decide::state::ExecutionState;
-use crate::engine::handle::{Handle, whole};
+use crate::engine::handle::Handle;
 use crate::lane::damaged;
+use crate::read::open::whole;
 use crate::read::view::ExecutionView;
 
 /// Executions whose states one page looks at.

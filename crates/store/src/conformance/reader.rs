@@ -1,5 +1,7 @@
 //! What readers see: committed state, filtered, newest first, page by page.
 
+use sprag_core::action::Status;
+
 use super::fixtures::{
     DEAD, Opened, QUEUED, RUNNING, SUCCEEDED, action, at, entry, execution, input, inserts, keyed, pages, timer,
 };
@@ -8,9 +10,9 @@ use super::pages::{
     pages_of_history_items_jobs_and_machines_end_at_their_bytes,
 };
 use super::{Check, Subject, checks};
-use crate::page::{Page, Paged};
+use crate::page::{Page, PageLimit, Paged};
 use crate::records::{Action, Execution, ExecutionStatus};
-use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, QueuedCount, Variables};
+use crate::traits::{ActionQuery, Error, ExecutionQuery, Mutation, OpenWork, QueuedCount, Variables};
 
 /// What readers rely on.
 pub const READER: &[Check] = checks![
@@ -21,6 +23,7 @@ pub const READER: &[Check] = checks![
     actions_are_filtered_by_all_that_is_given,
     a_history_is_read_in_pages,
     what_belongs_to_an_execution_is_read_by_its_id,
+    the_open_work_of_many_executions_is_read_at_once,
     a_reader_sees_every_commit_and_nothing_else,
     open_work_is_counted,
     a_page_ends_at_its_bytes,
@@ -258,6 +261,49 @@ fn what_belongs_to_an_execution_is_read_by_its_id(subject: &dyn Subject) -> Resu
     assert_eq!(store.reader.inbox_length(none.id)?, 0);
     assert_eq!(store.reader.execution(none.id)?, None);
     assert_eq!(store.reader.action(action(&one, 9).id)?, None);
+    Ok(())
+}
+
+fn the_open_work_of_many_executions_is_read_at_once(subject: &dyn Subject) -> Result<(), Error> {
+    let mut store = Opened::new(subject)?;
+    let (one, other, idle, none) = (execution(1), execution(2), execution(3), execution(4));
+    let mut mutations = inserts(&[&one, &other, &idle]);
+    mutations.extend([3, 1].map(|visit| Mutation::PutTimer(timer(&one, visit, 0, visit))));
+    mutations.push(Mutation::PutTimer(timer(&other, 1, 0, 1)));
+    let in_status = |execution: &Execution, number: u64, status: Status| Action {
+        status: status.number(),
+        body: vec![b'x'; 1_000],
+        ..action(execution, number)
+    };
+    let open = [Status::Scheduled, Status::Queued, Status::Running, Status::Retrying];
+    let mut actions: Vec<Action> = (1..=12)
+        .map(|number| in_status(&one, number, open[number as usize % 4]))
+        .collect();
+    actions.push(in_status(&other, 20, Status::Queued));
+    let ended = [Status::Succeeded, Status::Dead, Status::Cancelled];
+    let ended = ended
+        .into_iter()
+        .zip(30..)
+        .map(|(status, number)| in_status(&one, number, status));
+    mutations.extend(actions.iter().cloned().chain(ended).map(Mutation::InsertAction));
+    store.commit(&mutations)?;
+
+    let asked = [one.id, other.id, idle.id, none.id];
+    let read = |rows, bytes| {
+        let mut work = store.reader.open_work(&asked, PageLimit { rows, bytes })?;
+        work.actions.sort_by_key(|action| action.id);
+        Ok(work)
+    };
+    let all: OpenWork = read(ALL, usize::MAX)?;
+    assert_eq!(all.actions, actions);
+    let timers = [timer(&one, 1, 0, 1), timer(&one, 3, 0, 3), timer(&other, 1, 0, 1)];
+    assert_eq!(all.timers, timers);
+    // The newest two of each status, by rows and by bytes.
+    let newest: Vec<Action> = actions[4..].to_vec();
+    assert_eq!(read(2, usize::MAX)?.actions, newest);
+    assert_eq!(read(ALL, 2_200)?.actions, newest);
+    assert_eq!(read(ALL, 1)?.actions, actions[8..], "one at least, however large");
+    assert_eq!(store.reader.open_work(&[], PageLimit::default())?, OpenWork::default());
     Ok(())
 }
 

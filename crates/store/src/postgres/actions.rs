@@ -11,13 +11,14 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::columns::{
-    self, Id, action_id, as_wanted, column, execution_id, instant, limit, number, page_rows, read_tags, shard, tags,
+    self, Id, action_id, as_wanted, column, execution_id, instant, limit, number, page_rows, read_tags, row_bytes,
+    shard, tags,
 };
 use super::part::{StatementPart, Text};
 use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
-use crate::page::{Page, Paged, paged};
+use crate::page::{Page, PageLimit, Paged, paged};
 use crate::records::Action;
 use crate::traits::{ActionQuery, DueAction, Error, OpenAction, ReadyKey, ReadyRef};
 
@@ -86,6 +87,16 @@ pub(super) const OPEN_OF: &str = "\
     (SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, error_kind, tags, body, \
     fingerprint, died_at FROM action WHERE action.shard = wanted.shard AND action.execution = wanted.execution \
     AND action.status = open.status AND action.status <= 3 OFFSET 0) AS found ORDER BY found.id";
+
+/// The same for readers, with the newest of each execution and status that fit into so many rows and bytes. The shard
+/// comes from the execution's row, because the index begins with it.
+pub(super) const OPEN_WORK: &str = "\
+    SELECT found.* FROM execution AS wanted CROSS JOIN (VALUES (0::smallint), (1), (2), (3)) AS open (status) \
+    CROSS JOIN LATERAL (SELECT id, execution, machine, action_id, kind, status, line, priority, run_at, created_at, \
+    error_kind, tags, body, fingerprint, died_at FROM (SELECT *, sum(bytes) OVER (ORDER BY id DESC) AS total \
+    FROM (SELECT *, $4 + octet_length(body) AS bytes FROM action WHERE action.shard = wanted.shard \
+    AND action.execution = wanted.id AND action.status = open.status AND action.status <= 3 ORDER BY id DESC LIMIT $2) \
+    AS newest) AS summed WHERE total <= $3 OR total = bytes) AS found WHERE wanted.id = ANY($1::uuid[])";
 
 /// Actions in a list, each with what it counts for on a page.
 const LIST: Listed = Listed {
@@ -185,6 +196,17 @@ pub(super) async fn open_of(session: &Session, executions: &[ExecutionId], shard
     let wanted: Vec<Id> = executions.iter().copied().map(Id::from).collect();
     let homes: Vec<i16> = executions.iter().map(|id| shard(id.slot(), shards)).collect();
     session.all(OPEN_OF, &[&wanted, &homes], read).await
+}
+
+/// The open actions of executions, as many of each execution and status as a limit allows.
+pub(super) async fn open_work(
+    session: &Session,
+    executions: &[ExecutionId],
+    PageLimit { rows, bytes }: PageLimit,
+) -> Result<Vec<Action>, Error> {
+    let wanted: Vec<Id> = executions.iter().copied().map(Id::from).collect();
+    let values: [&(dyn ToSql + Sync); 4] = [&wanted, &limit(rows), &limit(bytes), &row_bytes()];
+    session.all(OPEN_WORK, &values, read).await
 }
 
 /// Queued actions of a queue in the order they are served. Two ranges of the index: what is left of the priority that

@@ -12,12 +12,14 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use super::link::{Link, Role, Target};
 use super::session::Session;
 use super::{actions, control, counts, executions, history, inbox, jobs, machines, search, timers};
-use crate::page::{Page, Paged, ReadKind};
+use crate::page::{Page, PageLimit, Paged, ReadKind};
 use crate::pool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
+use crate::traits::{
+    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, OpenWork, QueuedCount, Reader, Readers, Search,
+};
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
 #[derive(Clone)]
@@ -141,6 +143,16 @@ impl Reader for PooledReader {
 
     fn actions(&self, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error> {
         self.ask(&async |session| actions::newest(session, query).await)
+    }
+
+    fn open_work(&self, executions: &[ExecutionId], limit: PageLimit) -> Result<OpenWork, Error> {
+        self.ask(&async |session| {
+            let (timers, actions) = tokio::try_join!(
+                timers::of(session, executions),
+                actions::open_work(session, executions, limit)
+            )?;
+            Ok(OpenWork { timers, actions })
+        })
     }
 
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {

@@ -12,11 +12,12 @@ pub mod page;
 
 use std::task::{Context, Poll, Waker};
 
+use sprag_core::action::Status;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
-use crate::page::{Page, Paged, ReadKind};
+use crate::page::{Page, PageLimit, Paged, ReadKind};
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem,
     MachineVersion, ProcessRun, Receipt, Scope, Timer, TimerKey,
@@ -300,6 +301,25 @@ pub trait Reader: Send {
     /// Actions, newest first.
     fn actions(&self, query: &ActionQuery) -> Result<Paged<Action, ActionId>, Error>;
 
+    /// The timers and the open actions of executions. Of each execution, `limit` bounds the actions in each status; the
+    /// newest are kept.
+    fn open_work(&self, executions: &[ExecutionId], limit: PageLimit) -> Result<OpenWork, Error> {
+        let mut work = OpenWork::default();
+        for id in executions {
+            work.timers.extend(self.timers(*id)?);
+            for status in Status::ALL.into_iter().filter(|status| status.is_open()) {
+                let query = ActionQuery {
+                    execution: Some(*id),
+                    status: Some(status.number()),
+                    page: Page::first(limit),
+                    ..ActionQuery::default()
+                };
+                work.actions.extend(self.actions(&query)?.rows);
+            }
+        }
+        Ok(work)
+    }
+
     /// One fact of the control shard.
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
 
@@ -423,6 +443,15 @@ pub struct ActionQuery {
     pub error_kind: Option<String>,
     /// Which page.
     pub page: Page<ActionId>,
+}
+
+/// What is open of some executions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenWork {
+    /// Their timers, by execution and key.
+    pub timers: Vec<Timer>,
+    /// Their open actions.
+    pub actions: Vec<Action>,
 }
 
 /// Which shard owns a slot, when there are `shards` of them: even ranges, in order.
