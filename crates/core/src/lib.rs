@@ -4,6 +4,7 @@
 //! replay, in the simulator and on another node. The one exception is [`clock::System`], behind the feature
 //! `system-clock`, which is the workspace's only reader of the machine's clock.
 
+pub mod access;
 pub mod action;
 pub mod checksum;
 pub mod clock;
