@@ -221,6 +221,36 @@ id!(
     "job_"
 );
 id!(
+    /// A proposal, and the workflow that it becomes.
+    WorkflowId,
+    "wfl_"
+);
+
+impl WorkflowId {
+    /// The execution that runs the approved plan.
+    pub fn execution(self) -> ExecutionId {
+        ExecutionId(self.0)
+    }
+
+    /// The action whose approval this is, where a machine asks for one.
+    pub fn action(self) -> ActionId {
+        ActionId(self.0)
+    }
+}
+
+impl From<ExecutionId> for WorkflowId {
+    fn from(id: ExecutionId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<ActionId> for WorkflowId {
+    fn from(id: ActionId) -> Self {
+        Self(id.0)
+    }
+}
+
+id!(
     /// One process among those that share a database: every start of one is another node.
     NodeId,
     "nod_"
@@ -263,6 +293,11 @@ impl Mint {
     /// The next message id in `slot`.
     pub fn message(&mut self, slot: Slot) -> MessageId {
         MessageId::compose(self.at, slot, self.draw())
+    }
+
+    /// The next workflow id in `slot`.
+    pub fn workflow(&mut self, slot: Slot) -> WorkflowId {
+        WorkflowId::compose(self.at, slot, self.draw())
     }
 
     /// The next job id in `slot`.

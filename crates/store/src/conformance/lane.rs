@@ -99,6 +99,7 @@ fn what_is_not_there_is_left_out(subject: &dyn Subject) -> Result<(), Error> {
         versions: vec![("order".to_owned(), 1)],
         version_by_digest: vec![("order".to_owned(), version("order", 1).digest)],
         idempotency: vec![idempotency(1, 5).scope],
+        ..Wanted::default()
     };
     let loaded = store.lane.load(&wanted)?;
     assert_eq!(loaded.executions.len(), 1);

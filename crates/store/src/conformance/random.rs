@@ -277,6 +277,7 @@ impl Random {
             version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
             idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
             executions,
+            ..Wanted::default()
         }
     }
 

@@ -473,6 +473,7 @@ fn a_reopened_store_holds_the_same(subject: &dyn Subject) -> Result<(), Error> {
         versions: vec![("order".to_owned(), 1)],
         version_by_digest: vec![("order".to_owned(), version("order", 1).digest)],
         idempotency: vec![idempotency(1, 5).scope],
+        ..Wanted::default()
     };
     let before = store.lane.load(&wanted)?;
     let mut store = store.reopen(subject)?;

@@ -10,7 +10,7 @@ use sprag_core::time::Timestamp;
 use super::Memory;
 use super::state::State;
 use crate::nodes::{Beat, Claimed, GONE_KEPT_MILLIS, Node, Nodes, Shard, View};
-use crate::records::{Action, Job, Timer};
+use crate::records::{Action, Job, Plan, Timer};
 use crate::traits::{Error, Fence, ShardId, shard_of};
 
 /// Who owns what.
@@ -224,6 +224,11 @@ impl<'a> ShardView<'a> {
     pub(super) fn timers(self) -> impl Iterator<Item = &'a Timer> {
         let timers = self.all.timers.values();
         timers.filter(move |timer| self.has(timer.key.execution.slot()))
+    }
+
+    /// Plans, by id.
+    pub(super) fn plans(self) -> impl Iterator<Item = &'a Plan> {
+        self.all.plans.values().filter(move |plan| self.has(plan.id.slot()))
     }
 
     /// Jobs, by id.

@@ -2,6 +2,7 @@
 
 use sprag_core::ids::ExecutionId;
 
+use super::plans;
 use super::state::{State, numbers_of, timers_of};
 use crate::records::MachineVersion;
 use crate::traits::{Loaded, LoadedExecution, Wanted};
@@ -17,6 +18,8 @@ pub(super) fn load(state: &State, wanted: &Wanted) -> Loaded {
         versions,
         version_by_digest,
         idempotency,
+        plans,
+        proposals,
     } = wanted;
     Loaded {
         executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
@@ -44,6 +47,11 @@ pub(super) fn load(state: &State, wanted: &Wanted) -> Loaded {
         idempotency: idempotency
             .iter()
             .filter_map(|scope| state.idempotency.get(scope).cloned())
+            .collect(),
+        plans: plans.iter().filter_map(|id| state.plans.get(id).cloned()).collect(),
+        proposals: proposals
+            .iter()
+            .map(|(proposer, content)| plans::proposals(state, proposer, content))
             .collect(),
     }
 }

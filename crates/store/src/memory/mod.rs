@@ -5,6 +5,7 @@
 
 mod cluster;
 mod load;
+mod plans;
 mod refusals;
 mod search;
 mod state;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sprag_core::action::Status;
 use sprag_core::clock::Clock;
 use sprag_core::filter::Condition;
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 pub use self::cluster::MemoryNodes;
@@ -27,12 +28,13 @@ pub use self::refusals::Rule;
 use self::state::{State, numbers_of, timers_of};
 use crate::page::{Page, PageLimit, Paged, ReadKind, Weight, paged};
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, ProcessRun, Scope,
-    Timer, TimerKey,
+    Action, CatalogKind, CatalogVersion, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem,
+    MachineVersion, Plan, ProcessRun, Scope, Timer, TimerKey,
 };
 use crate::traits::{
-    ActionQuery, Aged, CommitStore, Counted, DueAction, Error, ExecutionQuery, Fence, FileBytes, LaneReads, Loaded,
-    Mutation, OpenAction, QueuedCount, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId, Wanted, first_after,
+    ActionQuery, Aged, CommitStore, Counted, DueAction, DuePlan, Error, ExecutionQuery, Fence, FileBytes, LaneReads,
+    Loaded, Mutation, OpenAction, PlanQuery, QueuedCount, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId,
+    WaitingPlan, Wanted, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -178,6 +180,27 @@ impl LaneReads for Memory {
             let due = waiting.filter(|action| action.run_at <= until);
             by_cursor(due, page, |action| (action.run_at, action.action))
         })
+    }
+
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Paged<DuePlan, (Timestamp, WorkflowId)>, Error> {
+        self.read_shard(shard, |state| {
+            let due = state.plans().filter_map(|plan| {
+                Some(DuePlan {
+                    plan: plan.id,
+                    decide_by: plan.decide_by?,
+                })
+            });
+            by_cursor(due.filter(|due| due.decide_by <= until), page, |due| (due.decide_by, due.plan))
+        })
+    }
+
+    fn catalog(&mut self) -> Result<Vec<CatalogVersion>, Error> {
+        Ok(plans::catalog(&self.state()).cloned().collect())
     }
 
     fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
@@ -435,6 +458,31 @@ impl Reader for Memory {
         let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
         let later = items.filter(|item| item.number > after.unwrap_or(0));
         listed(later, *limit, |item| item.number)
+    }
+
+    fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error> {
+        plans::catalog_page(&self.state(), kind, page)
+    }
+
+    fn catalog_version(
+        &self,
+        kind: CatalogKind,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogVersion>, Error> {
+        Ok(plans::catalog_version(&self.state(), kind, name, version))
+    }
+
+    fn plan(&self, id: WorkflowId) -> Result<Option<Plan>, Error> {
+        Ok(self.state().plans.get(&id).cloned())
+    }
+
+    fn plans(&self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        plans::list(&self.state(), query)
+    }
+
+    fn waiting_plans(&self, page: &Page<WaitingPlan>) -> Result<Paged<Plan, WaitingPlan>, Error> {
+        plans::waiting(&self.state(), page)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use sprag_core::action::Status;
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;
 use crate::records::{
-    Action, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem, MachineVersion, ProcessRun,
-    Receipt, Scope, Timer, TimerKey,
+    Action, CatalogKind, CatalogVersion, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem,
+    MachineVersion, Plan, ProcessRun, Receipt, Scope, Timer, TimerKey, workflow_machine,
 };
 use crate::traits::{Error, Mutation, Variables};
 
@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
+    pub(super) catalog: BTreeMap<(CatalogKind, String, u32), CatalogVersion>,
+    pub(super) plans: BTreeMap<WorkflowId, Plan>,
 }
 
 /// The new record of a key; none to have none.
@@ -58,6 +60,8 @@ pub(super) enum Change {
     All(Vec<Change>),
     Job(JobId, Option<Job>),
     JobItem((JobId, u64), Option<JobItem>),
+    Catalog((CatalogKind, String, u32), Option<CatalogVersion>),
+    Plan(WorkflowId, Option<Plan>),
     /// Several at once; the last is put in place first when they are taken back.
     Several(Vec<Self>),
 }
@@ -132,6 +136,26 @@ impl State {
                 Ok(Change::Several(keys.map(|key| Change::JobItem(key, None)).collect()))
             }
             Mutation::DeleteJob(id) => Ok(Change::Job(*id, None)),
+            Mutation::InsertCatalogVersion(record) => {
+                let key = (record.kind, record.name.clone(), record.version);
+                absent(&self.catalog, &key)?;
+                Ok(Change::Catalog(key, Some(record.clone())))
+            }
+            Mutation::PutPlan(record) => Ok(Change::Plan(record.id, Some(self.decided(record)))),
+        }
+    }
+
+    /// A plan as it is stored: what was proposed stays as it is.
+    fn decided(&self, record: &Plan) -> Plan {
+        let Some(stored) = self.plans.get(&record.id) else {
+            return record.clone();
+        };
+        Plan {
+            status: record.status,
+            updated_at: record.updated_at,
+            decide_by: record.decide_by,
+            body: record.body.clone(),
+            ..stored.clone()
         }
     }
 
@@ -217,7 +241,15 @@ impl State {
         let timers = self.timers.range(timers_of(id)).map(|(key, _)| *key);
         let inbox = self.inbox.range(numbers_of(id)).map(|(key, _)| *key);
         let receipts = self.receipts.keys().filter(|(execution, _)| *execution == id);
+        let plans = self.plans.keys().filter(|plan| {
+            let action = self.actions.get(&plan.action());
+            plan.execution() == id || action.is_some_and(|action| action.execution == id)
+        });
+        let machine = workflow_machine(id);
+        let machines = self.machines.keys().filter(|(name, _)| *name == machine);
         let mut changes = vec![Change::Execution(id, None)];
+        changes.extend(plans.map(|plan| Change::Plan(*plan, None)));
+        changes.extend(machines.map(|key| Change::Machine(key.clone(), None)));
         changes.extend(history.map(|key| Change::History(key, None)));
         changes.extend(actions.map(|action| Change::Action(action.id, None)));
         changes.extend(timers.map(|key| Change::Timer(key, None)));
@@ -246,6 +278,8 @@ impl State {
             }
             Change::Job(id, new) => Change::Job(id, swap(&mut self.jobs, id, new)),
             Change::JobItem(key, new) => Change::JobItem(key, swap(&mut self.job_items, key, new)),
+            Change::Catalog(key, new) => Change::Catalog(key.clone(), swap(&mut self.catalog, key, new)),
+            Change::Plan(id, new) => Change::Plan(id, swap(&mut self.plans, id, new)),
             Change::Several(changes) => {
                 let mut undo: Vec<Change> = changes.into_iter().map(|change| self.put(change)).collect();
                 undo.reverse();

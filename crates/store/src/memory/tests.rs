@@ -85,6 +85,11 @@ fn it_serves_jobs_and_searches() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_the_catalog_and_plans() -> Result<(), Error> {
+    conformance::run(conformance::PLANS, Memory::default)
+}
+
+#[test]
 fn it_serves_readers() -> Result<(), Error> {
     conformance::run(conformance::READER, Memory::default)
 }

@@ -29,7 +29,9 @@ impl Mutation {
             Self::PutIdempotency(kept) => kept.scope.slot(),
             Self::DeleteIdempotency(scope) => scope.slot(),
             Self::DeleteExecution(id) => id.slot(),
+            Self::PutPlan(plan) => plan.id.slot(),
             Self::InsertMachineVersion(_)
+            | Self::InsertCatalogVersion(_)
             | Self::PutFact(_)
             | Self::DeleteFact { .. }
             | Self::PutJob(_)

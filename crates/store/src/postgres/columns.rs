@@ -7,13 +7,13 @@ use std::error::Error as StdError;
 use std::hash::Hash;
 
 use bytes::{BufMut, BytesMut};
-use sprag_core::ids::{ActionId, ExecutionId, JobId, NodeId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, NodeId, Slot, WorkflowId};
 use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::page::{PageLimit, Paged, ROW_BYTES};
-use crate::records::{ExecutionStatus, JobResult, JobStatus};
+use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, PlanStatus};
 use crate::traits::{Error, shard_of};
 
 type Failure = Box<dyn StdError + Sync + Send>;
@@ -43,6 +43,12 @@ impl From<ActionId> for Id {
 
 impl From<JobId> for Id {
     fn from(id: JobId) -> Self {
+        Self(id.to_bytes())
+    }
+}
+
+impl From<WorkflowId> for Id {
+    fn from(id: WorkflowId) -> Self {
         Self(id.to_bytes())
     }
 }
@@ -101,6 +107,11 @@ pub(super) fn job_id(row: &Row, position: usize) -> Result<JobId, Error> {
     column(row, position).map(|Id(bytes)| JobId::from_bytes(bytes))
 }
 
+/// The id of a plan.
+pub(super) fn plan_id(row: &Row, position: usize) -> Result<WorkflowId, Error> {
+    column(row, position).map(|Id(bytes)| WorkflowId::from_bytes(bytes))
+}
+
 /// A number that is stored as a greater or a signed one.
 pub(super) fn number<'r, S: FromSql<'r>, T: TryFrom<S>>(row: &'r Row, position: usize) -> Result<T, Error> {
     let stored: S = column(row, position)?;
@@ -121,6 +132,16 @@ pub(super) fn execution_status(row: &Row, position: usize) -> Result<ExecutionSt
 /// The status of a job.
 pub(super) fn job_status(row: &Row, position: usize) -> Result<JobStatus, Error> {
     numbered(row, position, &JobStatus::ALL)
+}
+
+/// The status of a plan.
+pub(super) fn plan_status(row: &Row, position: usize) -> Result<PlanStatus, Error> {
+    numbered(row, position, &PlanStatus::ALL)
+}
+
+/// What an entry of the catalog is.
+pub(super) fn catalog_kind(row: &Row, position: usize) -> Result<CatalogKind, Error> {
+    numbered(row, position, &CatalogKind::ALL)
 }
 
 /// What became of an item.

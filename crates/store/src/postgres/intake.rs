@@ -50,11 +50,12 @@ const COUNT: &str = "\
 const EPOCHS: &str = "UPDATE shard SET epoch = $1";
 
 /// Which column's slot decides on the shard of a row.
-const HOMES: [(&str, &str); 4] = [
+const HOMES: [(&str, &str); 5] = [
     ("execution", "id"),
     ("action", "execution"),
     ("timer", "execution"),
     ("idempotency", "scope"),
+    ("plan", "id"),
 ];
 
 /// An open database that is being filled.

@@ -7,6 +7,7 @@
 mod actions;
 mod address;
 mod ahead;
+mod catalog;
 mod columns;
 mod commit;
 mod control;
@@ -26,6 +27,7 @@ mod nodes;
 mod open;
 mod open_error;
 mod part;
+mod plans;
 mod reader;
 mod receipts;
 mod retention;

@@ -7,18 +7,20 @@ use std::fs::File;
 use std::sync::Arc;
 
 use sprag_core::filter::Condition;
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
 
 use super::link::{Link, Role, Target};
 use super::session::Session;
-use super::{actions, control, counts, executions, history, inbox, jobs, machines, search, timers};
+use super::{actions, catalog, control, counts, executions, history, inbox, jobs, machines, plans, search, timers};
 use crate::page::{Page, PageLimit, Paged, ReadKind};
 use crate::pool;
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
+    Action, CatalogKind, CatalogVersion, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem,
+    MachineVersion, Plan, Timer,
 };
 use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, OpenWork, QueuedCount, Reader, Readers, Search,
+    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, OpenWork, PlanQuery, QueuedCount, Reader, Readers, Search,
+    WaitingPlan,
 };
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
@@ -181,6 +183,32 @@ impl Reader for PooledReader {
 
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         self.ask(&async |session| jobs::items(session, job, page).await)
+    }
+
+    fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error> {
+        self.ask(&async |session| catalog::page(session, kind, page).await)
+    }
+
+    fn catalog_version(
+        &self,
+        kind: CatalogKind,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogVersion>, Error> {
+        self.ask(&async |session| catalog::get(session, kind, name, version).await)
+    }
+
+    fn plan(&self, id: WorkflowId) -> Result<Option<Plan>, Error> {
+        let found = self.ask(&async |session| plans::get(session, &[id]).await)?;
+        Ok(found.into_iter().next())
+    }
+
+    fn plans(&self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        self.ask(&async |session| plans::newest(session, query).await)
+    }
+
+    fn waiting_plans(&self, page: &Page<WaitingPlan>) -> Result<Paged<Plan, WaitingPlan>, Error> {
+        self.ask(&async |session| plans::waiting(session, page).await)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {

@@ -7,8 +7,9 @@ use tokio_postgres::types::ToSql;
 
 use super::columns::{Id, column, execution_id, number, page_rows};
 use super::part::{StatementPart, Text};
-use super::session::{Session, count, list};
+use super::session::{Session, Value, count, list};
 use crate::page::{Page, Paged, paged};
+use crate::records::workflow_machine;
 use crate::traits::{Aged, Error, first_after};
 
 /// Walks the ids only as far as they can be old enough. The numbers are those of the statuses: executions from 3 on are
@@ -31,6 +32,9 @@ pub(super) const DELETE: Text = Text {
     their_action_tags AS (DELETE FROM action_tag \
     USING action, jsonb_array_elements_text(action.tags::jsonb) AS tag (value) \
     WHERE action.execution = ANY($1::uuid[]) AND action_tag.tag = tag.value AND action_tag.action = action.id), \
+    their_plans AS (DELETE FROM plan WHERE id = ANY($1::uuid[])), \
+    their_approvals AS (DELETE FROM plan USING action WHERE action.execution = ANY($1::uuid[]) AND plan.id = action.id), \
+    their_machines AS (DELETE FROM machine_version WHERE machine = ANY($3::text[])), \
     their_histories AS (DELETE FROM history WHERE execution = ANY($1::uuid[])), \
     their_actions AS (DELETE FROM action WHERE execution = ANY($1::uuid[])), \
     their_timers AS (DELETE FROM timer WHERE execution = ANY($1::uuid[])), \
@@ -65,5 +69,9 @@ fn read(row: &Row) -> Result<Aged, Error> {
 
 /// Deletes closed executions with all that belongs to them.
 pub(super) fn delete<'a>(ids: &[ExecutionId]) -> StatementPart<'a> {
-    StatementPart::new(DELETE, vec![list(ids, |id| Id::from(*id)), count(ids)])
+    StatementPart::new(DELETE, vec![
+            list(ids, |id| Id::from(*id)),
+            count(ids),
+            Box::new(ids.iter().copied().map(workflow_machine).collect::<Vec<String>>()) as Value<'a>,
+        ])
 }

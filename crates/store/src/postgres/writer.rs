@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use super::ahead::{Ahead, Left, commit_once};
@@ -17,12 +17,12 @@ use super::lanes::CommitMark;
 use super::link::Link;
 use super::session::Session;
 use super::{
-    actions, control, executions, idempotency, inbox, jobs, machines, receipts, retention, search, shards, timers,
+    actions, catalog, control, executions, idempotency, inbox, jobs, machines, plans, receipts, retention, search, shards, timers,
 };
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, Commit, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
+    Aged, Commit, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
     Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
@@ -212,6 +212,21 @@ impl LaneReads for Writer {
         })
     }
 
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Paged<DuePlan, (Timestamp, WorkflowId)>, Error> {
+        self.ask_shard(shard, &async |session, shard| {
+            plans::due(session, shard, until, page).await
+        })
+    }
+
+    fn catalog(&mut self) -> Result<Vec<CatalogVersion>, Error> {
+        self.link.ask(&async |session| catalog::all(session).await)
+    }
+
     fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
         self.ask_shard(shard, &async |session, shard| {
             actions::running(session, shard, page).await
@@ -290,8 +305,16 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         versions,
         version_by_digest,
         idempotency,
+        plans,
+        proposals,
     } = wanted;
-    let (executions, keys, actions, receipts, newest, versions, version_by_digest, idempotency) = tokio::try_join!(
+    let decided = async {
+        tokio::try_join!(
+            some(plans, async |ids| plans::get(session, ids).await),
+            some(proposals, async |wanted| plans::proposals(session, wanted).await),
+        )
+    };
+    let (executions, keys, actions, receipts, newest, versions, version_by_digest, idempotency, decided) = tokio::try_join!(
         load_executions(session, executions, shards),
         some(keys, async |keys| executions::holders(session, keys).await),
         some(actions, async |ids| actions::get(session, ids).await),
@@ -301,7 +324,9 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         some(version_by_digest, async |wanted| machines::by_digest(session, wanted)
             .await),
         some(idempotency, async |scopes| idempotency::get(session, scopes).await),
+        decided,
     )?;
+    let (plans, proposals) = decided;
     Ok(Loaded {
         executions,
         keys,
@@ -311,6 +336,8 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         versions,
         version_by_digest,
         idempotency,
+        plans,
+        proposals,
     })
 }
 

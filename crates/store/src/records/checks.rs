@@ -6,7 +6,7 @@
 use sprag_core::text::{INDEXED_BYTES_MAX, LINE_BYTES_MAX, is_storable};
 
 use crate::records::{
-    Action, Execution, Fact, HistoryEntry, InboxEntry, Job, JobItem, MachineVersion, Receipt, Timer, TimerKey,
+    Action, CatalogVersion, Execution, Fact, HistoryEntry, InboxEntry, Job, JobItem, MachineVersion, Plan, Receipt, Timer, TimerKey,
 };
 use crate::traits::{Error, Mutation};
 
@@ -49,6 +49,8 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
             detail.iter().try_for_each(|detail| text("detail", detail))
         }
         Mutation::DeleteJobItems { up_to, .. } => number("number", *up_to),
+        Mutation::InsertCatalogVersion(CatalogVersion { name, .. }) => indexed("name", name),
+        Mutation::PutPlan(plan) => check_plan(plan),
     }
 }
 
@@ -73,6 +75,12 @@ fn check_action(action: &Action) -> Result<(), Error> {
         .iter()
         .try_for_each(|print| indexed("fingerprint", print))?;
     action.tags.iter().try_for_each(|tag| text("tag", tag))
+}
+
+fn check_plan(plan: &Plan) -> Result<(), Error> {
+    indexed("name", &plan.name)?;
+    indexed("proposer", &plan.proposer)?;
+    plan.ticket.iter().try_for_each(|ticket| indexed("ticket", ticket))
 }
 
 fn check_timer_key(key: &TimerKey) -> Result<(), Error> {

@@ -3,11 +3,16 @@
 //! Searchable fields are fields of the record; everything else is a body of JSON bytes exactly as it was serialised.
 //! What the bodies mean is the engine's business: the store never parses them.
 
+mod catalog;
 pub(crate) mod checks;
+mod plan;
 mod rows;
 
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
+
+pub use self::catalog::{CatalogKind, CatalogVersion};
+pub use self::plan::{Plan, PlanStatus, WORKFLOW_MACHINES, workflow_machine};
 
 /// JSON as it was serialised.
 pub type Json = Vec<u8>;

@@ -4,11 +4,11 @@
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use crate::page::{PageLimit, Paged, Weight, paged};
-use crate::records::{ExecutionStatus, JobResult, JobStatus};
+use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, PlanStatus};
 
 /// A value in the form of its column.
 pub(super) struct Column<T>(pub(super) T);
@@ -40,6 +40,24 @@ impl FromSql for Column<ActionId> {
 impl FromSql for Column<JobId> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Ok(Self(JobId::from_bytes(FromSql::column_result(value)?)))
+    }
+}
+
+impl FromSql for Column<WorkflowId> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Self(WorkflowId::from_bytes(FromSql::column_result(value)?)))
+    }
+}
+
+impl FromSql for Column<CatalogKind> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        numbered(value, &CatalogKind::ALL)
+    }
+}
+
+impl FromSql for Column<PlanStatus> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        numbered(value, &PlanStatus::ALL)
     }
 }
 

@@ -8,18 +8,21 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use sprag_core::filter::Condition;
-use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
 
 use super::backup::{self, Copying};
 use super::errors::classify;
 use super::keeper::OpenFile;
-use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
+use super::{actions, catalog, counts, executions, facts, history, inbox, jobs, machines, plans, search, timers};
 use crate::page::{Page, Paged, ReadKind};
 use crate::pool::ReaderPool;
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
+    Action, CatalogKind, CatalogVersion, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem,
+    MachineVersion, Plan, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
+use crate::traits::{
+    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, PlanQuery, QueuedCount, Reader, Readers, Search, WaitingPlan,
+};
 
 /// Hands out the readers of a file. Clones share them.
 #[derive(Clone, Debug)]
@@ -182,6 +185,31 @@ impl Reader for ReadConnection {
 
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         self.read(|connection| jobs::items(connection, job, page))
+    }
+
+    fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error> {
+        self.read(|connection| catalog::list(connection, kind, page))
+    }
+
+    fn catalog_version(
+        &self,
+        kind: CatalogKind,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogVersion>, Error> {
+        self.read(|connection| catalog::get(connection, kind, name, version))
+    }
+
+    fn plan(&self, id: WorkflowId) -> Result<Option<Plan>, Error> {
+        self.read(|connection| plans::get(connection, id))
+    }
+
+    fn plans(&self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        self.read(|connection| plans::list(connection, query))
+    }
+
+    fn waiting_plans(&self, page: &Page<WaitingPlan>) -> Result<Paged<Plan, WaitingPlan>, Error> {
+        self.read(|connection| plans::waiting(connection, page))
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {

@@ -6,6 +6,7 @@ use sprag_core::time::Timestamp;
 
 use super::columns::{Column, one_row, page, page_rows};
 use crate::page::{Page, Paged};
+use crate::records::workflow_machine;
 use crate::traits::{Aged, first_after};
 
 /// Walks the ids only as far as they can be old enough. The numbers are those of the statuses: executions from 3 on are
@@ -25,6 +26,15 @@ pub(super) const DELETE_TAGS: [&str; 2] = [
     "DELETE FROM action_tag WHERE (tag, action) IN \
      (SELECT tag.value, action.id FROM action, json_each(action.tags) AS tag WHERE action.execution = ?1)",
 ];
+
+/// Plans go before the actions that some of them are about.
+pub(super) const DELETE_PLANS: [&str; 2] = [
+    "DELETE FROM plan WHERE id = ?1",
+    "DELETE FROM plan WHERE id IN (SELECT id FROM action WHERE execution = ?1)",
+];
+
+/// What was made of an approved plan, to run it once.
+pub(super) const DELETE_MACHINE: &str = "DELETE FROM machine_version WHERE machine = ?1";
 
 /// Everything that belongs to an execution.
 pub(super) const DELETE_BELONGINGS: [&str; 6] = [
@@ -62,6 +72,12 @@ pub(super) fn delete(connection: &Connection, id: ExecutionId) -> rusqlite::Resu
         connection.prepare_cached(statement)?.execute(params![id.to_bytes()])?;
     }
     one_row(connection.prepare_cached(DELETE)?.execute(params![id.to_bytes()])?)?;
+    for statement in DELETE_PLANS {
+        connection.prepare_cached(statement)?.execute(params![id.to_bytes()])?;
+    }
+    connection
+        .prepare_cached(DELETE_MACHINE)?
+        .execute(params![workflow_machine(id)])?;
     for statement in DELETE_BELONGINGS {
         connection.prepare_cached(statement)?.execute(params![id.to_bytes()])?;
     }

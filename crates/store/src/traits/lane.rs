@@ -2,13 +2,13 @@
 //!
 //! Blocking: a lane has a thread of its own.
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
+    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
     Wanted,
 };
 
@@ -76,6 +76,17 @@ pub trait LaneReads {
         until: Timestamp,
         page: &Page<(Timestamp, ActionId)>,
     ) -> Result<Paged<DueAction, (Timestamp, ActionId)>, Error>;
+
+    /// Plans that expire up to and including `until` unless somebody decides, earliest first.
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Paged<DuePlan, (Timestamp, WorkflowId)>, Error>;
+
+    /// The newest versions of everything in the catalog, by kind and name.
+    fn catalog(&mut self) -> Result<Vec<CatalogVersion>, Error>;
 
     /// Actions whose attempt was under way, by id.
     fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error>;

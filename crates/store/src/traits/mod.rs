@@ -9,21 +9,23 @@ pub mod failpoint;
 pub mod hooked;
 mod lane;
 pub mod page;
+mod plans;
 
 use std::task::{Context, Poll, Waker};
 
 use sprag_core::action::Status;
 use sprag_core::filter::Condition;
-use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, PageLimit, Paged, ReadKind};
 use crate::records::{
-    Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem,
-    MachineVersion, ProcessRun, Receipt, Scope, Timer, TimerKey,
+    Action, CatalogKind, CatalogVersion, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Idempotency,
+    InboxEntry, Job, JobItem, MachineVersion, Plan, ProcessRun, Receipt, Scope, Timer, TimerKey,
 };
 pub use error::Error;
 pub use lane::{CommitStore, LaneReads, LaneStore};
+pub use plans::{DuePlan, PlanQuery, Proposals, WaitingPlan};
 
 /// A range of slots with one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,6 +148,10 @@ pub enum Mutation {
     },
     /// A job is forgotten. Its items go before it.
     DeleteJob(JobId),
+    /// A new version of an entry of the catalog.
+    InsertCatalogVersion(CatalogVersion),
+    /// A plan that is new, or about which something was decided. What was proposed stays as it is stored.
+    PutPlan(Plan),
 }
 
 /// Whether an update writes the variables.
@@ -176,6 +182,10 @@ pub struct Wanted {
     pub version_by_digest: Vec<(String, [u8; 32])>,
     /// Answers to requests with an `Idempotency-Key`.
     pub idempotency: Vec<Scope>,
+    /// Plans by id.
+    pub plans: Vec<WorkflowId>,
+    /// Principals who propose something, with its content.
+    pub proposals: Vec<(String, [u8; 32])>,
 }
 
 /// What was found of it.
@@ -197,6 +207,10 @@ pub struct Loaded {
     pub version_by_digest: Vec<((String, [u8; 32]), u32)>,
     /// The answers to keys found, expired ones included.
     pub idempotency: Vec<Idempotency>,
+    /// The plans found.
+    pub plans: Vec<Plan>,
+    /// What each principal has proposed before.
+    pub proposals: Vec<Proposals>,
 }
 
 /// An execution with all that is open about it.
@@ -340,6 +354,26 @@ pub trait Reader: Send {
 
     /// Items of a job by number.
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error>;
+
+    /// Entries of the catalog of one kind with their newest version, by name.
+    fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error>;
+
+    /// One version of an entry of the catalog, or its newest.
+    fn catalog_version(
+        &self,
+        kind: CatalogKind,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogVersion>, Error>;
+
+    /// One plan.
+    fn plan(&self, id: WorkflowId) -> Result<Option<Plan>, Error>;
+
+    /// Plans, newest first.
+    fn plans(&self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error>;
+
+    /// Plans that wait for a person, most urgent first.
+    fn waiting_plans(&self, page: &Page<WaitingPlan>) -> Result<Paged<Plan, WaitingPlan>, Error>;
 
     /// How many executions are open, by status. A status that none has is left out.
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;

@@ -7,8 +7,8 @@
 
 use sprag_core::ids::ExecutionId;
 
-use crate::records::{Action, Execution, HistoryEntry, Job, JobItem, MachineVersion, Timer};
-use crate::traits::{Aged, DueAction, OpenAction, ReadyRef};
+use crate::records::{Action, CatalogVersion, Execution, HistoryEntry, Job, JobItem, MachineVersion, Plan, Timer};
+use crate::traits::{Aged, DueAction, DuePlan, OpenAction, ReadyRef};
 
 /// The bytes of a page, unless the caller asks for less.
 pub const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -115,6 +115,7 @@ pub(crate) trait Weight {
 
 impl Weight for Aged {}
 impl Weight for DueAction {}
+impl Weight for DuePlan {}
 impl Weight for ExecutionId {}
 impl Weight for OpenAction {}
 impl Weight for ReadyRef {}
@@ -147,6 +148,18 @@ impl Weight for Job {
 impl Weight for JobItem {
     fn bytes(&self) -> usize {
         ROW_BYTES + self.detail.as_ref().map_or(0, String::len)
+    }
+}
+
+impl Weight for CatalogVersion {
+    fn bytes(&self) -> usize {
+        ROW_BYTES + self.definition.len()
+    }
+}
+
+impl Weight for Plan {
+    fn bytes(&self) -> usize {
+        ROW_BYTES + self.document.len() + self.body.len()
     }
 }
 

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::{Discriminant, discriminant};
 
 use super::part::StatementPart;
-use super::{actions, control, executions, history, idempotency, inbox, jobs, machines, receipts, retention, timers};
+use super::{actions, catalog, control, executions, history, idempotency, inbox, jobs, machines, plans, receipts, retention, timers};
 use crate::traits::{Error, Mutation};
 
 /// Mutations of one kind, to be applied at once.
@@ -132,6 +132,13 @@ impl Touch {
             Mutation::DeleteJob(id) => stays(hash(("job", id))),
             Mutation::InsertJobItem(item) => stays(hash(("items", item.job))),
             Mutation::DeleteJobItems { job, .. } => stays(hash(("items", job))),
+            Mutation::InsertCatalogVersion(version) => one(hash((
+                "catalog",
+                version.kind as u8,
+                &version.name,
+                version.version,
+            ))),
+            Mutation::PutPlan(plan) => one(hash(("plan", plan.id))),
         }
     }
 }
@@ -229,7 +236,9 @@ fn add_group<'a>(parts: &mut Vec<StatementPart<'a>>, group: &Group<'a>, shards: 
         | Mutation::PutJob(_)
         | Mutation::InsertJobItem(_)
         | Mutation::DeleteJobItems { .. }
-        | Mutation::DeleteJob(_) => parts.push(rare(group, shards)?),
+        | Mutation::DeleteJob(_)
+        | Mutation::InsertCatalogVersion(_)
+        | Mutation::PutPlan(_) => parts.push(rare(group, shards)?),
     }
     Ok(())
 }
@@ -269,6 +278,10 @@ fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<StatementPart<'a>, Error> 
             jobs::delete_items(&records!(group, Mutation::DeleteJobItems { job, up_to } => (*job, *up_to)))
         }
         Some(Mutation::DeleteJob(_)) => jobs::delete(&records!(group, Mutation::DeleteJob(id) => *id)),
+        Some(Mutation::InsertCatalogVersion(_)) => {
+            catalog::insert(&records!(group, Mutation::InsertCatalogVersion(record) => record))
+        }
+        Some(Mutation::PutPlan(_)) => plans::put(&records!(group, Mutation::PutPlan(record) => record), shards),
         _ => {
             return Err(Error::Failed {
                 detail: "a mutation that no statement applies".to_owned(),

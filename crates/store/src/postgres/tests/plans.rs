@@ -7,12 +7,12 @@ use sprag_tests::Postgres;
 use super::super::link::{Link, Role, Target};
 use super::super::part::{Form, Text, statement};
 use super::super::session::Session;
-use super::super::{actions, executions, history, idempotency, inbox, lanes, machines, receipts, retention, timers};
+use super::super::{actions, executions, history, idempotency, inbox, lanes, machines, plans, receipts, retention, timers};
 use super::Database;
 use crate::traits::Error;
 
 /// Each statement with the indexes that it must use, and how.
-const STATEMENTS: [(&str, &[&str]); 18] = [
+const STATEMENTS: [(&str, &[&str]); 21] = [
     (executions::GET, &["execution_pkey"]),
     (executions::HOLDERS, &["execution_key"]),
     (actions::GET, &["action_pkey"]),
@@ -38,6 +38,9 @@ const STATEMENTS: [(&str, &[&str]); 18] = [
     (machines::NEWEST, &["machine_version_pkey"]),
     (machines::VERSIONS, &["machine_version_pkey"]),
     (machines::BY_DIGEST, &["machine_version_pkey"]),
+    (plans::GET, &["plan_pkey"]),
+    (plans::PROPOSALS, &["plan_undecided", "plan_content"]),
+    (plans::DUE, &["plan_due"]),
 ];
 
 /// Each part of a commit with its parameters beside rows, and the indexes that it must use.
@@ -50,9 +53,11 @@ const PARTS: [(Text, usize, &[&str]); 7] = [
     (machines::EXPECT_NEWEST, 2, &["machine_version_pkey"]),
     (
         retention::DELETE,
-        2,
+        3,
         &[
             "execution_pkey",
+            "plan_pkey",
+            "machine_version_pkey",
             "history_pkey",
             "action_execution",
             "timer_pkey",
@@ -63,13 +68,14 @@ const PARTS: [(Text, usize, &[&str]); 7] = [
 ];
 
 /// Those that keep the order of their index need no sorting, however long it is.
-const IN_ORDER: [&str; 6] = [
+const IN_ORDER: [&str; 7] = [
     actions::READY_AFTER,
     actions::READY_BELOW,
     actions::DUE,
     timers::DUE,
     idempotency::FIRST_TO_EXPIRE,
     retention::AGED,
+    plans::DUE,
 ];
 
 /// More than any statement has.

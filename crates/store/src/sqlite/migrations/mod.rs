@@ -114,6 +114,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "commits",
         sql: include_str!("0012_commits.sql"),
     },
+    Migration {
+        version: 14,
+        name: "operations",
+        sql: include_str!("0014_operations.sql"),
+    },
 ];
 
 const CREATE: &str = "\

@@ -65,6 +65,11 @@ fn it_serves_jobs_and_searches() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_the_catalog_and_plans() -> Result<(), Error> {
+    conformance::run(conformance::PLANS, File::new)
+}
+
+#[test]
 fn it_keeps_answers_to_idempotency_keys() -> Result<(), Error> {
     conformance::run(conformance::IDEMPOTENCY, File::new)
 }

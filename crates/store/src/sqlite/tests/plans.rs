@@ -5,7 +5,8 @@ use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::super::{
-    actions, counts, executions, facts, history, idempotency, inbox, machines, receipts, retention, shards, timers,
+    actions, catalog, counts, executions, facts, history, idempotency, inbox, machines, plans, receipts, retention,
+    shards, timers,
 };
 use super::File;
 use crate::page::Page;
@@ -75,6 +76,14 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (facts::GET, "(kind=? AND key=?)"),
         (facts::DELETE, "(kind=? AND key=?)"),
         (facts::OF, "(kind=?)"),
+        (catalog::GET, "(kind=? AND name=? AND version=?)"),
+        (catalog::GET_NEWEST, "(kind=? AND name=?)"),
+        (catalog::LIST, "(kind=? AND name>?)"),
+        (plans::GET, "(id=?)"),
+        (plans::WAITING, "plan_waiting ((urgency,id)>(?,?))"),
+        (plans::UNDECIDED, "COVERING INDEX plan_undecided (proposer=?)"),
+        (plans::SAME, "COVERING INDEX plan_content (content=?)"),
+        (plans::DUE, "COVERING INDEX plan_due ((decide_by,id)>(?,?) AND decide_by<?)"),
         (retention::DELETE, "(id=?)"),
         (retention::AGED, "(id>? AND id<?)"),
         (retention::AGED, "action_execution (execution=?)"),
@@ -90,6 +99,10 @@ fn what_belongs_to_an_execution_is_deleted_by_key() {
     for sql in retention::DELETE_BELONGINGS {
         assert_plan(&connection, sql, "(execution=?)");
     }
+    for sql in retention::DELETE_PLANS {
+        assert_plan(&connection, sql, "(id=?)");
+    }
+    assert_plan(&connection, retention::DELETE_MACHINE, "(machine=?)");
     assert_plan(&connection, retention::DELETE_TAGS[0], "(tag=? AND execution=?)");
     assert_plan(&connection, retention::DELETE_TAGS[1], "(tag=? AND action=?)");
     assert_plan(&connection, retention::DELETE_TAGS[1], "action_execution (execution=?)");

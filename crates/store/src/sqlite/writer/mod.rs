@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use super::backup::Copying;
@@ -19,13 +19,13 @@ use super::history::HistoryEnds;
 use super::keeper::{MergeOnDrop, OpenFile};
 use super::mark::{self, FileMark};
 use super::{
-    actions, apply, executions, facts, idempotency, inbox, jobs, lives, machines, receipts, retention, search, shards,
+    actions, apply, catalog, executions, facts, idempotency, inbox, jobs, lives, machines, plans, receipts, retention, search, shards,
     timers,
 };
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, CommitStore, DueAction, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
+    Aged, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
     ReadyRef, Search, ShardId, Wanted,
 };
 
@@ -222,6 +222,19 @@ impl LaneReads for Writer {
         self.read_shard(shard, |connection| actions::due(connection, until, page))
     }
 
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Paged<DuePlan, (Timestamp, WorkflowId)>, Error> {
+        self.read_shard(shard, |connection| plans::due(connection, until, page))
+    }
+
+    fn catalog(&mut self) -> Result<Vec<CatalogVersion>, Error> {
+        self.read(catalog::all)
+    }
+
     fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
         self.read_shard(shard, |connection| actions::running(connection, page))
     }
@@ -286,6 +299,8 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
         versions,
         version_by_digest,
         idempotency,
+        plans,
+        proposals,
     } = wanted;
     let mut loaded = Loaded::default();
     for &id in executions {
@@ -318,6 +333,12 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
     }
     for &scope in idempotency {
         loaded.idempotency.extend(idempotency::get(connection, scope)?);
+    }
+    for &id in plans {
+        loaded.plans.extend(plans::get(connection, id)?);
+    }
+    for (proposer, content) in proposals {
+        loaded.proposals.push(plans::proposals(connection, proposer, content)?);
     }
     Ok(loaded)
 }

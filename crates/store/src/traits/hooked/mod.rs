@@ -5,13 +5,13 @@
 
 use std::task::{Context, Poll, ready};
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
-use crate::records::{Action, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, Commit, DueAction, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
+    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
     Wanted,
 };
 use crate::traits::{CommitStore, LaneReads};
@@ -37,6 +37,10 @@ pub enum ReadCall {
     DueTimers,
     /// [`LaneReads::due_actions`].
     DueActions,
+    /// [`LaneReads::due_plans`].
+    DuePlans,
+    /// [`LaneReads::catalog`].
+    Catalog,
     /// [`LaneReads::running`].
     Running,
     /// [`LaneReads::deferred`].
@@ -292,6 +296,19 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
         self.hook
             .answered(ReadCall::DueActions, Answered::DueActions(shard, &mut found.rows));
         Ok(found)
+    }
+
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Paged<DuePlan, (Timestamp, WorkflowId)>, Error> {
+        self.ask(ReadCall::DuePlans, |store| store.due_plans(shard, until, page))
+    }
+
+    fn catalog(&mut self) -> Result<Vec<CatalogVersion>, Error> {
+        self.ask(ReadCall::Catalog, LaneReads::catalog)
     }
 
     fn running(&mut self, shard: ShardId, page: &Page<ActionId>) -> Result<Paged<DueAction, ActionId>, Error> {
