@@ -17,6 +17,7 @@ pub mod html;
 pub mod ids;
 pub mod json;
 pub mod machine;
+pub mod operation;
 pub mod patch;
 pub mod redact;
 pub mod schedule;

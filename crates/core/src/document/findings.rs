@@ -78,6 +78,21 @@ impl Findings {
         });
     }
 
+    /// Takes in what another run found.
+    pub fn adopt(&mut self, finding: Finding) {
+        let Finding {
+            severity,
+            code,
+            line,
+            column,
+            pointer,
+            detail,
+            remedy,
+        } = finding;
+        let at = Position { line, column };
+        self.push(severity, &Place { at, pointer }, code, detail, remedy);
+    }
+
     /// The candidate that was most likely meant by `word`.
     pub fn nearest<'c>(&mut self, word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
         self.suggested += 1;

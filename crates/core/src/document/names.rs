@@ -20,6 +20,8 @@ pub enum Names {
     Duration,
     /// The name of a service: it stands in paths, in file names and in the conditions of rules.
     Service,
+    /// The name of an operation or of a subject.
+    Operation,
     /// Any printable text.
     Free,
     /// Any text.
@@ -37,6 +39,8 @@ macro_rules! unprintable {
 const MACHINE_ID_CHARACTERS_MAX: usize = 128;
 /// The longest name of a service.
 const SERVICE_CHARACTERS_MAX: usize = 64;
+/// The longest name of an operation.
+const OPERATION_CHARACTERS_MAX: usize = 64;
 
 impl Names {
     /// Whether a name is spelled so.
@@ -62,6 +66,10 @@ impl Names {
                 let goes_on = characters.all(|c| matches!(c, '-' | '_') || c.is_ascii_alphanumeric());
                 starts && goes_on && name.len() <= SERVICE_CHARACTERS_MAX
             }
+            Self::Operation => {
+                let fits = |c: char| matches!(c, '.' | '_' | '-') || c.is_ascii_lowercase() || c.is_ascii_digit();
+                (1..=OPERATION_CHARACTERS_MAX).contains(&name.len()) && name.chars().all(fits)
+            }
             Self::Free => is_name(name),
             Self::Any => true,
         }
@@ -77,6 +85,7 @@ impl Names {
             Self::Descriptor => Some(concat!(r"^(\*|[^*", unprintable!(), r"]{1,512}(\.\*)?)$")),
             Self::Free => Some(concat!("^[^", unprintable!(), "]{1,512}$")),
             Self::Service => Some("^[A-Za-z][A-Za-z0-9_-]{0,63}$"),
+            Self::Operation => Some("^[a-z0-9._-]{1,64}$"),
             Self::Duration | Self::Any => None,
         }
     }
@@ -84,7 +93,7 @@ impl Names {
     /// What is wrong with the text itself, whatever it names: machine names and durations have rules of their own.
     pub(super) fn problem(self, name: &str) -> Option<text::Problem> {
         match self {
-            Self::Machine | Self::Service | Self::Duration | Self::Any => None,
+            Self::Machine | Self::Service | Self::Operation | Self::Duration | Self::Any => None,
             Self::State | Self::Identifier | Self::Event | Self::Descriptor | Self::Free => {
                 text::check_name(name).err()
             }
@@ -103,6 +112,7 @@ impl Names {
             Self::Descriptor => "write an event's type, `prefix.*` or `*`",
             Self::Duration => "write milliseconds, or a duration such as `250ms`, `30s`, `5m`, `2h`, `3d` or `PT5M`",
             Self::Service => "use letters, digits, `-` and `_`, beginning with a letter; at most 64",
+            Self::Operation => "use lower-case letters, digits, `.`, `_` and `-`; at most 64",
             Self::Free => "use a printable text of 1 to 512 bytes",
             Self::Any => "use any text",
         }

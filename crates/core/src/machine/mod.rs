@@ -40,6 +40,7 @@ pub use load::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_document, load_stored,
     load_text, schema,
 };
+pub(crate) use load::{LIMIT, RETRY, TAGS, check_action};
 pub use mail::{Mail, MailError};
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
 pub use permissions::RequiredPermissions;

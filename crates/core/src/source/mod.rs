@@ -25,5 +25,5 @@ pub use format::Format;
 pub use limits::{DEFINITION_BYTES_MAX, DEFINITION_NODES_MAX, DEPTH_MAX, Limits};
 pub use nearest::nearest;
 pub use node::Position;
-pub use parse::{parse, parse_value};
+pub use parse::{parse, parse_all, parse_value};
 pub use tree::{Document, Place, Spot, shown};

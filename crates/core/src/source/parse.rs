@@ -22,16 +22,28 @@ pub fn parse_value(text: &str, format: Format, limits: &Limits) -> Result<Value,
     parse_node(text, format, limits).map(Node::into_value)
 }
 
-pub(super) fn parse_node(text: &str, format: Format, limits: &Limits) -> Result<Node, ParseError> {
-    // The size comes first, so that no other check has to walk a text that is refused anyway.
-    if text.len() > limits.bytes {
-        let detail = format!(
-            "the document has `{}` bytes, at most `{}` are read",
-            text.len(),
-            limits.bytes
-        );
-        return Err(ParseError::new(Position::START, Cause::TooLarge, detail));
+/// Reads a file that may hold several documents, which only YAML can: `---` stands between them.
+pub fn parse_all(text: &str, format: Format, limits: &Limits) -> Result<Vec<Document>, ParseError> {
+    if format != Format::Yaml {
+        return parse(text, format, limits).map(|only| vec![only]);
     }
+    check_size(text, limits)?;
+    let nodes = yaml::parse_all(text, limits)?;
+    Ok(nodes.into_iter().map(Node::split).collect())
+}
+
+/// The size comes first, so that no other check has to walk a text that is refused anyway.
+fn check_size(text: &str, limits: &Limits) -> Result<(), ParseError> {
+    if text.len() <= limits.bytes {
+        return Ok(());
+    }
+    let (bytes, most) = (text.len(), limits.bytes);
+    let detail = format!("the document has `{bytes}` bytes, at most `{most}` are read");
+    Err(ParseError::new(Position::START, Cause::TooLarge, detail))
+}
+
+pub(super) fn parse_node(text: &str, format: Format, limits: &Limits) -> Result<Node, ParseError> {
+    check_size(text, limits)?;
     match format {
         Format::Yaml => yaml::parse(text, limits),
         Format::Json => json::parse(text, limits),

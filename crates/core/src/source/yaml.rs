@@ -15,17 +15,25 @@ use super::node::{Content, Entry, Node, Position, refuse_duplicates};
 use super::scalar;
 
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
+    reader(text, limits)?.document()
+}
+
+/// Every document of a text; those left empty are skipped.
+pub(super) fn parse_all(text: &str, limits: &Limits) -> Result<Vec<Node>, ParseError> {
+    reader(text, limits)?.documents()
+}
+
+fn reader<'t>(text: &'t str, limits: &Limits) -> Result<Reader<'t>, ParseError> {
     // YAML allows a byte order mark and does not count it as a character of the first line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = Lines::of(text);
     lines.refuse_controls()?;
-    let reader = Reader {
+    Ok(Reader {
         events: Parser::new_from_str(text),
         lines,
         budget: Budget::new(limits),
         anchors: BTreeMap::new(),
-    };
-    reader.document()
+    })
 }
 
 struct Reader<'t> {
@@ -56,8 +64,7 @@ impl<'t> Reader<'t> {
             (event, span) = self.next()?;
         }
         if is_left_empty(&event) || event == Event::StreamEnd {
-            let empty = ParseError::syntax(Position::START, "the document is empty");
-            return Err(empty.remedy("write something into it, or name another file"));
+            return Err(empty());
         }
         let node = self.node(event, span, Place::Document)?;
         let (_document_end, _) = self.next()?;
@@ -66,6 +73,19 @@ impl<'t> Reader<'t> {
             (_, span) => Err(ParseError::syntax(self.position(span), "a second document starts here")
                 .remedy("put each document in a file of its own")),
         }
+    }
+
+    fn documents(mut self) -> Result<Vec<Node>, ParseError> {
+        let mut nodes = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => break,
+                (Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd, _) => {}
+                (event, _) if is_left_empty(&event) => {}
+                (event, span) => nodes.push(self.node(event, span, Place::Document)?),
+            }
+        }
+        if nodes.is_empty() { Err(empty()) } else { Ok(nodes) }
     }
 
     fn node(&mut self, event: Event<'t>, span: Span, place: Place) -> Result<Node, ParseError> {
@@ -253,6 +273,10 @@ impl<'t> Reader<'t> {
             _ => ParseError::syntax(at, format!("not valid YAML: {}", error.info())),
         }
     }
+}
+
+fn empty() -> ParseError {
+    ParseError::syntax(Position::START, "the document is empty").remedy("write something into it, or name another file")
 }
 
 fn tab_refused(at: Position) -> ParseError {

@@ -35,6 +35,8 @@ pub(super) struct Analysis {
     pub(super) filters: Vec<(String, usize)>,
     /// The tests it applies, with their offsets.
     pub(super) tests: Vec<(String, usize)>,
+    /// Where each path stands in the source: its offset, its length, and its place in `paths`.
+    pub(super) places: Vec<(usize, usize, usize)>,
     /// What to evaluate; `None` where the expression is nothing but a path.
     pub(super) program: Option<String>,
 }
@@ -57,6 +59,7 @@ pub(super) fn analyze(source: &str, tokens: &[Token<'_>]) -> Result<Analysis, St
         filters,
         tests,
         edits,
+        places,
         ..
     } = reader;
     let is_path = matches!(edits.as_slice(), [only] if only.at == first.start && only.skip == last.end() - first.start);
@@ -65,6 +68,7 @@ pub(super) fn analyze(source: &str, tokens: &[Token<'_>]) -> Result<Analysis, St
         paths,
         filters,
         tests,
+        places,
         program,
     })
 }
@@ -139,6 +143,7 @@ struct Reader<'s, 't> {
     filters: Vec<(String, usize)>,
     tests: Vec<(String, usize)>,
     edits: Vec<Edit>,
+    places: Vec<(usize, usize, usize)>,
 }
 
 impl<'s, 't> Reader<'s, 't> {
@@ -154,6 +159,7 @@ impl<'s, 't> Reader<'s, 't> {
             filters: Vec::new(),
             tests: Vec::new(),
             edits: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -308,6 +314,7 @@ impl<'s, 't> Reader<'s, 't> {
             )
         })?;
         let (at, skip) = (first.start, end - first.start);
+        self.places.push((at, skip, variable));
         self.edits.push(Edit {
             at,
             rank: Rank::Variable,

@@ -50,6 +50,7 @@ mod filters;
 mod freeze;
 pub mod limits;
 mod secret;
+mod settle;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -61,3 +62,4 @@ pub use error::{RenderError, RenderErrorKind, TemplateError};
 pub use freeze::Frozen;
 pub use limits::TemplateLimits;
 pub use secret::{ENCODINGS, SECRETS_ROOT, SecretUse};
+pub use settle::{Settled, rename};

@@ -94,7 +94,7 @@ impl Loader<'_> {
         }
     }
 
-    fn check_tags(&mut self) {
+    pub(super) fn check_tags(&mut self) {
         for fields in self.states.iter().chain(&self.notes.actions) {
             let Some(spot) = fields.get("tags") else { continue };
             let count = spot.items().count();
@@ -107,7 +107,7 @@ impl Loader<'_> {
     }
 
     /// The keys of limits that are known already. Those that templates make are checked when they are rendered.
-    fn check_limit_keys(&mut self) {
+    pub(super) fn check_limit_keys(&mut self) {
         for (action, fields) in self.machine.actions.iter().zip(&self.notes.actions) {
             let constants = action
                 .limits

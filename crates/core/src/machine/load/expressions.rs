@@ -8,7 +8,6 @@ use crate::expression::logic::Logic;
 use crate::expression::scope::Path;
 use crate::expression::template::{LATE_ROOTS, Template};
 use crate::json;
-use crate::machine::context::ROOTS;
 use crate::machine::model::StateIndex;
 use crate::source::Limits;
 use crate::source::{Spot, shown};
@@ -138,13 +137,13 @@ impl<'n> Loader<'n> {
     fn check_root(&mut self, found: &Use<'n>) {
         let Some(root) = found.path.root() else { return };
         let is_late = LATE_ROOTS.contains(&root);
-        if ROOTS.contains(&root) || (is_late && matches!(found.site, Site::Config(_))) {
+        if self.roots.contains(&root) || (is_late && matches!(found.site, Site::Config(_))) {
             return;
         }
-        let remedy = match self.findings.nearest(root, ROOTS) {
+        let remedy = match self.findings.nearest(root, self.roots.iter().copied()) {
             _ if is_late => "name it in an action's `config`, where it is bound for each attempt".to_owned(),
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("begin with one of `{}`", ROOTS.join("`, `")),
+            None => format!("begin with one of `{}`", self.roots.join("`, `")),
         };
         let detail = format!(
             "`{}` begins with `{}`, which is not known here",

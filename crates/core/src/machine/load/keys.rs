@@ -9,7 +9,7 @@ use crate::document::{Key, Names, Shape, Table};
 const U32_MAX: u64 = 0xffff_ffff;
 
 static TEXTS: Shape = Either(&[Text, List(&Text)]);
-static TAGS: Shape = Either(&[Name(Free), List(&Name(Free))]);
+pub(crate) static TAGS: Shape = Either(&[Name(Free), List(&Name(Free))]);
 static VARIABLES: Shape = Members(Identifier, &Any);
 static TRANSITIONS: Shape = Either(&[Text, Map(&TRANSITION), List(&Either(&[Text, Map(&TRANSITION)]))]);
 static OPERATIONS: Shape = Either(&[Text, Map(&OPERATION), List(&Either(&[Text, Map(&OPERATION)]))]);
@@ -234,7 +234,7 @@ pub(in crate::machine) static ACTION: Table = Table {
 };
 
 /// When and how often to try again.
-pub(in crate::machine) static RETRY: Table = Table {
+pub(crate) static RETRY: Table = Table {
     name: "retryPolicy",
     called: "a retry policy",
     keys: &[
@@ -286,7 +286,7 @@ pub(in crate::machine) static SCHEDULE: Table = Table {
 };
 
 /// How many at once and how often, under a key.
-pub(in crate::machine) static LIMIT: Table = Table {
+pub(crate) static LIMIT: Table = Table {
     name: "limit",
     called: "a limit",
     keys: &[

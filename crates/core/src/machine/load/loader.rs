@@ -7,6 +7,7 @@ use super::keys::MACHINE;
 use super::notes::Notes;
 use crate::document::Fields;
 use crate::document::Findings;
+use crate::machine::context::ROOTS;
 use crate::machine::digest::digest;
 use crate::machine::model::Machine;
 use crate::machine::sets::TransitionReach;
@@ -31,6 +32,8 @@ pub(super) struct Loader<'n> {
     pub(super) states_max: usize,
     /// Whether there were more.
     pub(super) has_too_many_states: bool,
+    /// The names that an expression may begin with, besides late-bound ones.
+    pub(super) roots: &'static [&'static str],
 }
 
 impl<'n> Loader<'n> {
@@ -64,6 +67,7 @@ impl<'n> Loader<'n> {
             findings,
             states_max,
             has_too_many_states: false,
+            roots: &ROOTS,
         }
     }
 

@@ -1,6 +1,7 @@
 //! From a machine file to a compiled machine: everything that is wrong is found in one run, with its place.
 
 mod actions;
+mod alone;
 mod checks;
 mod config;
 mod cycles;
@@ -22,7 +23,9 @@ mod transitions;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use alone::check_action;
 pub use config::{ConfigCheck, UnknownType};
 pub use entry::{LoadOptions, Loaded, StoredError, load_document, load_stored, load_text, schema};
+pub(crate) use keys::{LIMIT, RETRY, TAGS};
 pub use limits::DefinitionLimits;
 pub(super) use notes::{Notes, Site, Use};

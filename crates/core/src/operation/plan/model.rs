@@ -1,0 +1,211 @@
+//! The plan itself, its canonical bytes and its digest.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::action::Permission;
+use crate::json;
+use crate::operation::canonical::canonical;
+use crate::operation::definition::{Kind, OnFailure};
+use crate::operation::proposal::Urgency;
+use crate::operation::risk::Risk;
+use crate::time::Timestamp;
+
+/// What is approved and run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Plan {
+    /// The id of the workflow.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Why it is needed.
+    pub reason: String,
+    /// The principal that proposed it.
+    pub proposer: String,
+    /// When: the `now` of every expression.
+    pub proposed_at: Timestamp,
+    /// A reference outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// How soon somebody should decide.
+    pub urgency: Urgency,
+    /// What a failed step leads to.
+    pub on_failure: OnFailure,
+    /// The workflow that this one replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// The highest risk of a step.
+    pub risk_level: Risk,
+    /// Whether a step or the operation itself declares that it needs approval.
+    pub requires_approval: bool,
+    /// The versions of the operations of kind workflow that were expanded, with their digests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expanded: Vec<Expanded>,
+    /// The steps; each comes after those that it waits for, except where the proposal has another order.
+    pub steps: Vec<PlanStep>,
+}
+
+/// An operation of kind workflow that was expanded into steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Expanded {
+    /// The operation.
+    pub operation: String,
+    /// Its version.
+    pub version: u32,
+    /// The digest of that version.
+    pub digest: String,
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    /// Its name, unique in the plan; the actionId of its action.
+    pub name: String,
+    /// Why it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it does.
+    #[serde(flatten)]
+    pub action: StepAction,
+    /// The steps before it.
+    pub depends_on: Vec<String>,
+    /// Milliseconds from the end of those to its begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<u64>,
+    /// Not before this instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_at: Option<Timestamp>,
+    /// Whether steps that depend on it begin also if it fails.
+    pub continue_on_error: bool,
+    /// What takes its effect back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<StepAction>,
+}
+
+/// An operation with its parameters: what a step or its compensation does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepAction {
+    /// The operation.
+    pub operation: String,
+    /// Its version.
+    pub version: u32,
+    /// The digest of that version.
+    pub digest: String,
+    /// What it acts on.
+    pub kind: Kind,
+    /// The subject it acts on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// How much can go wrong.
+    pub risk_level: Risk,
+    /// Whether the operation declares that it needs approval.
+    pub requires_approval: bool,
+    /// The parameters, defaults included.
+    pub params: Map<String, Value>,
+    /// The parameters that the operation declares, as its document has them: what is known only at run time is checked
+    /// against them again.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
+    /// The secrets that a parameter may name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+    /// The action definition with every known value rendered, its limits and those of the subject included.
+    pub action: Map<String, Value>,
+    /// JSON pointers to the texts of `params` and `action` that are known only when the step runs. All others are data,
+    /// whatever they hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
+    /// What the action may reach: resolved addresses, programs, secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permissions: Vec<Permission>,
+}
+
+/// When a plan needs approval (`[approval] mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approvals {
+    /// If a step declares it or its risk reaches the threshold.
+    #[default]
+    DeclaredOrRisk,
+    /// Always.
+    All,
+    /// If a step declares it.
+    Declared,
+}
+
+/// Canonical bytes that are no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("stored plan cannot be read: {detail}")]
+pub struct PlanError {
+    /// What stands in the way.
+    pub detail: String,
+}
+
+impl Plan {
+    /// The canonical bytes (RFC 8785): what is stored, and what the digest is of.
+    pub fn canonical(&self) -> Vec<u8> {
+        // A plan holds texts, numbers and lists only, so it always has a value.
+        let value = serde_json::to_value(self).unwrap_or_default();
+        canonical(&value)
+    }
+
+    /// SHA-256 of the canonical bytes.
+    pub fn digest(&self) -> [u8; 32] {
+        json::digest(&self.canonical())
+    }
+
+    /// The digest in lowercase hexadecimal digits, as clients send it.
+    pub fn digest_text(&self) -> String {
+        json::hex(&self.digest())
+    }
+
+    /// The plan that these canonical bytes are of.
+    pub fn from_canonical(bytes: &[u8]) -> Result<Self, PlanError> {
+        serde_json::from_slice(bytes).map_err(|error| PlanError {
+            detail: error.to_string(),
+        })
+    }
+
+    /// The digest of what the plan does, whoever's id it has and whenever it was proposed: two open plans of one proposer with
+    /// the same fingerprint are the same request.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(members) = value.as_object_mut() {
+            members.remove("id");
+            members.remove("proposedAt");
+        }
+        json::digest(&canonical(&value))
+    }
+
+    /// Whether the plan needs approval.
+    pub fn needs_approval(&self, mode: Approvals, threshold: Risk) -> bool {
+        match mode {
+            Approvals::All => true,
+            Approvals::Declared => self.requires_approval,
+            Approvals::DeclaredOrRisk => self.requires_approval || self.risk_level >= threshold,
+        }
+    }
+
+    /// The step of that name.
+    pub fn step(&self, name: &str) -> Option<&PlanStep> {
+        self.steps.iter().find(|step| step.name == name)
+    }
+}
+
+impl StepAction {
+    /// Whether something of that parameter is known only when the step runs.
+    pub fn is_open_parameter(&self, name: &str) -> bool {
+        let pointer = format!("/params/{name}");
+        let inside = format!("{pointer}/");
+        self.open
+            .iter()
+            .any(|open| *open == pointer || open.starts_with(&inside))
+    }
+}
