@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::retry::Policy;
 use crate::expression::logic::Logic;
 use crate::expression::template::Template;
+use crate::operation::StepParams;
 use crate::schedule::{CatchUp, Cron, Overlap};
 use crate::source::Position;
 
@@ -28,6 +29,8 @@ pub struct Definition {
     pub kind: String,
     /// What the runner needs.
     pub config: Template,
+    /// The parameters of the operation that the action is of; only in machines that are compiled from plans.
+    pub params: Option<StepParams>,
     /// When and how often to try again.
     pub policy: Policy,
     /// Milliseconds per attempt.

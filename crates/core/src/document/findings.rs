@@ -128,6 +128,12 @@ impl Findings {
         self.errors > 0
     }
 
+    /// Whether one of them is about the value at this pointer.
+    pub fn has_errors_at(&self, pointer: &str) -> bool {
+        let mut errors = self.list.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.any(|finding| finding.pointer == pointer)
+    }
+
     /// How many of them do.
     pub fn errors(&self) -> usize {
         self.errors

@@ -44,7 +44,8 @@ impl Scope for Context<'_> {
         };
         match root.as_ref() {
             "variables" => within(&self.execution.variables, rest),
-            "results" => within(&self.execution.results, rest),
+            // What plans call the results of steps. No machine that people apply can name it.
+            "results" | "steps" => within(&self.execution.results, rest),
             "execution" => self.execution(rest),
             "event" => self.event?.lookup(rest),
             "message" => self.message(rest),

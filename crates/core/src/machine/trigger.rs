@@ -10,7 +10,8 @@ use super::step::Run;
 use crate::action::error::kind;
 use crate::action::{ActionError, Definition};
 use crate::expression::logic::Fuel;
-use crate::expression::template::TemplateLimits;
+use crate::expression::scope::Scope;
+use crate::expression::template::{Frozen, TemplateLimits};
 use crate::text::check_limit_key;
 use crate::time::Timestamp;
 
@@ -81,18 +82,18 @@ fn ready(definition: &Definition, context: &Context<'_>) -> Result<Fate, String>
             return Ok(Fate::Skipped(SkipReason::Condition));
         }
     }
-    let frozen = if definition.config.constant().is_some() {
-        None
-    } else {
-        Some(
-            definition
-                .config
-                .freeze(context, TemplateLimits::default())
-                .map_err(|error| format!("config: {error}"))?,
-        )
+    let frozen = match &definition.params {
+        _ if definition.config.constant().is_some() => None,
+        Some(params) => Some(freeze(definition, &params.bind(context)?)?),
+        None => Some(freeze(definition, context)?),
     };
     let limit_keys = limit_keys(definition, context)?;
     Ok(Fate::Ready { frozen, limit_keys })
+}
+
+fn freeze(definition: &Definition, scope: &dyn Scope) -> Result<Frozen, String> {
+    let frozen = definition.config.freeze(scope, TemplateLimits::default());
+    frozen.map_err(|error| format!("config: {error}"))
 }
 
 fn limit_keys(definition: &Definition, context: &Context<'_>) -> Result<Vec<String>, String> {

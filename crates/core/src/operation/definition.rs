@@ -105,7 +105,7 @@ pub struct Compensate {
     pub params: Map<String, Value>,
 }
 
-/// A step as somebody wrote it.
+/// A step as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepDocument {
     /// Its name.

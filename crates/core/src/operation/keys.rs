@@ -207,7 +207,7 @@ pub(super) static STEP: Table = Table {
     ],
 };
 
-/// A workflow that somebody proposes.
+/// A workflow that a principal proposes.
 pub(super) static PROPOSAL: Table = Table {
     name: "proposal",
     called: "a proposal",
@@ -221,7 +221,7 @@ pub(super) static PROPOSAL: Table = Table {
         Key::optional(
             "urgency",
             &Word(&["now", "soon", "later"]),
-            "How soon somebody should decide.",
+            "How soon an approver should decide.",
         ),
         Key::optional(
             "onFailure",

@@ -3,9 +3,12 @@
 //! Everything here is pure. A proposal and a catalog make a [`Plan`]; approvals and a policy make a verdict; an approved plan
 //! makes the definition of a machine, which runs as any other.
 
+pub mod approval;
 pub mod builtin;
 pub mod canonical;
 pub mod catalog;
+pub mod change;
+pub mod compile;
 pub mod definition;
 mod keys;
 pub mod parameters;
@@ -15,10 +18,17 @@ pub mod read;
 mod references;
 pub mod risk;
 pub mod status;
+mod step_params;
 mod steps;
 
+pub use approval::{
+    Approval, ApprovalError, ApprovalVerdict, Approver, ApproverRole, Circumstances, Decisions, PlanRisk, Policy,
+    Refusal, Rule, Rules,
+};
 pub use builtin::{BUILTIN_NAMES, BUILTIN_VERSION};
 pub use catalog::{Catalog, Versioned, tool_name};
+pub use change::{Weakening, weakenings};
+pub use compile::{StepPhase, WorkflowPhase, compile, is_workflow_machine, machine_name};
 pub use definition::{
     Body, Compensate, Document, Due, Kind, OnFailure, Operation, StepDocument, Subject, secret_owner,
 };
@@ -31,3 +41,7 @@ pub use proposal::{Proposal, Urgency, Work};
 pub use read::{CatalogFile, StoredDocumentError, read_catalog, read_catalog_value, read_stored};
 pub use risk::Risk;
 pub use status::{IllegalWorkflowMove, WorkflowStatus};
+pub use step_params::{Bound, StepParams};
+
+#[cfg(test)]
+mod tests;

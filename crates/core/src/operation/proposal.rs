@@ -1,4 +1,4 @@
-//! What somebody proposes: one operation, or steps.
+//! What a principal proposes: one operation, or steps.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::{read, steps};
 use crate::document::{Fields, Finding, Findings, Reader, Shape, Stage};
 use crate::source::Spot;
 
-/// How soon somebody should decide. Sooner comes first.
+/// How soon an approver should decide. Sooner comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Urgency {
@@ -22,7 +22,7 @@ pub enum Urgency {
     Later,
 }
 
-/// What somebody proposes.
+/// What a principal proposes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     /// What people call it; the operation, if it has no other name.
@@ -33,7 +33,7 @@ pub struct Proposal {
     pub reason: String,
     /// A reference outside.
     pub ticket: Option<String>,
-    /// How soon somebody should decide.
+    /// How soon an approver should decide.
     pub urgency: Urgency,
     /// What a failed step leads to, if the proposal says so.
     pub on_failure: Option<OnFailure>,

@@ -114,8 +114,8 @@ fn check_circles(
             .is_some_and(|all| all.contains(step.name.as_str()));
         if let (true, Some(spot)) = (waits_for_itself, spots.get(&step.pointer)) {
             let detail = format!("step `{}` waits for itself", step.name);
-            let remedy = "break the circle of `dependsOn`";
-            reader.error(&spot.place_of("dependsOn"), "circle", detail, remedy);
+            let remedy = "break the loop of `dependsOn`";
+            reader.error(&spot.place_of("dependsOn"), "dependency-cycle", detail, remedy);
         }
     }
 }
@@ -158,6 +158,8 @@ fn not_before(
     names: &BTreeSet<&str>,
     before: &BTreeMap<&str, BTreeSet<&str>>,
 ) -> Option<references::Wrong> {
+    // What stands inside a workflow is known only once it was expanded.
+    let name = name.split_once(INSIDE).map_or(name, |(outer, _)| outer);
     if before.get(step).is_some_and(|all| all.contains(name)) && name != step {
         return None;
     }

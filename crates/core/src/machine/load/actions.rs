@@ -11,6 +11,7 @@ use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
 use crate::document::{Fields, millis};
 use crate::expression::template::Template;
 use crate::machine::model::{Kind, Operation, StateIndex};
+use crate::operation::StepParams;
 use crate::schedule::{CatchUp, Cron, Overlap};
 use crate::source::{Spot, shown};
 
@@ -41,6 +42,7 @@ impl<'n> Loader<'n> {
             Some(spot) => self.template(&spot, Site::Config(position))?,
             None => Template::compile(&serde_json::json!({})).ok()?,
         };
+        let params = self.params(position, fields);
         let condition = fields
             .get("condition")
             .and_then(|spot| self.condition(&spot, Site::Condition(position)));
@@ -48,6 +50,7 @@ impl<'n> Loader<'n> {
             action_id: fields.string("actionId").unwrap_or_default(),
             kind: fields.string("type").unwrap_or_default(),
             config,
+            params,
             policy: self.policy(fields),
             timeout: fields.millis("timeout").unwrap_or(TIMEOUT_DEFAULT),
             deadline: fields.millis("deadline"),
@@ -67,6 +70,26 @@ impl<'n> Loader<'n> {
             tags: fields.texts("tags").unwrap_or_default(),
             at: fields.at.place().at,
         })
+    }
+
+    /// The parameters of an operation. The keys are in no table, so a file that people write cannot hold them.
+    fn params(&mut self, position: usize, fields: &Fields<'n>) -> Option<StepParams> {
+        let spot = fields.at.get("params")?;
+        let params = self.template(&spot, Site::Config(position))?;
+        let declared = fields.at.get("parameters");
+        let now = fields.at.get("now").and_then(|now| now.text());
+        let secrets = fields.at.get("secrets");
+        let secrets = secrets
+            .iter()
+            .flat_map(Spot::items)
+            .filter_map(|name| name.text().map(str::to_owned));
+        Some(StepParams::new(
+            params,
+            declared,
+            secrets.collect(),
+            now.unwrap_or_default(),
+            &mut self.findings,
+        ))
     }
 
     fn refuse_approval(&mut self, fields: &Fields<'n>) {

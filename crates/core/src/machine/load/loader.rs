@@ -100,8 +100,8 @@ impl<'n> Loader<'n> {
         for found in &self.notes.uses {
             match found.path.segments() {
                 [] => reads_all = true,
-                [root] => reads_all |= root.as_ref() == "results",
-                [root, id, ..] if root.as_ref() == "results" => drop(read.insert(id)),
+                [root] => reads_all |= is_results(root),
+                [root, id, ..] if is_results(root) => drop(read.insert(id)),
                 _ => {}
             }
         }
@@ -125,6 +125,11 @@ impl Machine {
         let descriptors = self.states.iter().flat_map(|state| &state.on);
         descriptors.into_iter().any(|(descriptor, _)| descriptor.names(event))
     }
+}
+
+/// Whether paths that begin so lead to results of actions.
+fn is_results(root: &str) -> bool {
+    matches!(root, "results" | "steps")
 }
 
 fn automatic(machine: &Machine) -> StateSet {

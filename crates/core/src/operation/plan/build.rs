@@ -1,11 +1,11 @@
 //! From a proposal and a catalog to a plan. Nothing of a proposal with a fault is kept, and all of its faults are named at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::given::Given;
-use super::model::{Expanded, Plan, PlanStep};
+use super::model::{Expanded, Plan, PlanStep, StepAction};
 use crate::action::Permission;
 use crate::document::{Finding, Findings};
 use crate::machine::ConfigCheck;
@@ -134,6 +134,47 @@ impl Builder<'_> {
         if let (Some(step), false) = (twice, self.findings.has_errors()) {
             let detail = format!("two steps come to the name `{}`", step.name);
             self.error("", "bad-name", detail, "rename one of them");
+        }
+        if !self.findings.has_errors() {
+            self.check_results();
+        }
+    }
+
+    /// Every result that a step uses is that of a step of the plan which runs before; a compensation may use its step's own.
+    fn check_results(&mut self) {
+        let needs: BTreeMap<&str, &Vec<String>> = self
+            .steps
+            .iter()
+            .map(|step| (step.name.as_str(), &step.depends_on))
+            .collect();
+        let mut wrong = Vec::new();
+        for step in &self.steps {
+            let mut before = BTreeSet::new();
+            let mut open: Vec<&String> = step.depends_on.iter().collect();
+            while let Some(name) = open.pop() {
+                if before.insert(name.as_str()) {
+                    open.extend(needs.get(name.as_str()).into_iter().flat_map(|list| list.iter()));
+                }
+            }
+            let compensation = step.compensation.iter().flat_map(StepAction::results_used);
+            let used = step
+                .action
+                .results_used()
+                .into_iter()
+                .chain(compensation.filter(|name| *name != step.name));
+            wrong.extend(
+                used.filter(|name| !before.contains(name.as_str()))
+                    .map(|name| (step.name.clone(), name)),
+            );
+        }
+        for (step, name) in wrong {
+            let detail = format!("step `{step}` uses the result of `{name}`, which is no step that runs before");
+            self.error(
+                "",
+                "unknown-reference",
+                detail,
+                "name a step before; a workflow has no result, but its steps have",
+            );
         }
     }
 

@@ -249,7 +249,11 @@ impl Builder<'_> {
             remedy,
         } in refused
         {
-            self.error(&format!("{pointer}/params{at}"), "bad-value", detail, &remedy);
+            let pointer = format!("{pointer}/params{at}");
+            // What was wrong with the text itself was named when the proposal was read.
+            if !self.findings.has_errors_at(&pointer) {
+                self.error(&pointer, "bad-value", detail, &remedy);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::action::Permission;
+use crate::expression::template::Template;
 use crate::json;
 use crate::operation::canonical::canonical;
 use crate::operation::definition::{Kind, OnFailure};
@@ -31,7 +32,7 @@ pub struct Plan {
     /// A reference outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
-    /// How soon somebody should decide.
+    /// How soon an approver should decide.
     pub urgency: Urgency,
     /// What a failed step leads to.
     pub on_failure: OnFailure,
@@ -173,7 +174,7 @@ impl Plan {
         })
     }
 
-    /// The digest of what the plan does, whoever's id it has and whenever it was proposed: two open plans of one proposer with
+    /// The digest of what the plan does, without its id and the time of the proposal: two open plans of one proposer with
     /// the same fingerprint are the same request.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut value = serde_json::to_value(self).unwrap_or_default();
@@ -207,5 +208,22 @@ impl StepAction {
         self.open
             .iter()
             .any(|open| *open == pointer || open.starts_with(&inside))
+    }
+
+    /// The steps whose results its parameters use.
+    pub fn results_used(&self) -> Vec<String> {
+        let params = Value::Object(self.params.clone());
+        let texts = self
+            .open
+            .iter()
+            .filter_map(|open| params.pointer(open.strip_prefix("/params")?));
+        let templates: Vec<Template> = texts.filter_map(|text| Template::compile(text).ok()).collect();
+        let paths = templates
+            .iter()
+            .flat_map(Template::paths)
+            .filter(|path| path.root() == Some("steps"));
+        paths
+            .filter_map(|path| path.segments().get(1).map(ToString::to_string))
+            .collect()
     }
 }

@@ -61,9 +61,10 @@ impl Builder<'_> {
             open: action.open,
             permissions: Vec::new(),
         };
-        if !params.open.is_empty() {
+        if !params.open.is_empty() || !step.open.is_empty() {
             let declared = operation.definition.get("parameters").and_then(Value::as_object);
             step.parameters = declared.cloned().unwrap_or_default();
+            step.secrets.clone_from(&operation.secrets);
             step.open
                 .extend(params.open.iter().map(|open| format!("/params{open}")));
         }
