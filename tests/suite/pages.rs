@@ -9,7 +9,13 @@ use sprag_core::action::error::kind;
 use sprag_tests::binary;
 
 /// Literals with the shape of a finding's code that are something else.
-const NOT_FINDINGS: [&str; 5] = ["docusign-hmac", "kebab-case", "on-failure", "retry-after", "standard-webhooks"];
+const NOT_FINDINGS: [&str; 5] = [
+    "docusign-hmac",
+    "kebab-case",
+    "on-failure",
+    "retry-after",
+    "standard-webhooks",
+];
 
 /// Where the codes of findings are written.
 const FINDING_SOURCES: [&str; 7] = [

@@ -42,6 +42,13 @@ pub(crate) fn created<T: Serialize + JsonSchema>(location: String, body: &T) -> 
     at(StatusCode::CREATED, location, ok(body))
 }
 
+/// The same with this status, about nothing at one place.
+pub(crate) fn made<T: Serialize + JsonSchema>(status: StatusCode, body: &T) -> Response {
+    let mut response = ok(body);
+    *response.status_mut() = status;
+    response
+}
+
 /// The same answer with another status, about what is at `location`.
 fn at(status: StatusCode, location: String, mut response: Response) -> Response {
     match HeaderValue::try_from(location) {

@@ -8,8 +8,8 @@ use axum::response::Response;
 
 use crate::app::App;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
-    runners, simulate, streams, switches, system,
+    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, operations,
+    pages, runners, simulate, streams, switches, system, workflows,
 };
 use crate::observe::observe;
 use crate::openapi::{Methods, get, operations as doc, post, put};
@@ -34,6 +34,7 @@ pub(crate) fn table() -> Vec<Route> {
         about_runners(),
         about_operating(),
         about_jobs(),
+        about_operations(),
         about_workers(),
     ]
     .into_iter()
@@ -233,6 +234,43 @@ fn about_jobs() -> Vec<Route> {
         ("/v1/jobs/{id}/pause", post(jobs::pause, doc::jobs::pause())),
         ("/v1/jobs/{id}/resume", post(jobs::resume, doc::jobs::resume())),
         ("/v1/jobs/{id}/cancel", post(jobs::cancel, doc::jobs::cancel())),
+    ]
+}
+
+fn about_operations() -> Vec<Route> {
+    vec![
+        (
+            "/v1/operations",
+            get(operations::list, doc::catalog::list()).post(operations::apply, doc::catalog::apply()),
+        ),
+        ("/v1/operations/{id}", get(operations::show, doc::catalog::show())),
+        (
+            "/v1/workflows",
+            get(workflows::list, doc::workflows::list()).post(workflows::propose, doc::workflows::propose()),
+        ),
+        ("/v1/workflows/{id}", get(workflows::show, doc::workflows::show())),
+        ("/v1/workflows/{id}/plan", get(workflows::plan, doc::workflows::plan())),
+        (
+            "/v1/workflows/{id}/approve",
+            post(workflows::approve, doc::workflows::approve()),
+        ),
+        (
+            "/v1/workflows/{id}/reject",
+            post(workflows::reject, doc::workflows::reject()),
+        ),
+        (
+            "/v1/workflows/{id}/revoke",
+            post(workflows::revoke, doc::workflows::revoke()),
+        ),
+        (
+            "/v1/workflows/{id}/cancel",
+            post(workflows::cancel, doc::workflows::cancel()),
+        ),
+        (
+            "/v1/workflows/{id}/resume",
+            post(workflows::resume, doc::workflows::resume()),
+        ),
+        ("/v1/approvals", get(workflows::waiting, doc::workflows::waiting())),
     ]
 }
 

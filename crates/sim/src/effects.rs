@@ -1,8 +1,9 @@
 //! A simulated runner: it checks that the attempt is stored, then leaves the rest to the world.
 
 use serde_json::Value;
-use sprag_core::action::{ConfigProblem, Status};
+use sprag_core::action::{ConfigProblem, Permission, Status};
 use sprag_core::ids::AttemptId;
+use sprag_core::machine::ConfigCheck;
 use sprag_engine::convert::action_from;
 use sprag_engine::jobs::dead_letters::Letters;
 use sprag_engine::leases::Grant;
@@ -119,5 +120,13 @@ impl ActionTypes for SimulatedTypes {
 
     fn can_settle(&self, kind: &str) -> bool {
         matches!(kind, "probed" | "mint")
+    }
+
+    fn configs(&self) -> &dyn ConfigCheck {
+        &()
+    }
+
+    fn permissions(&self, _kind: &str, _config: &Value) -> Vec<Permission> {
+        Vec::new()
     }
 }

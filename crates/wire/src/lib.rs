@@ -15,6 +15,7 @@ mod jobs;
 mod limits;
 mod machines;
 mod nodes;
+mod operations;
 mod page;
 mod problem;
 mod runners;
@@ -44,6 +45,10 @@ pub use machines::{
     SimulateRequest, SimulatedInput,
 };
 pub use nodes::{LetterFate, LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
+pub use operations::{
+    AppliedDocument, Approval, ApproveRequest, CatalogEntry, CatalogKind, CommentRequest, Decision, GivenApproval,
+    PlanDifference, Proposal, ReasonRequest, RiskLevel, Urgency, Workflow, WorkflowPlan, WorkflowStatus, WorkflowStep,
+};
 pub use page::Page;
 pub use problem::{FieldError, Finding, Problem, Severity};
 pub use runners::{

@@ -12,8 +12,8 @@ use crate::words::words;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchRequest {
-    /// The scope: `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`.
-    #[schemars(regex(pattern = r"^(all|machine:.+|type:.+|actionId:[^/]+/.+)$"))]
+    /// The scope: `all`, `machine:NAME`, `type:TYPE`, `actionId:MACHINE/ACTION`, `operation:NAME`, `subject:NAME` or `tag:TAG`.
+    #[schemars(regex(pattern = r"^(all|machine:.+|type:.+|actionId:[^/]+/.+|operation:.+|subject:.+|tag:.+)$"))]
     pub scope: String,
     /// The mode. Default: `hold`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct Switch {
     /// The id of the switch.
     pub id: SwitchId,
     /// The scope.
-    #[schemars(regex(pattern = r"^(all|machine:.+|type:.+|actionId:[^/]+/.+)$"))]
+    #[schemars(regex(pattern = r"^(all|machine:.+|type:.+|actionId:[^/]+/.+|operation:.+|subject:.+|tag:.+)$"))]
     pub scope: String,
     /// The mode.
     pub mode: SwitchMode,

@@ -92,6 +92,8 @@ words! {
         Pause = "pause",
         /// A destination to recover: its circuit breaker is open.
         Circuit = "circuit",
+        /// A person to approve it.
+        Approval = "approval",
         /// A person to fix a failed decision.
         Decision = "decision",
     }

@@ -1,6 +1,7 @@
 //! The commands, by noun and verb.
 
 mod action;
+mod approval;
 mod backup;
 mod completions;
 mod config;
@@ -14,6 +15,7 @@ mod list;
 mod machine;
 mod migrate;
 mod one;
+mod op;
 mod restore;
 mod service;
 mod supervise;
@@ -21,6 +23,7 @@ mod switch;
 mod system;
 mod testing;
 mod up;
+mod workflow;
 
 use std::future::Future;
 
@@ -98,6 +101,15 @@ enum Command {
     /// List and settle dead letters
     #[command(subcommand)]
     Dlq(dlq::Command),
+    /// Apply and list operations that can be proposed
+    #[command(subcommand)]
+    Op(op::Command),
+    /// Propose, approve and run workflows of operations
+    #[command(subcommand)]
+    Workflow(workflow::Command),
+    /// List what waits for approval
+    #[command(subcommand)]
+    Approval(approval::Command),
     /// Set and release kill switches
     #[command(subcommand)]
     Switch(switch::Command),
@@ -161,6 +173,9 @@ impl Sprag {
             Command::Exec(command) => complete(command.run(output)),
             Command::Action(command) => command.run(output),
             Command::Dlq(command) => complete(command.run(output)),
+            Command::Op(command) => complete(command.run(output)),
+            Command::Workflow(command) => complete(command.run(output)),
+            Command::Approval(command) => complete(command.run(output)),
             Command::Switch(command) => complete(command.run(output)),
             Command::Limit(command) => complete(command.run(output)),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),

@@ -99,6 +99,12 @@ fn parse(key: &Key, text: &str) -> Result<Value, (String, String)> {
                 format!("write a number from {least} to {most}"),
             )
         }),
+        Shape::Flag => text.trim().parse::<bool>().map(Value::from).map_err(|_| {
+            (
+                format!("`{text}` is neither true nor false"),
+                "write `true` or `false`".to_owned(),
+            )
+        }),
         _ => Ok(Value::from(text)),
     }
 }

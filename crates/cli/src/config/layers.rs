@@ -103,6 +103,11 @@ impl Layers {
         Some(file::texts(value))
     }
 
+    /// Yes or no, if it was set.
+    pub(super) fn flag(&self, section: &'static str, name: &'static str) -> Option<bool> {
+        self.get(section, name)?.0.as_bool()
+    }
+
     /// A number, if it was set. Its bounds were checked when it was.
     pub(super) fn whole<N: TryFrom<u64>>(&self, section: &'static str, name: &'static str) -> Option<N> {
         N::try_from(self.get(section, name)?.0.as_u64()?).ok()

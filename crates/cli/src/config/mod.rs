@@ -5,6 +5,7 @@
 
 mod advertise;
 mod alerts;
+mod approval;
 mod environment;
 mod exposure;
 mod file;

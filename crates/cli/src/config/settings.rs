@@ -18,6 +18,7 @@ use sprag_store::postgres;
 
 use super::advertise::Advertise;
 use super::alerts;
+use super::approval;
 use super::environment::Environment;
 use super::file;
 use super::keys::KEYS;
@@ -186,6 +187,7 @@ impl Settings {
             alerts: layers.alerts.clone(),
             telemetry: check.telemetry(),
         };
+        check.approval();
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.exec(&settings.runners.exec);
         check.mint(&settings.runners.mint);
@@ -337,6 +339,13 @@ impl Check<'_> {
         }
     }
 
+    /// Notes what is wrong with how long approvals take and hold.
+    fn approval(&mut self) {
+        for (name, detail) in approval::read(self.layers).1 {
+            self.problem("approval", name, detail, "write a duration, such as \"2h\"".to_owned());
+        }
+    }
+
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
         // Defaults are right, so whatever is wrong was written somewhere.
         if let Some(place) = self.layers.place(section, name) {
@@ -473,6 +482,7 @@ fn engine_of(layers: &Layers) -> sprag_engine::Options {
         caps,
         limits,
         retention,
+        approval: approval::read(layers).0,
         ..default
     }
 }

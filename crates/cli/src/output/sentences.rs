@@ -155,6 +155,10 @@ fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<S
             format!("`{object}` keeps failing and is left alone{then}"),
             "the destination's recovery: then one attempt goes through to try",
         ),
+        WaitingFor::Approval => Reason::new(
+            format!("nobody has approved {object}{then}"),
+            format!("`sprag workflow show {object}` shows the plan, `sprag workflow approve` approves it"),
+        ),
         WaitingFor::Decision => Reason::new(
             "its last decision failed and its input waits",
             format!(

@@ -124,6 +124,9 @@ pub struct Body {
     /// It waits for an earlier occurrence of its schedule to end.
     #[serde(skip_serializing_if = "is_false")]
     pub behind: bool,
+    /// It needs a person's approval, which its plan has.
+    #[serde(skip_serializing_if = "is_false")]
+    pub approval: bool,
     /// How often its process died under it.
     #[serde(skip_serializing_if = "Crashes::is_none")]
     pub crashes: Crashes,

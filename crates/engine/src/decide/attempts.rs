@@ -37,7 +37,7 @@ fn begin_one(change: &mut ExecutionChange<'_, '_>, id: ActionId) {
         change.known().queue.give_back(id);
         return;
     };
-    if change.decider.is_switched_off(&action) {
+    if change.decider.is_switched_off(&action) || change.is_stopped_at_the_gate(&action) {
         return;
     }
     let now = change.now();

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::action::{Action, Status};
-use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot, WorkflowId};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
 use sprag_store::{Fence, Mutation};
 
+use super::plans::PlanState;
 use super::state::ExecutionState;
 use super::{AttemptJob, Due, LogEntry, Note, Traced, convert};
 use crate::jobs;
@@ -101,6 +102,8 @@ pub(crate) struct Batch {
     timers: BTreeMap<TimerKey, Option<Timer>>,
     /// Queued actions that stand in no line, because a switch holds them.
     aside: BTreeSet<ActionId>,
+    /// Plans as this batch left them.
+    pub(crate) plans: BTreeMap<WorkflowId, PlanState>,
     /// Bulk jobs as this batch left them.
     pub(crate) bulk: BTreeMap<JobId, jobs::Job>,
     /// To start once durable.
@@ -240,6 +243,7 @@ impl Batch {
                 Write::Update(_) => Mutation::UpdateAction(row),
             });
         }
+        mutations.extend(self.plans.values().map(|plan| Mutation::PutPlan(plan.row())));
         mutations.extend(self.bulk.values().map(|job| Mutation::PutJob(job.row())));
         for (&key, timer) in &self.timers {
             mutations.push(match timer {

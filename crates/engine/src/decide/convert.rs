@@ -234,6 +234,8 @@ pub(crate) fn execution_row(aggregate: &ExecutionState) -> records::Execution {
         timers: _,
         inbox: _,
         next_position: _,
+        // A plan is a row of its own.
+        plans: _,
     } = aggregate;
     let Head {
         id,

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use sprag_core::ids::{ActionId, ExecutionId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, Slot, WorkflowId};
 use sprag_core::time::Timestamp;
 use sprag_store::Page;
 use sprag_store::records::{Timer, TimerKey};
-use sprag_store::traits::{DueAction, ShardId, shard_of};
+use sprag_store::traits::{DueAction, DuePlan, ShardId, shard_of};
 
 use crate::requests::AttemptRef;
 
@@ -29,6 +29,8 @@ pub(crate) enum Due {
     Overdue(AttemptRef),
     /// The lease of an attempt may be over.
     Lease(AttemptRef),
+    /// A plan about which nobody decided.
+    Plan(WorkflowId),
 }
 
 impl Due {
@@ -38,6 +40,7 @@ impl Due {
             Self::Timer(key) => key.execution,
             Self::Action(execution, _) => *execution,
             Self::Overdue(attempt) | Self::Lease(attempt) => attempt.execution,
+            Self::Plan(plan) => plan.execution(),
         }
     }
 
@@ -67,6 +70,14 @@ pub(crate) trait DueSource {
         until: Timestamp,
         page: &Page<(Timestamp, ActionId)>,
     ) -> Result<Vec<DueAction>, Self::Error>;
+
+    /// Plans of a shard that expire up to `until`, earliest first.
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Vec<DuePlan>, Self::Error>;
 }
 
 /// The due times up to a horizon.
@@ -85,6 +96,7 @@ struct Read {
     shard: ShardId,
     visits: Stretch<TimerKey>,
     actions: Stretch<ActionId>,
+    plans: Stretch<WorkflowId>,
 }
 
 impl Read {
@@ -93,6 +105,7 @@ impl Read {
             shard,
             visits: Stretch::new(),
             actions: Stretch::new(),
+            plans: Stretch::new(),
         }
     }
 }
@@ -153,10 +166,10 @@ impl Timers {
     }
 
     fn horizon(&self) -> Timestamp {
-        let horizons = self
-            .read
-            .iter()
-            .map(|read| read.visits.horizon.min(read.actions.horizon));
+        let horizons = self.read.iter().map(|read| {
+            let near = read.visits.horizon.min(read.actions.horizon);
+            near.min(read.plans.horizon)
+        });
         horizons.min().unwrap_or(Timestamp::MAX)
     }
 
@@ -177,6 +190,7 @@ impl Timers {
         let near = match due {
             Due::Timer(_) => at <= read.visits.horizon,
             Due::Action(..) => at <= read.actions.horizon,
+            Due::Plan(_) => at <= read.plans.horizon,
             Due::Overdue(_) | Due::Lease(_) => true,
         };
         if near {
@@ -212,7 +226,13 @@ impl Timers {
     /// Reads the next stretch of each shard once its horizon has been reached.
     pub(crate) fn refill<S: DueSource>(&mut self, source: &mut S, now: Timestamp) -> Result<(), S::Error> {
         let until = now.plus(HORIZON_MILLIS);
-        for Read { shard, visits, actions } in &mut self.read {
+        for Read {
+            shard,
+            visits,
+            actions,
+            plans,
+        } in &mut self.read
+        {
             if now >= visits.horizon {
                 let found = source.due_timers(*shard, until, &visits.page())?;
                 let last = found.last().map(|timer| (timer.due_at, timer.key));
@@ -226,6 +246,13 @@ impl Timers {
                 actions.advance(until, found.len(), last);
                 let due = |found: DueAction| (found.run_at, Due::Action(found.execution, found.action));
                 self.near.extend(found.into_iter().map(due));
+            }
+            if now >= plans.horizon {
+                let found = source.due_plans(*shard, until, &plans.page())?;
+                let last = found.last().map(|due| (due.decide_by, due.plan));
+                plans.advance(until, found.len(), last);
+                self.near
+                    .extend(found.into_iter().map(|due| (due.decide_by, Due::Plan(due.plan))));
             }
         }
         Ok(())

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sprag_core::action::secret::Owner;
-use sprag_core::action::{ConfigProblem, Lease};
+use sprag_core::action::{ConfigProblem, Lease, Permission};
 use sprag_core::expression::template::Frozen;
+use sprag_core::machine::ConfigCheck;
 
 use crate::requests::AttemptRef;
 
@@ -19,6 +20,12 @@ pub trait ActionTypes: Send + Sync {
 
     /// Whether the runner can find out what became of an interrupted attempt.
     fn can_settle(&self, kind: &str) -> bool;
+
+    /// Who judges the configurations of a plan.
+    fn configs(&self) -> &dyn ConfigCheck;
+
+    /// What an action of a type may reach with a configuration.
+    fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission>;
 }
 
 /// A configuration that a person gave a dead letter.

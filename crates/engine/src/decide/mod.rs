@@ -11,6 +11,7 @@ pub mod alerts;
 mod attempts;
 mod batch;
 mod cache;
+pub(crate) mod catalog;
 mod change;
 mod clock;
 pub mod convert;
@@ -18,11 +19,13 @@ mod due;
 mod edit;
 mod ends;
 mod firing;
+mod gate;
 pub(crate) mod input;
 mod job;
 mod log;
 mod machines;
 mod notes;
+pub(crate) mod plans;
 mod reads;
 mod schedules;
 mod shards;
@@ -36,6 +39,7 @@ use std::sync::Arc;
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
 use sprag_core::machine::Machine;
+use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 
 use crate::engine::options::{Limits, Retention};
@@ -53,6 +57,7 @@ pub(crate) use self::attempts::{
 pub use self::batch::Change;
 pub(crate) use self::batch::{Batch, Turn, Write};
 pub(crate) use self::cache::ExecutionCache;
+use self::catalog::StoredCatalog;
 pub use self::change::ExecutionChange;
 pub use self::clock::{BEHIND_MILLIS, JUMP_MILLIS};
 pub(crate) use self::clock::{ClockCheck, believed};
@@ -85,6 +90,8 @@ pub struct Known {
     pub(crate) alerts: Vec<ArmedAlert>,
     /// What the reads of the present batch found.
     pub(crate) found: Found,
+    /// The catalog of operations, once somebody asked for it. Only the owner of the control shard changes it.
+    pub(crate) catalog: Option<Arc<StoredCatalog>>,
     /// Executions whose next step the store refuses: the engine leaves them alone until the process starts again.
     pub(crate) set_aside: BTreeSet<ExecutionId>,
 }
@@ -94,6 +101,8 @@ pub struct Known {
 pub(crate) struct Rules {
     pub(crate) limits: Limits,
     pub(crate) retention: Option<Retention>,
+    /// Which plans need approval, and whose.
+    pub(crate) approval: Policy,
     /// Whether decisions note what traces show.
     pub(crate) is_traced: bool,
     pub(crate) types: Arc<dyn ActionTypes>,
@@ -139,12 +148,14 @@ impl<'a> Decider<'a> {
             return Err(self.unknown(id));
         };
         let machine = Arc::clone(&machines.own);
-        let result = act(&mut ExecutionChange {
+        let mut change = ExecutionChange {
             decider: self,
             state: &mut state,
             machines: &mut machines,
             machine: &machine,
-        });
+        };
+        let result = act(&mut change);
+        change.follow_plans();
         self.known.executions.put(state, machines);
         Ok(result)
     }

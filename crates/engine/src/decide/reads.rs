@@ -8,11 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, WorkflowId};
 use sprag_store::Wanted;
 use sprag_store::records::{Idempotency, Scope};
+use sprag_store::traits::OpenPlan;
 
 use super::Known;
+use super::plans::PlanState;
 use super::state::ExecutionState;
 
 /// What the reads of a batch found. `None` means that the store was asked and has nothing.
@@ -35,6 +37,12 @@ pub(crate) struct Found {
     pub(crate) damaged_actions: BTreeMap<ActionId, String>,
     /// Whether what operators set was read for this batch.
     pub(crate) is_control_fresh: bool,
+    /// Plans that no execution in memory runs.
+    pub(crate) plans: BTreeMap<WorkflowId, Option<PlanState>>,
+    /// Plans that cannot be read, with why.
+    pub(crate) damaged_plans: BTreeMap<WorkflowId, String>,
+    /// The open plans of principals, newest first.
+    pub(crate) proposals: BTreeMap<String, Vec<OpenPlan>>,
 }
 
 /// Collects what requests need and memory does not hold.
@@ -42,6 +50,7 @@ pub struct Reads<'a> {
     known: &'a Known,
     missing: Wanted,
     needs_control: bool,
+    needs_catalog: bool,
 }
 
 /// What must be loaded before a batch can be decided.
@@ -50,11 +59,13 @@ pub(crate) struct Missing {
     pub(crate) wanted: Wanted,
     /// What operators set must be read again, because another node decides on it.
     pub(crate) control: bool,
+    /// The catalog must be read.
+    pub(crate) catalog: bool,
 }
 
 impl Missing {
     pub(crate) fn is_empty(&self) -> bool {
-        !self.control && self.wanted == Wanted::default()
+        !self.control && !self.catalog && self.wanted == Wanted::default()
     }
 }
 
@@ -64,6 +75,7 @@ impl<'a> Reads<'a> {
             known,
             missing: Wanted::default(),
             needs_control: false,
+            needs_catalog: false,
         }
     }
 
@@ -78,9 +90,12 @@ impl<'a> Reads<'a> {
         sort(&mut wanted.idempotency);
         sort(&mut wanted.versions);
         sort(&mut wanted.version_by_digest);
+        sort(&mut wanted.plans);
+        sort(&mut wanted.proposers);
         Missing {
             wanted,
             control: self.needs_control,
+            catalog: self.needs_catalog,
         }
     }
 
@@ -101,6 +116,9 @@ impl<'a> Reads<'a> {
             return None;
         };
         let action = found.as_ref()?;
+        if action.body.approval {
+            self.plan_row(id.into());
+        }
         self.execution(action.origin.execution);
         self.version(&action.origin.machine, action.origin.version);
         Some(action)
@@ -168,6 +186,39 @@ impl<'a> Reads<'a> {
         if let Some(lease) = self.known.queue.leases.get(attempt) {
             self.execution(lease.at.execution);
         }
+    }
+
+    /// A plan. One that runs comes with its execution, and one that is about an action with that.
+    pub(crate) fn plan(&mut self, id: WorkflowId) -> Option<&'a PlanState> {
+        let plan = self.plan_row(id)?;
+        if plan.is_of_action() {
+            self.action(id.action());
+        } else if plan.has_started() {
+            self.execution(id.execution());
+        }
+        Some(plan)
+    }
+
+    /// A plan without what it is about.
+    fn plan_row(&mut self, id: WorkflowId) -> Option<&'a PlanState> {
+        let found = &self.known.found;
+        if !found.plans.contains_key(&id) && !found.damaged_plans.contains_key(&id) {
+            self.missing.plans.push(id);
+            return None;
+        }
+        found.plans.get(&id)?.as_ref()
+    }
+
+    /// The open plans of a principal.
+    pub(crate) fn proposals(&mut self, proposer: &str) {
+        if !self.known.found.proposals.contains_key(proposer) {
+            self.missing.proposers.push(proposer.to_owned());
+        }
+    }
+
+    /// The catalog, as it is stored.
+    pub(crate) fn catalog(&mut self) {
+        self.needs_catalog |= self.known.catalog.is_none();
     }
 
     /// What operators set, as it is stored: another node may have set it.

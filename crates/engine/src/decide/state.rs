@@ -6,11 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::action::{Action, Status};
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::json::{map_weight, weight};
 use sprag_core::machine::{Cause, Execution};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{ExecutionStatus, Timer};
+
+use super::plans::PlanState;
 
 /// The position of the first input in an empty inbox. Input whose decision failed goes before all that waits, so there
 /// must be room in front.
@@ -37,6 +39,8 @@ pub(crate) struct ExecutionState {
     /// Input that waits, with its stored position.
     pub(crate) inbox: VecDeque<(u64, Waiting)>,
     pub(crate) next_position: u64,
+    /// The plan that it runs, and those of its actions that need approval.
+    pub(crate) plans: BTreeMap<WorkflowId, PlanState>,
 }
 
 /// The searchable facts of an execution.
@@ -91,6 +95,7 @@ impl ExecutionState {
             timers: BTreeMap::new(),
             inbox: VecDeque::new(),
             next_position: FIRST_POSITION,
+            plans: BTreeMap::new(),
         }
     }
 
@@ -111,7 +116,8 @@ impl ExecutionState {
         let seen = self.inbox.iter().take(INBOX_WEIGHED);
         let inbox: usize = seen.map(|(_, waiting)| waiting.weight()).sum();
         let inbox = inbox.saturating_mul(self.inbox.len()) / self.inbox.len().clamp(1, INBOX_WEIGHED);
-        STATE_BYTES + values + actions + inbox
+        let plans: usize = self.plans.values().map(PlanState::weight).sum();
+        STATE_BYTES + values + actions + inbox + plans
     }
 
     /// Whether input is decided on at once.

@@ -13,11 +13,14 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::cost::{self, COST_ESTIMATE, without};
 use sprag_core::action::error::kind;
 use sprag_core::action::{
-    ActionError, Attempt, BoxFuture, ConfigProblem, Control, Failure, Fault, Outcome, Probe, Runner, Superseded,
+    ActionError, Attempt, BoxFuture, ConfigProblem, Control, Failure, Fault, Outcome, Permission, Probe, Runner,
+    SecretRules, Superseded,
 };
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
+use sprag_core::machine::{ConfigCheck, UnknownType};
 use sprag_core::redact::Redactor;
+use sprag_core::source::nearest;
 use sprag_core::trace;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -128,6 +131,42 @@ impl ActionTypes for RunnerTypes {
 
     fn can_settle(&self, kind: &str) -> bool {
         self.runners.contains_key(kind)
+    }
+
+    fn configs(&self) -> &dyn ConfigCheck {
+        self
+    }
+
+    fn permissions(&self, kind: &str, config: &Value) -> Vec<Permission> {
+        let runner = self.runners.get(kind);
+        runner.map_or_else(Vec::new, |runner| runner.permissions(kind, config))
+    }
+}
+
+impl SecretRules for RunnerTypes {
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        let runner = self.runners.get(kind);
+        runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
+    }
+
+    fn allows_secret(&self, machine: &str, name: &str) -> bool {
+        self.secrets.allows(machine, name)
+    }
+}
+
+impl ConfigCheck for RunnerTypes {
+    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
+        match self.runners.get(kind) {
+            Some(runner) => Ok(runner.validate(kind, config)),
+            None => Err(UnknownType {
+                nearest: nearest(kind, self.runners.keys().map(String::as_str)).map(str::to_owned),
+            }),
+        }
+    }
+
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let runner = self.runners.get(kind);
+        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
     }
 }
 

@@ -13,7 +13,8 @@ use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, RequiredPermissions, UnknownType, load_text,
 };
-use sprag_core::source::{Format, nearest};
+use sprag_core::operation::approval::Policy;
+use sprag_core::source::Format;
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, ReadKind, records};
@@ -30,7 +31,7 @@ use crate::effects::Board;
 use crate::effects::closings::{Closing, Closings};
 use crate::effects::grants::Masks;
 use crate::effects::metrics::Metrics;
-use crate::effects::tasks::{Runners, SecretSource};
+use crate::effects::tasks::{RunnerTypes, Runners, SecretSource};
 use crate::lane::damaged;
 use crate::lane::member::Whereabouts;
 use crate::leases::table::Leases;
@@ -55,6 +56,7 @@ pub struct Handle {
     clock: Arc<dyn Clock>,
     secrets: Arc<dyn SecretSource>,
     limits: Limits,
+    pub(super) approval: Arc<Policy>,
     pub(crate) board: Board,
     closings: Closings,
     /// One backup at a time.
@@ -76,6 +78,7 @@ pub(crate) struct HandleParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) secrets: Arc<dyn SecretSource>,
     pub(crate) limits: Limits,
+    pub(crate) approval: Arc<Policy>,
     /// The switches that the lane shows.
     pub(crate) board: Board,
     /// Where the lane looks for those who wait.
@@ -105,6 +108,7 @@ impl Handle {
             clock,
             secrets,
             limits,
+            approval,
             board,
             closings,
             metrics,
@@ -122,6 +126,7 @@ impl Handle {
             clock,
             secrets,
             limits,
+            approval,
             board,
             closings,
             backups: Arc::new(Semaphore::new(1)),
@@ -430,6 +435,11 @@ impl Handle {
         }
     }
 
+    /// What the runners say about action types.
+    fn types(&self) -> RunnerTypes {
+        RunnerTypes::new(&self.runners, &self.secrets)
+    }
+
     /// Whether a runner of this server performs actions of a type.
     pub(crate) fn has_runner(&self, kind: &str) -> bool {
         self.runners.contains_key(kind)
@@ -465,27 +475,20 @@ impl Handle {
 
 impl SecretRules for Handle {
     fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
-        let runner = self.runners.get(kind);
-        runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
+        self.types().takes_secret(kind, pointer)
     }
 
     fn allows_secret(&self, machine: &str, name: &str) -> bool {
-        self.secrets().allows(machine, name)
+        self.types().allows_secret(machine, name)
     }
 }
 
 impl ConfigCheck for Handle {
     fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
-        match self.runners.get(kind) {
-            Some(runner) => Ok(runner.validate(kind, config)),
-            None => Err(UnknownType {
-                nearest: nearest(kind, self.runners.keys().map(String::as_str)).map(str::to_owned),
-            }),
-        }
+        self.types().check(kind, config)
     }
 
     fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        let runner = self.runners.get(kind);
-        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
+        self.types().warnings(kind, config)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod inbox;
 mod leases;
 pub(crate) mod near;
 mod operate;
+mod operations;
 pub mod options;
 mod read_permits;
 mod thread;
@@ -200,6 +201,7 @@ impl Builder {
             clock,
             secrets,
             limits: options.limits,
+            approval: Arc::new(options.approval),
             board,
             closings,
             metrics,

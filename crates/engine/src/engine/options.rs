@@ -1,5 +1,7 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
+use sprag_core::operation::approval::Policy;
+
 use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;
 use crate::queue::{Caps, CircuitOptions};
@@ -15,6 +17,8 @@ pub struct Options {
     pub limits: Limits,
     /// How long closed executions are kept; for ever, unless it says otherwise.
     pub retention: Option<Retention>,
+    /// Which plans need approval, and whose.
+    pub approval: Policy,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
     /// Who is told what happened, to draw traces of it; nobody, unless it says otherwise.

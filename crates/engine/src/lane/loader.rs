@@ -6,15 +6,19 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use sprag_core::ids::ActionId;
+use sprag_core::ids::{ActionId, WorkflowId};
+use sprag_core::operation::read_stored;
 use sprag_core::time::Timestamp;
 use sprag_store::records::{self, FactKind, Receipt, Timer, TimerKey};
-use sprag_store::traits::{DueAction, Loaded, LoadedExecution, ReadyKey, ReadyRef};
+use sprag_store::traits::{DueAction, DuePlan, Loaded, LoadedExecution, ReadyKey, ReadyRef};
 use sprag_store::{Error, Page, ShardId, Wanted};
 
 use super::backlog::Backlog;
 use super::upkeep::Upkeep;
 use crate::commit::ReadStore;
+use crate::decide::catalog::StoredCatalog;
+use crate::decide::plans::{self, PlanState};
+use crate::decide::state::ExecutionState;
 use crate::decide::{DueSource, Known, Missing, Shards, compile, convert};
 use crate::effects::Board;
 use crate::engine::options::Retention;
@@ -42,6 +46,9 @@ impl Loader<'_> {
         if missing.control {
             self.refresh_control()?;
             self.known.found.is_control_fresh = true;
+        }
+        if missing.catalog {
+            self.known.catalog = Some(Arc::new(self.read_catalog()?));
         }
         if missing.wanted == Wanted::default() {
             return Ok(());
@@ -75,6 +82,21 @@ impl Loader<'_> {
         found
             .answers
             .extend(wanted.idempotency.iter().map(|scope| (*scope, None)));
+        found.plans.extend(wanted.plans.iter().map(|id| (*id, None)));
+    }
+
+    /// Everything in the catalog, in its newest version.
+    fn read_catalog(&mut self) -> Result<StoredCatalog, Error> {
+        let mut catalog = StoredCatalog::default();
+        for row in self.store.catalog()? {
+            let corrupt = |detail: String| Error::Corrupt {
+                detail: format!("{} `{}` version {}: {detail}", row.kind.word(), row.name, row.version),
+            };
+            let definition = serde_json::from_slice(&row.definition).map_err(|error| corrupt(error.to_string()))?;
+            let document = read_stored(&definition).map_err(|error| corrupt(error.to_string()))?;
+            catalog.insert(row.version, document);
+        }
+        Ok(catalog)
     }
 
     /// Takes what was found into memory, but for executions and actions.
@@ -88,6 +110,8 @@ impl Loader<'_> {
             versions,
             version_by_digest,
             idempotency,
+            plans,
+            proposals,
         } = loaded;
         for row in versions {
             let compiled = compile(&row.definition).map_err(|detail| Error::Corrupt {
@@ -108,6 +132,46 @@ impl Loader<'_> {
         found
             .answers
             .extend(idempotency.into_iter().map(|stored| (stored.scope, Some(stored))));
+        let open = proposals.into_iter().map(|found| (found.proposer, found.open));
+        found.proposals.extend(open);
+        self.take_in_plans(plans);
+        Ok(())
+    }
+
+    /// Takes plans into memory. A request for a damaged one is refused; others are not concerned.
+    fn take_in_plans(&mut self, rows: Vec<records::Plan>) {
+        let found = &mut self.known.found;
+        for row in rows {
+            let id = row.id;
+            match PlanState::read(row) {
+                Ok(plan) => drop(found.plans.insert(id, Some(plan))),
+                Err(error) => {
+                    tracing::error!(workflow = %id, code = "record-damaged", %error, "plan damaged, left alone");
+                    found.damaged_plans.insert(id, error.to_string());
+                }
+            }
+        }
+    }
+
+    /// The plans that executions run, and those of their actions that need approval.
+    fn load_plans(&mut self, states: &mut [ExecutionState]) -> Result<(), Error> {
+        let ids: Vec<WorkflowId> = states.iter().flat_map(plans::plans_of).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let wanted = Wanted {
+            plans: ids,
+            ..Wanted::default()
+        };
+        let rows = self.store.load(&wanted)?.plans;
+        self.take_in_plans(rows);
+        for state in states {
+            for id in plans::plans_of(state).collect::<Vec<_>>() {
+                let plan = self.known.found.plans.get(&id).cloned().flatten();
+                // Without its plan nothing of it may run: the gate finds none.
+                state.plans.extend(plan.map(|plan| (id, plan)));
+            }
+        }
         Ok(())
     }
 
@@ -148,6 +212,7 @@ impl Loader<'_> {
             std::iter::once(own).chain(open)
         });
         self.load_versions(versions.collect())?;
+        self.load_plans(&mut states)?;
         for state in states {
             let (machine, version) = (&state.head.machine, state.head.version);
             let pinned = self.known.machines.pin(machine, version, state.open());
@@ -272,6 +337,15 @@ impl DueSource for ReadStore<'_> {
         page: &Page<(Timestamp, ActionId)>,
     ) -> Result<Vec<DueAction>, Error> {
         Ok((**self).due_actions(shard, until, page)?.rows)
+    }
+
+    fn due_plans(
+        &mut self,
+        shard: ShardId,
+        until: Timestamp,
+        page: &Page<(Timestamp, WorkflowId)>,
+    ) -> Result<Vec<DuePlan>, Error> {
+        Ok((**self).due_plans(shard, until, page)?.rows)
     }
 }
 

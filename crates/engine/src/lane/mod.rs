@@ -164,6 +164,7 @@ impl Lane {
             rules: Rules {
                 limits: options.limits,
                 retention: options.retention,
+                approval: options.approval.clone(),
                 is_traced: options.traces.is_on(),
                 types,
                 kinds: metrics.kinds.index_of().clone(),
@@ -512,6 +513,7 @@ fn known_at_start(options: &Options, shards: &Shards, tenure: Tenure, clock: Clo
         jobs: OpenJobs::new(),
         alerts: Vec::new(),
         found: Found::default(),
+        catalog: None,
         set_aside: std::collections::BTreeSet::new(),
     }
 }

@@ -15,7 +15,9 @@ use super::{Fatal, Landed, Lane};
 use crate::decide::{ArmedAlert, Due, Known, Timers, convert};
 use crate::engine::options::CANCEL_GRACE_MILLIS;
 use crate::leases::table::LeasedAttempt;
-use crate::requests::{ActionDue, Apply, AttemptRef, Command, Continue, Interrupted, LeaseOver, Overdue, TimerDue};
+use crate::requests::{
+    ActionDue, Apply, AttemptRef, Command, Continue, ExpirePlan, Interrupted, LeaseOver, Overdue, TimerDue,
+};
 
 /// How many records are read at once on start.
 const PAGE: usize = 1_000;
@@ -190,6 +192,7 @@ impl Known {
             Due::Timer(key) => Command::own(TimerDue(key)),
             Due::Action(execution, action) => Command::own(ActionDue { execution, action }),
             Due::Overdue(attempt) => Command::own(Overdue(attempt)),
+            Due::Plan(plan) => Command::own(ExpirePlan(plan)),
             Due::Lease(attempt) => {
                 let until = self.queue.leases.until(attempt.attempt)?;
                 if until > now {
@@ -215,6 +218,7 @@ pub(super) fn rederive(lane: &mut Lane) -> Result<(), Error> {
     let known = &mut lane.known;
     known.found = crate::decide::Found::default();
     known.executions.clear();
+    known.catalog = None;
     known.timers = Timers::new(lane.shards.shards(), lane.shards.all());
     known.queue.forget();
     lane.backlog.forget();

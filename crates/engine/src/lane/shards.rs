@@ -148,6 +148,10 @@ fn performs_in(lane: &Lane, shard: ShardId) -> bool {
 
 /// Drops everything of a shard. Attempts of it that run are stopped: the next owner finds out what became of them.
 fn drop_shard(lane: &mut Lane, shard: ShardId) -> Option<Fence> {
+    if shard == CONTROL {
+        // Whoever decides on the catalog now may change it.
+        lane.known.catalog = None;
+    }
     let fence = lane.shards.remove(shard)?;
     purge(lane, shard);
     tracing::debug!(shard = shard.0, epoch = fence.epoch, "shard dropped");

@@ -1,4 +1,4 @@
-//! What a switch is about: everything, a machine, an action type, or one action of a machine.
+//! What a switch is about: everything, a machine, an action type, one action of a machine, an operation, a subject, or a tag.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,11 +22,19 @@ pub enum Scope {
         /// What the machine calls the action.
         action_id: String,
     },
+    /// All actions of an operation.
+    Operation(String),
+    /// All actions of operations on a subject.
+    Subject(String),
+    /// All actions with a tag.
+    Tag(String),
 }
 
 /// A text that names no scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no scope: write `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`")]
+#[error(
+    "`{text}` is no scope: write `all`, `machine:NAME`, `type:TYPE`, `actionId:MACHINE/ACTION`, `operation:NAME`, `subject:NAME` or `tag:TAG`"
+)]
 pub struct ParseScopeError {
     text: String,
 }
@@ -41,6 +49,12 @@ impl Scope {
             Self::ActionId { machine, action_id } => {
                 *machine == action.origin.machine && *action_id == action.action_id
             }
+            // The actions of an operation bear its name and its subject's as tags, which nobody else may write.
+            Self::Operation(_) | Self::Subject(_) => {
+                let tag = self.to_string();
+                action.tags.contains(&tag)
+            }
+            Self::Tag(tag) => action.tags.contains(tag),
         }
     }
 
@@ -49,16 +63,13 @@ impl Scope {
         match self {
             Self::All => true,
             Self::Type(held) => held == kind,
-            Self::Machine(_) | Self::ActionId { .. } => false,
+            Self::Machine(_) | Self::ActionId { .. } | Self::Operation(_) | Self::Subject(_) | Self::Tag(_) => false,
         }
     }
 
-    /// The machine it names.
-    pub fn machine(&self) -> Option<&str> {
-        match self {
-            Self::Machine(machine) | Self::ActionId { machine, .. } => Some(machine),
-            Self::All | Self::Type(_) => None,
-        }
+    /// Whether it holds some actions of a line and not others.
+    pub fn is_selective(&self) -> bool {
+        !matches!(self, Self::All | Self::Type(_))
     }
 }
 
@@ -77,6 +88,9 @@ impl FromStr for Scope {
         match word {
             "machine" => Ok(Self::Machine(name.to_owned())),
             "type" => Ok(Self::Type(name.to_owned())),
+            "operation" => Ok(Self::Operation(name.to_owned())),
+            "subject" => Ok(Self::Subject(name.to_owned())),
+            "tag" => Ok(Self::Tag(name.to_owned())),
             "actionId" => match name.split_once('/') {
                 Some((machine, action_id)) if !machine.is_empty() && !action_id.is_empty() => Ok(Self::ActionId {
                     machine: machine.to_owned(),
@@ -96,6 +110,9 @@ impl fmt::Display for Scope {
             Self::Machine(machine) => write!(f, "machine:{machine}"),
             Self::Type(kind) => write!(f, "type:{kind}"),
             Self::ActionId { machine, action_id } => write!(f, "actionId:{machine}/{action_id}"),
+            Self::Operation(name) => write!(f, "operation:{name}"),
+            Self::Subject(name) => write!(f, "subject:{name}"),
+            Self::Tag(tag) => write!(f, "tag:{tag}"),
         }
     }
 }
@@ -125,6 +142,9 @@ mod tests {
             "type:webhook",
             "actionId:order/charge",
             "machine:a:b",
+            "operation:redis.drain",
+            "subject:redis",
+            "tag:night",
         ] {
             assert_eq!(
                 text.parse::<Scope>().map(|scope| scope.to_string()),
@@ -142,7 +162,8 @@ mod tests {
             "machine:",
             "actionId:order",
             "actionId:/x",
-            "tag:a",
+            "operation:",
+            "label:a",
         ] {
             let error = text.parse::<Scope>().expect_err(text);
             assert!(error.to_string().contains("write `all`"), "{error}");

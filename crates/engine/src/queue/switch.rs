@@ -154,7 +154,7 @@ impl Switches {
     /// Whether one holds an action for what it is, so that others of its line go on without it.
     pub(crate) fn sets_aside(&self, action: &Action, now: Timestamp) -> bool {
         let mut switches = self.all();
-        switches.any(|switch| switch.is_on(now) && switch.scope.machine().is_some() && switch.scope.covers(action))
+        switches.any(|switch| switch.is_on(now) && switch.scope.is_selective() && switch.scope.covers(action))
     }
 
     /// The oldest that holds all actions of a type, and so their lines.

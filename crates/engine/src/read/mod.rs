@@ -20,3 +20,4 @@ pub mod restored;
 pub(crate) mod scopes;
 pub(crate) mod states;
 pub mod view;
+pub(crate) mod workflows;

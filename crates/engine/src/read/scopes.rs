@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use sprag_core::machine::Machine;
+use sprag_core::operation::Catalog;
 use sprag_core::source::nearest;
-use sprag_store::records::MachineVersion;
+use sprag_store::records::{CatalogKind, MachineVersion};
 use sprag_store::traits::Reader;
 use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::{Switch, SwitchStatus};
@@ -63,7 +64,10 @@ impl Handle {
 
     fn unknown_in(&self, reader: &dyn Reader, scope: &Scope) -> Result<Option<Refusal>, Error> {
         match scope {
-            Scope::All => Ok(None),
+            // Whoever writes a tag may do so later.
+            Scope::All | Scope::Tag(_) => Ok(None),
+            Scope::Operation(name) => unknown_entry(reader, scope, (CatalogKind::Operation, name)),
+            Scope::Subject(name) => unknown_entry(reader, scope, (CatalogKind::Subject, name)),
             Scope::Machine(machine) => unknown_machine(reader, scope, machine),
             Scope::Type(kind) => self.unknown_type(reader, scope, kind),
             Scope::ActionId { machine, action_id } => match unknown_machine(reader, scope, machine)? {
@@ -140,6 +144,21 @@ fn all_machines(reader: &dyn Reader) -> Result<Option<Vec<MachineVersion>>, Erro
         after = page.next;
     }
     Ok(None)
+}
+
+fn unknown_entry(
+    reader: &dyn Reader,
+    scope: &Scope,
+    (kind, name): (CatalogKind, &str),
+) -> Result<Option<Refusal>, Error> {
+    let is_builtin = kind == CatalogKind::Operation && Catalog::default().operation(name).is_some();
+    if is_builtin || reader.catalog_version(kind, name, None)?.is_some() {
+        return Ok(None);
+    }
+    let known = reader.catalog(kind, &Page::first(DEFINITIONS_MAX))?.rows;
+    let near = nearest(name, known.iter().map(|entry| entry.name.as_str()));
+    let detail = format!("the catalog has no {} `{name}`", kind.word());
+    Ok(Some(refusal(scope, &detail, near)))
 }
 
 fn unknown_machine(reader: &dyn Reader, scope: &Scope, name: &str) -> Result<Option<Refusal>, Error> {

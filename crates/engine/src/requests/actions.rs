@@ -48,6 +48,7 @@ impl Request for RetryNow {
             if !matches!(action.status, Status::Scheduled | Status::Retrying) || action.body.behind {
                 return Err(conflict(&action, "scheduled or retrying"));
             }
+            change.refuse_at_the_gate(&action)?;
             make_ready(action.make_ready(change.now()))?;
             rejoin(change, action.clone());
             Ok(action)

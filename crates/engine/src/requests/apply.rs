@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sprag_core::machine::Machine;
+use sprag_core::operation::is_workflow_machine;
 use sprag_store::Mutation;
 use sprag_store::records::MachineVersion;
 
 use super::idempotency::stored_answer;
 use super::switches::changed;
-use super::{Answer, Matches, Refusal, Request, Route, Subject};
+use super::{Answer, Code, Matches, Refusal, Request, Route, Subject};
 use crate::decide::{Decider, Reads};
 
 /// Keep a machine version.
@@ -74,6 +75,13 @@ impl Request for Apply {
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Applied, Refusal> {
         let Self { machine, matches } = self;
+        if is_workflow_machine(&machine.id) {
+            let detail = format!(
+                "`{}` is the name of a machine that is made of a plan; give it another name",
+                machine.id
+            );
+            return Err(Refusal::at("/id", Code::NameInvalid, detail));
+        }
         let newest = decider.newest(&machine.id).unwrap_or(0);
         if !matches.is(newest.into()) {
             return Err(changed(&format!("machine `{}`", machine.id), newest.into()));

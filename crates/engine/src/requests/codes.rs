@@ -103,6 +103,22 @@ codes! {
     LimitsFull = "limits-full";
     /// What is there is not what `If-Match` says.
     PreconditionFailed = "precondition-failed";
+    /// No workflow with that id.
+    WorkflowUnknown = "workflow-unknown";
+    /// No operation or subject of that name.
+    OperationUnknown = "operation-unknown";
+    /// The principal has as many plans as it may have that nobody decided about.
+    ProposalsFull = "proposals-full";
+    /// What was approved is not what the request is about.
+    PlanChanged = "plan-changed";
+    /// The principal proposed the plan and cannot approve it.
+    SelfApproval = "self-approval";
+    /// The principal lacks a role.
+    RoleMissing = "role-missing";
+    /// The time to approve the plan, or to begin, is over.
+    ApprovalExpired = "approval-expired";
+    /// The plan has no approval that stands.
+    ApprovalMissing = "approval-missing";
     /// A backup is being taken already.
     BackupUnderWay = "backup-under-way";
     /// The store is no file, so its backups are taken by other tools.
@@ -121,6 +137,10 @@ impl Code {
                 | Self::MigrationImpossible
                 | Self::SwitchesFull
                 | Self::LimitsFull
+                | Self::PlanChanged
+                | Self::SelfApproval
+                | Self::ApprovalExpired
+                | Self::ApprovalMissing
                 | Self::BackupUnderWay
                 | Self::BackupUnsupported
         )

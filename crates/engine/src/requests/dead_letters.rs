@@ -11,6 +11,7 @@ use super::actions::{changed, conflict, make_ready, rejoin};
 use super::idempotency::with;
 use super::jobs::retry_letter;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
+use crate::decide::plans::plan_of;
 use crate::decide::{Decider, ExecutionChange, LogEntry, Reads, edit, own_limits};
 use crate::jobs::dead_letters::Dealt;
 use crate::read::view::ActionView;
@@ -137,6 +138,10 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     if action.status != Status::Dead {
         return Err(conflict(&action, "dead"));
     }
+    if plan_of(change.state, &action).is_some() {
+        refuse_change(&action, retry)?;
+        change.refuse_at_the_gate(&action)?;
+    }
     let now = change.now();
     let decider = &*change.decider;
     let sent = decider.config_sent(&action);
@@ -161,6 +166,16 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     }
     rejoin(change, action.clone());
     Ok(action)
+}
+
+/// What people approved is retried as it is.
+fn refuse_change(action: &Action, retry: &RetryDead) -> Result<(), Refusal> {
+    if retry.config.is_none() && retry.version.is_none() && retry.patch.is_empty() {
+        return Ok(());
+    }
+    let id = action.id;
+    let detail = format!("action `{id}` runs as it was approved; retry it as it is, or propose the change");
+    Err(Refusal::new(Code::PlanChanged, detail))
 }
 
 /// The action follows the definition of another version.

@@ -19,6 +19,7 @@ mod leases;
 mod limits;
 mod migrate;
 mod once;
+pub mod operations;
 mod queue;
 mod send;
 mod start;
@@ -46,6 +47,9 @@ pub use self::jobs::{CancelJob, ForgetJob, JobStep, LettersSettled, PauseJob, Re
 pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
+pub use self::operations::{
+    ApplyCatalog, Approve, CancelWorkflow, ExpirePlan, Propose, Reject, ResumeWorkflow, Revoke,
+};
 pub use self::queue::ShowQueue;
 pub use self::send::{SendMessage, Sent, Target};
 pub use self::start::Start;
@@ -561,10 +565,11 @@ impl Refusal {
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
     Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock,
+    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, ApplyCatalog, Propose, Approve, Reject,
+    Revoke, CancelWorkflow, ResumeWorkflow,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
-    Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,
+    Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob, ExpirePlan,
 }
 
 #[cfg(test)]

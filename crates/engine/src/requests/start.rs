@@ -5,12 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_core::machine::{Cause, Execution, Facts, Machine, StepError};
+use sprag_core::operation::is_workflow_machine;
 use sprag_core::text::{self, TAGS_MAX, check_key, check_name};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Overlap, Refusal, Request, Route, Subject};
+use crate::decide::plans::PlanState;
 use crate::decide::state::{ExecutionState, Head};
 use crate::decide::{Decider, ExecutionChange, Known, Pinned, Reads, Write, input};
 use crate::engine::near::no_machine;
@@ -69,9 +71,19 @@ impl Request for Start {
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Box<ExecutionView>, Refusal> {
         check_names(self)?;
+        refuse_workflow(self)?;
         let (machine, version) = pick_version(decider, self)?;
         start_version(decider, self, &machine, version)
     }
+}
+
+/// Where an execution starts that is not just any new one.
+#[derive(Debug, Default)]
+pub(crate) struct Seat {
+    /// Its id, if it is known already.
+    pub(crate) id: Option<ExecutionId>,
+    /// The plan that it runs.
+    pub(crate) plan: Option<PlanState>,
 }
 
 /// Starts an execution of a version: its first macrostep, or nothing at all.
@@ -81,11 +93,22 @@ pub(crate) fn start_version(
     machine: &Arc<Machine>,
     version: u32,
 ) -> Result<Box<ExecutionView>, Refusal> {
+    start_seated(decider, start, machine, version, Seat::default())
+}
+
+/// The same, for an execution whose id or plan is known already.
+pub(crate) fn start_seated(
+    decider: &mut Decider<'_>,
+    start: &Start,
+    machine: &Arc<Machine>,
+    version: u32,
+    seat: Seat,
+) -> Result<Box<ExecutionView>, Refusal> {
     refuse_held_key(decider, start)?;
     let mut variables = machine.variables.clone();
     variables.extend(start.variables.clone());
     check_input(decider, machine, version, &variables)?;
-    let mut state = new_execution(decider, start, version, variables);
+    let mut state = new_execution(decider, start, version, variables, seat.id);
     let mut machines = Pinned::new(Arc::clone(machine));
     let mut change = ExecutionChange {
         decider,
@@ -93,11 +116,19 @@ pub(crate) fn start_version(
         machines: &mut machines,
         machine,
     };
+    // What begins looks for its plan; the plan is written only if the first macrostep is taken.
+    if let Some(plan) = &seat.plan {
+        change.state.plans.insert(plan.id, plan.clone());
+    }
     let taken = change.step(Cause::Start).map_err(|error| start_failed(&error))?;
     let id = change.state.head.id;
     change.batch().touch(id, Write::Insert);
     hold_key(&mut change);
     change.follow(taken.ends);
+    if let Some(plan) = seat.plan {
+        change.put_plan(plan);
+    }
+    change.follow_plans();
     let view = view::execution(&state, machine);
     decider.known.executions.put(state, machines);
     Ok(Box::new(view))
@@ -118,6 +149,18 @@ fn pick_version(decider: &mut Decider<'_>, start: &Start) -> Result<(Arc<Machine
         Refusal::new(Code::VersionUnknown, detail)
     })?;
     Ok((machine, version))
+}
+
+/// A machine that was made of a plan runs once, for that plan.
+fn refuse_workflow(start: &Start) -> Result<(), Refusal> {
+    if !is_workflow_machine(&start.machine) {
+        return Ok(());
+    }
+    let detail = format!(
+        "machine `{}` was made of a plan; propose the plan again instead",
+        start.machine
+    );
+    Err(Refusal::at("/machine", Code::MachineUnknown, detail))
 }
 
 fn refuse_held_key(decider: &Decider<'_>, start: &Start) -> Result<(), Refusal> {
@@ -159,13 +202,14 @@ fn new_execution(
     start: &Start,
     version: u32,
     variables: Map<String, Value>,
+    id: Option<ExecutionId>,
 ) -> ExecutionState {
     let slot = match (&start.key, decider.slot) {
         (Some(key), _) => Slot::of_key(&start.machine, key),
         (None, Some(slot)) => slot,
         (None, None) => decider.own_slot(),
     };
-    let id = decider.at.mint.execution(slot);
+    let id = id.unwrap_or_else(|| decider.at.mint.execution(slot));
     let now = decider.now();
     let facts = Facts {
         id,

@@ -22,6 +22,7 @@ mod logs;
 mod messages;
 mod metrics;
 mod once;
+mod operations;
 mod recovery;
 mod refused;
 mod retention;

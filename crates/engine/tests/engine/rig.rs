@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use sprag_core::action::{Action, ConfigProblem, Outcome, Status};
+use sprag_core::action::{Action, ConfigProblem, Outcome, Permission, Status};
 use sprag_core::clock::{Clock, Manual};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, scatter};
-use sprag_core::machine::{LoadOptions, Machine, StateIndex, StateSet, load_text};
+use sprag_core::machine::{ConfigCheck, LoadOptions, Machine, StateIndex, StateSet, load_text};
 use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_engine::Options;
@@ -84,6 +84,14 @@ impl ActionTypes for ScriptedTypes {
 
     fn can_settle(&self, _: &str) -> bool {
         self.0.lock().unwrap().can_settle
+    }
+
+    fn configs(&self) -> &dyn ConfigCheck {
+        &()
+    }
+
+    fn permissions(&self, _kind: &str, _config: &Value) -> Vec<Permission> {
+        Vec::new()
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod messages;
 pub(crate) mod metrics;
+pub(crate) mod operations;
 pub(crate) mod pages;
 pub(crate) mod runners;
 pub(crate) mod simulate;
@@ -19,6 +20,7 @@ mod source;
 pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod workflows;
 
 /// Who asks: on loopback without tokens, everybody.
 pub(crate) const WHO: &str = "local";

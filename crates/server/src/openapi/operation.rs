@@ -320,6 +320,24 @@ impl Operation {
         self.takes(true, content)
     }
 
+    /// A catalog file: one document or several.
+    pub(crate) fn catalog_file(self) -> Self {
+        let yaml = json!({
+            "type": "string",
+            "description": "Subjects and operations in YAML, with `---` between them: docs/operations.md.",
+        });
+        let document = json!({ "type": "object", "additionalProperties": true });
+        let json = json!({
+            "description": "One document, or a list of them.",
+            "anyOf": [document.clone(), { "type": "array", "minItems": 1, "items": document }],
+        });
+        let content = vec![
+            ("application/json", Shape::Plain(json)),
+            ("application/yaml", Shape::Plain(yaml)),
+        ];
+        self.takes(true, content)
+    }
+
     fn takes(self, required: bool, content: Vec<(&'static str, Shape)>) -> Self {
         Self {
             body: Some(RequestBody {

@@ -3,7 +3,7 @@
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
 use super::operations::{
-    actions, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers,
+    actions, catalog, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers, workflows,
 };
 
 /// A group of routes.
@@ -140,6 +140,29 @@ pub(crate) const RESOURCES: &[Resource] = &[
             method: "PUT",
             path: "/v1/limits/mail",
             body: Some((JSON, r#"{"concurrency": 2}"#)),
+        },
+    },
+    Resource {
+        name: catalog::RESOURCE,
+        about: "What people, scripts and agents may propose, each with its parameters and its risk.",
+        example: Example {
+            about: "The operations that every server has.",
+            method: "GET",
+            path: "/v1/operations?kind=builtin",
+            body: None,
+        },
+    },
+    Resource {
+        name: workflows::RESOURCE,
+        about: "Proposed operations and workflows: the exact plan, who approved it, and how its steps stand.",
+        example: Example {
+            about: "Propose an operation that needs no approval: it runs at once.",
+            method: "POST",
+            path: "/v1/workflows",
+            body: Some((
+                JSON,
+                r#"{"operation": "log_message", "params": {"message": "hello"}, "reason": "trying it out"}"#,
+            )),
         },
     },
     Resource {

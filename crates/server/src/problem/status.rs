@@ -22,7 +22,10 @@ impl HttpStatus for requests::Code {
             | Self::AttemptUnknown
             | Self::HookUnknown
             | Self::SwitchUnknown
-            | Self::LimitUnknown => 404,
+            | Self::LimitUnknown
+            | Self::WorkflowUnknown
+            | Self::OperationUnknown => 404,
+            Self::SelfApproval | Self::RoleMissing => 403,
             Self::AttemptSuperseded
             | Self::KeyInUse
             | Self::ExecutionClosed
@@ -30,6 +33,9 @@ impl HttpStatus for requests::Code {
             | Self::MigrationImpossible
             | Self::SwitchesFull
             | Self::LimitsFull
+            | Self::PlanChanged
+            | Self::ApprovalExpired
+            | Self::ApprovalMissing
             | Self::BackupUnderWay
             | Self::BackupUnsupported => 409,
             Self::PreconditionFailed => 412,
@@ -43,7 +49,7 @@ impl HttpStatus for requests::Code {
             | Self::VariablesTooLarge
             | Self::NameInvalid
             | Self::ScopeUnknown => 422,
-            Self::JobsFull | Self::InboxFull => 429,
+            Self::JobsFull | Self::InboxFull | Self::ProposalsFull => 429,
             Self::StoreRefused | Self::StoreFailed | Self::RecordDamaged => 500,
             Self::SecretUnavailable
             | Self::Overloaded

@@ -12,7 +12,15 @@ use crate::Code;
 use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 37] = [
+const ELSEWHERE: [(&str, &str); 45] = [
+    ("approval-expired", "the engine's tests of operations"),
+    ("approval-missing", "the engine's tests of operations"),
+    ("operation-unknown", "operations"),
+    ("plan-changed", "operations"),
+    ("proposals-full", "operations"),
+    ("role-missing", "the engine's tests of operations"),
+    ("self-approval", "operations"),
+    ("workflow-unknown", "operations"),
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -69,6 +77,7 @@ fn small() -> Plan {
             body_bytes: 10_000,
             ..plan.options
         },
+        approval: plan.approval,
     }
 }
 

@@ -22,6 +22,7 @@ mod migration;
 mod nodes;
 mod once;
 mod operate;
+mod operations;
 mod pages;
 mod polls;
 mod posts;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sprag_core::ids::{JobId, Slot};
+use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Job, JobStatus};
 use sprag_store::{CommitStore, Mutation, ShardId, sqlite};
@@ -74,7 +75,16 @@ async fn with_paused_jobs() -> World {
     let jobs = PAUSED.map(|number| Mutation::PutJob(paused(number)));
     store.writer.commit(&[fence], &jobs).unwrap();
     let engine = engine(Box::new(store.writer), Arc::new(store.readers));
-    World::before(engine, Plan::default(), folder).await
+    // Everybody is the same principal: the walk approves what it proposed.
+    let approval = Policy {
+        self_approval: true,
+        ..Policy::default()
+    };
+    let plan = Plan {
+        approval,
+        ..Plan::default()
+    };
+    World::before(engine, plan, folder).await
 }
 
 /// A walk over the table: which POSTs were tried, and how.
@@ -255,6 +265,59 @@ impl Walk {
         assert_eq!(released["status"], "released");
     }
 
+    async fn operations(&mut self) {
+        let operation = |name: &str, risk: &str, kind: &str| {
+            let policy = json!({"maxAttempts": 1});
+            let config = if kind == "fail" {
+                json!({"type": "not_found", "message": "no"})
+            } else {
+                json!({})
+            };
+            json!({
+                "operation": name, "riskLevel": risk,
+                "action": {"type": kind, "config": config, "retryPolicy": policy},
+            })
+        };
+        let two = (operation("linger", "high", "hold"), operation("linger", "high", "noop"));
+        self.once_with("/v1/operations", "", two).await;
+        let stumble = operation("stumble", "low", "fail");
+        self.world.post("/v1/operations", &stumble).await.expect(201);
+        let propose = |name: &str, reason: &str| json!({"operation": name, "params": {}, "reason": reason});
+        let two = (propose("linger", "one"), propose("linger", "other"));
+        let held = self.once_with("/v1/workflows", "", two).await;
+        let id = held["id"].as_str().unwrap();
+        let digest = json!({"digest": held["digest"]});
+        self.once("/v1/workflows/{id}/approve", id, digest).await;
+        self.once("/v1/workflows/{id}/revoke", id, json!({"comment": "wrong"}))
+            .await;
+        for (verb, body) in [
+            ("/v1/workflows/{id}/reject", json!({"comment": "no"})),
+            ("/v1/workflows/{id}/cancel", json!({"reason": "no"})),
+        ] {
+            let made = self
+                .world
+                .post("/v1/workflows", &propose("linger", verb))
+                .await
+                .expect(201);
+            self.once(verb, made["id"].as_str().unwrap(), body).await;
+        }
+        let failed = self
+            .world
+            .post("/v1/workflows", &propose("stumble", "walk"))
+            .await
+            .expect(201);
+        let id = failed["id"].as_str().unwrap();
+        let execution = failed["executionId"].as_str().unwrap();
+        self.world.action(execution, |action| action["status"] == "dead").await;
+        // What is retried stays where it is.
+        let hold = json!({"scope": "type:fail", "reason": "a walk"});
+        let switch = self.world.post("/v1/kill-switches", &hold).await.expect(201);
+        self.once("/v1/workflows/{id}/resume", id, json!({"reason": "again"}))
+            .await;
+        let release = format!("/v1/kill-switches/{}/release", switch["id"].as_str().unwrap());
+        self.world.command(&release).await.expect(200);
+    }
+
     async fn backup(&mut self) {
         let path = "/v1/system/backup";
         for _ in 0..2 {
@@ -283,6 +346,7 @@ async fn every_post_of_the_table_acts_once_under_its_key_or_changes_nothing() {
     walk.actions().await;
     walk.runners().await;
     walk.jobs().await;
+    walk.operations().await;
     walk.switches().await;
     walk.backup().await;
     let acts = |about: &[&str]| about.iter().any(|about| about.contains("you get the first answer"));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sprag_core::action::{Attempt, BoxFuture, ConfigProblem, Outcome, Runner};
 use sprag_core::clock::System;
+use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 use sprag_engine::{Builder, Engine, Handle, Limits, Requirements, SecretSource};
 use sprag_runners::tools::{Fail, LogMessage, Noop};
@@ -154,6 +155,7 @@ pub(super) fn engine(store: Box<dyn LaneStore>, readers: Arc<dyn Readers>) -> Bu
 /// What differs from one world to another.
 pub(super) struct Plan {
     pub(super) limits: Limits,
+    pub(super) approval: Policy,
     pub(super) options: Options,
 }
 
@@ -162,6 +164,7 @@ impl Default for Plan {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self {
             limits: Limits::default(),
+            approval: Policy::default(),
             options: Options {
                 listen,
                 store: "sqlite".to_owned(),
@@ -200,9 +203,14 @@ impl World {
 
     /// A world around any engine.
     pub(super) async fn before(engine: Builder, plan: Plan, folder: tempfile::TempDir) -> Self {
-        let Plan { limits, options } = plan;
+        let Plan {
+            limits,
+            approval,
+            options,
+        } = plan;
         let engine = engine.options(sprag_engine::Options {
             limits,
+            approval,
             ..sprag_engine::Options::default()
         });
         let engine = engine.start().unwrap_or_else(|error| panic!("{}", error.0));

@@ -6,9 +6,9 @@ use super::fixtures::{Opened, SHARD, action, at, execution, inserts, version};
 use super::{Check, Subject, checks};
 use crate::page::Page;
 use crate::records::{
-    CatalogKind, CatalogVersion, Execution, ExecutionStatus, MachineVersion, Plan, PlanStatus, workflow_machine,
+    CatalogKind, CatalogVersion, Execution, ExecutionStatus, MachineVersion, Plan, WorkflowStatus, workflow_machine,
 };
-use crate::traits::{DuePlan, Error, Mutation, PlanQuery, Proposals, WaitingPlan, Wanted};
+use crate::traits::{DuePlan, Error, Mutation, OpenPlan, PlanQuery, Proposals, WaitingPlan, Wanted};
 
 /// What operations rely on.
 pub const PLANS: &[Check] = checks![
@@ -17,7 +17,7 @@ pub const PLANS: &[Check] = checks![
     what_was_proposed_never_changes,
     plans_are_found_by_each_of_their_fields_newest_first,
     what_waits_for_a_person_is_listed_by_urgency,
-    open_plans_of_a_principal_are_counted_and_the_same_one_is_found,
+    open_plans_of_a_principal_are_found_newest_first,
     plans_come_due_until_they_are_decided,
     a_refused_commit_takes_a_plan_back,
     plans_go_with_their_executions_and_actions,
@@ -50,7 +50,7 @@ fn plan(number: u64) -> Plan {
         urgency: byte(number % 3),
         created_at: at(number),
         document: format!("{{\"plan\":{number}}}").into_bytes(),
-        status: PlanStatus::AwaitingApproval,
+        status: WorkflowStatus::AwaitingApproval,
         updated_at: at(number),
         decide_by: Some(at(1_000 - number)),
         body: b"{}".to_vec(),
@@ -72,7 +72,12 @@ fn the_newest_versions_of_a_catalog_are_listed(subject: &dyn Subject) -> Result<
         entry(operation, "c", 10),
         entry(operation, "c", 9),
     ];
-    store.commit(&all.iter().cloned().map(Mutation::InsertCatalogVersion).collect::<Vec<_>>())?;
+    store.commit(
+        &all.iter()
+            .cloned()
+            .map(Mutation::InsertCatalogVersion)
+            .collect::<Vec<_>>(),
+    )?;
     let newest = [&all[3], &all[2], &all[1], &all[4]].map(Clone::clone);
     assert_eq!(store.lane.catalog()?, newest);
     let page = |after: Option<&str>, rows| Page::new(after.map(str::to_owned), rows);
@@ -81,8 +86,14 @@ fn the_newest_versions_of_a_catalog_are_listed(subject: &dyn Subject) -> Result<
     let first = store.reader.catalog(operation, &page(None, 2))?;
     assert_eq!((first.rows.len(), first.next.as_deref()), (2, Some("b")));
     assert_eq!(store.reader.catalog(operation, &page(Some("b"), 2))?.rows, newest[3..]);
-    assert_eq!(store.reader.catalog_version(operation, "b", Some(1))?.as_ref(), Some(&all[0]));
-    assert_eq!(store.reader.catalog_version(operation, "b", None)?.as_ref(), Some(&all[1]));
+    assert_eq!(
+        store.reader.catalog_version(operation, "b", Some(1))?.as_ref(),
+        Some(&all[0])
+    );
+    assert_eq!(
+        store.reader.catalog_version(operation, "b", None)?.as_ref(),
+        Some(&all[1])
+    );
     assert_eq!(store.reader.catalog_version(operation, "b", Some(3))?, None);
     assert_eq!(store.reader.catalog_version(operation, "a\0", None)?, None);
     Ok(())
@@ -107,7 +118,7 @@ fn what_was_proposed_never_changes(subject: &dyn Subject) -> Result<(), Error> {
     store.commit(&puts(std::slice::from_ref(&one)))?;
     assert_eq!(store.reader.plan(one.id)?.as_ref(), Some(&one));
     let decided = Plan {
-        status: PlanStatus::InProgress,
+        status: WorkflowStatus::InProgress,
         updated_at: at(99),
         decide_by: None,
         body: b"{\"given\":[]}".to_vec(),
@@ -139,7 +150,7 @@ fn what_was_proposed_never_changes(subject: &dyn Subject) -> Result<(), Error> {
 fn plans_are_found_by_each_of_their_fields_newest_first(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let mut plans: Vec<Plan> = (1..=24).map(plan).collect();
-    for (plan, status) in plans.iter_mut().zip(PlanStatus::ALL.into_iter().cycle()) {
+    for (plan, status) in plans.iter_mut().zip(WorkflowStatus::ALL.into_iter().cycle()) {
         plan.status = status;
     }
     store.commit(&puts(&plans))?;
@@ -154,7 +165,7 @@ fn plans_are_found_by_each_of_their_fields_newest_first(subject: &dyn Subject) -
         Ok(())
     };
     expect(everything.clone(), &|_| true)?;
-    for status in PlanStatus::ALL {
+    for status in WorkflowStatus::ALL {
         let query = PlanQuery {
             status: Some(status),
             ..everything.clone()
@@ -186,10 +197,10 @@ fn plans_are_found_by_each_of_their_fields_newest_first(subject: &dyn Subject) -
 fn what_waits_for_a_person_is_listed_by_urgency(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let mut plans: Vec<Plan> = (1..=9).map(plan).collect();
-    plans[3].status = PlanStatus::InProgress;
-    plans[4].status = PlanStatus::Expired;
+    plans[3].status = WorkflowStatus::InProgress;
+    plans[4].status = WorkflowStatus::Expired;
     store.commit(&puts(&plans))?;
-    plans.retain(|plan| plan.status == PlanStatus::AwaitingApproval);
+    plans.retain(|plan| plan.status == WorkflowStatus::AwaitingApproval);
     plans.sort_by_key(|plan| (plan.urgency, plan.id));
     assert_eq!(store.reader.waiting_plans(&Page::first(9))?.rows, plans);
     let page = store.reader.waiting_plans(&Page::first(2))?;
@@ -199,37 +210,37 @@ fn what_waits_for_a_person_is_listed_by_urgency(subject: &dyn Subject) -> Result
     Ok(())
 }
 
-fn open_plans_of_a_principal_are_counted_and_the_same_one_is_found(subject: &dyn Subject) -> Result<(), Error> {
+fn open_plans_of_a_principal_are_found_newest_first(subject: &dyn Subject) -> Result<(), Error> {
     let mut store = Opened::new(subject)?;
     let mut plans: Vec<Plan> = (2..=20).step_by(2).map(plan).collect();
-    plans[0].status = PlanStatus::Pending;
-    plans[1].status = PlanStatus::InProgress;
-    plans[2].status = PlanStatus::Rejected;
+    plans[0].status = WorkflowStatus::Pending;
+    plans[1].status = WorkflowStatus::InProgress;
+    plans[2].status = WorkflowStatus::Rejected;
     plans.push(plan(1));
     store.commit(&puts(&plans))?;
-    let ask = |proposer: &str, content: [u8; 32]| (proposer.to_owned(), content);
+    let names = ["person1", "person0", "nobody"];
     let wanted = Wanted {
-        proposals: vec![
-            ask("person0", plans[1].content),
-            ask("person1", plans[2].content),
-            ask("nobody", [250; 32]),
-        ],
+        proposers: names.map(str::to_owned).to_vec(),
         ..Wanted::default()
     };
-    let mut found = store.lane.load(&wanted)?.proposals;
-    found.sort_by(|one, other| other.proposer.cmp(&one.proposer));
-    let answer = |proposer: &str, content, undecided, same| Proposals {
-        proposer: proposer.to_owned(),
-        content,
-        undecided,
-        same,
+    let found = store.lane.load(&wanted)?.proposals;
+    let answer = |proposer: &str| {
+        let open = plans
+            .iter()
+            .filter(|plan| plan.proposer == proposer && plan.status.is_open());
+        let open = open.map(|plan| OpenPlan {
+            plan: plan.id,
+            status: plan.status,
+            content: plan.content,
+        });
+        let mut open: Vec<OpenPlan> = open.collect();
+        open.sort_by_key(|open| std::cmp::Reverse(open.plan));
+        Proposals {
+            proposer: proposer.to_owned(),
+            open,
+        }
     };
-    let expected = [
-        answer("person1", plans[2].content, 1, None),
-        answer("person0", plans[1].content, 8, Some(plans[1].id)),
-        answer("nobody", [250; 32], 0, None),
-    ];
-    assert_eq!(found, expected);
+    assert_eq!(found, names.map(answer));
     Ok(())
 }
 
@@ -239,7 +250,7 @@ fn plans_come_due_until_they_are_decided(subject: &dyn Subject) -> Result<(), Er
     plans[8].decide_by = None;
     store.commit(&puts(&plans))?;
     plans[7].decide_by = None;
-    plans[7].status = PlanStatus::Rejected;
+    plans[7].status = WorkflowStatus::Rejected;
     store.commit(&puts(&plans[7..8]))?;
     let due: Vec<DuePlan> = plans[..7]
         .iter()
@@ -254,7 +265,10 @@ fn plans_come_due_until_they_are_decided(subject: &dyn Subject) -> Result<(), Er
     assert_eq!(store.lane.due_plans(SHARD, at(2_000), &Page::first(9))?.rows, due);
     assert_eq!(store.lane.due_plans(SHARD, at(995), &Page::first(9))?.rows, due[..3]);
     let after = (due[1].decide_by, due[1].plan);
-    assert_eq!(store.lane.due_plans(SHARD, at(2_000), &Page::new(Some(after), 2))?.rows, due[2..4]);
+    assert_eq!(
+        store.lane.due_plans(SHARD, at(2_000), &Page::new(Some(after), 2))?.rows,
+        due[2..4]
+    );
     Ok(())
 }
 
@@ -263,7 +277,7 @@ fn a_refused_commit_takes_a_plan_back(subject: &dyn Subject) -> Result<(), Error
     let (one, two) = (plan(1), plan(2));
     store.commit(&puts(std::slice::from_ref(&one)))?;
     let decided = Plan {
-        status: PlanStatus::Rejected,
+        status: WorkflowStatus::Rejected,
         ..one.clone()
     };
     let entry = entry(CatalogKind::Operation, "a", 1);
@@ -304,6 +318,8 @@ fn plans_go_with_their_executions_and_actions(subject: &dyn Subject) -> Result<(
         Mutation::InsertMachineVersion(version("order", 1)),
     ])?;
     store.commit(&puts(&[own.clone(), of_action.clone(), other.clone()]))?;
+    let listed = store.reader.machines(&Page::first(9))?.rows;
+    assert_eq!(listed, [version("order", 1)], "those made of plans are not listed");
     store.commit(&[Mutation::DeleteExecution(closed.id)])?;
     assert_eq!(store.reader.plan(own.id)?, None);
     assert_eq!(store.reader.plan(of_action.id)?, None);

@@ -19,7 +19,7 @@ pub(super) fn load(state: &State, wanted: &Wanted) -> Loaded {
         version_by_digest,
         idempotency,
         plans,
-        proposals,
+        proposers,
     } = wanted;
     Loaded {
         executions: executions.iter().filter_map(|id| load_execution(state, *id)).collect(),
@@ -49,9 +49,9 @@ pub(super) fn load(state: &State, wanted: &Wanted) -> Loaded {
             .filter_map(|scope| state.idempotency.get(scope).cloned())
             .collect(),
         plans: plans.iter().filter_map(|id| state.plans.get(id).cloned()).collect(),
-        proposals: proposals
+        proposals: proposers
             .iter()
-            .map(|(proposer, content)| plans::proposals(state, proposer, content))
+            .map(|proposer| plans::proposals(state, proposer))
             .collect(),
     }
 }

@@ -19,6 +19,7 @@ use sprag_core::action::Status;
 use sprag_core::clock::Clock;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
+use sprag_core::operation::is_workflow_machine;
 use sprag_core::time::Timestamp;
 
 pub use self::cluster::MemoryNodes;
@@ -195,7 +196,9 @@ impl LaneReads for Memory {
                     decide_by: plan.decide_by?,
                 })
             });
-            by_cursor(due.filter(|due| due.decide_by <= until), page, |due| (due.decide_by, due.plan))
+            by_cursor(due.filter(|due| due.decide_by <= until), page, |due| {
+                (due.decide_by, due.plan)
+            })
         })
     }
 
@@ -325,6 +328,7 @@ impl Reader for Memory {
     fn machines(&self, Page { after, limit }: &Page<String>) -> Result<Paged<MachineVersion, String>, Error> {
         let state = self.state();
         let names = state.machines.keys().map(|(machine, _)| machine);
+        let names = names.filter(|name| !is_workflow_machine(name));
         let mut names: Vec<&String> = names
             .filter(|name| after.as_ref().is_none_or(|after| *name > after))
             .collect();

@@ -1,24 +1,25 @@
 //! The catalog and plans in memory.
 
-use super::state::State;
-use crate::page::{Page, Paged};
-use crate::records::{CatalogKind, CatalogVersion, Plan, PlanStatus};
-use crate::traits::{Error, PlanQuery, Proposals, WaitingPlan};
 use sprag_core::ids::WorkflowId;
 
+use super::state::State;
 use super::{is_or_any, listed};
+use crate::page::{Page, Paged};
+use crate::records::{CatalogKind, CatalogVersion, Plan, WorkflowStatus};
+use crate::traits::{Error, OPEN_PLANS_MAX, OpenPlan, PlanQuery, Proposals, WaitingPlan};
 
-/// What a principal has proposed and nobody decided, and the open plan with the same content.
-pub(super) fn proposals(state: &State, proposer: &str, content: &[u8; 32]) -> Proposals {
-    let is_undecided = |plan: &&Plan| plan.proposer == proposer && plan.status <= PlanStatus::AwaitingApproval;
-    let undecided = state.plans.values().filter(is_undecided).count();
-    let mut same = state.plans.values();
-    let same = same.find(|plan| plan.status.is_open() && plan.content == *content);
+/// The open plans of a principal, newest first.
+pub(super) fn proposals(state: &State, proposer: &str) -> Proposals {
+    let newest = state.plans.values().rev();
+    let open = newest.filter(|plan| plan.proposer == proposer && plan.status.is_open());
+    let open = open.map(|plan| OpenPlan {
+        plan: plan.id,
+        status: plan.status,
+        content: plan.content,
+    });
     Proposals {
         proposer: proposer.to_owned(),
-        content: *content,
-        undecided: u64::try_from(undecided).unwrap_or(u64::MAX),
-        same: same.map(|plan| plan.id),
+        open: open.take(OPEN_PLANS_MAX).collect(),
     }
 }
 
@@ -46,7 +47,10 @@ pub(super) fn waiting(
     state: &State,
     Page { after, limit }: &Page<WaitingPlan>,
 ) -> Result<Paged<Plan, WaitingPlan>, Error> {
-    let waits = state.plans.values().filter(|plan| plan.status == PlanStatus::AwaitingApproval);
+    let waits = state
+        .plans
+        .values()
+        .filter(|plan| plan.status == WorkflowStatus::AwaitingApproval);
     let mut waits: Vec<&Plan> = waits
         .filter(|plan| after.is_none_or(|after| WaitingPlan::of(plan) > after))
         .collect();

@@ -12,8 +12,8 @@ use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;
 use crate::records::{
-    Action, CatalogKind, CatalogVersion, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job, JobItem,
-    MachineVersion, Plan, ProcessRun, Receipt, Scope, Timer, TimerKey, workflow_machine,
+    Action, CatalogKind, CatalogVersion, Execution, Fact, FactKind, HistoryEntry, Idempotency, InboxEntry, Job,
+    JobItem, MachineVersion, Plan, ProcessRun, Receipt, Scope, Timer, TimerKey, workflow_machine,
 };
 use crate::traits::{Error, Mutation, Variables};
 

@@ -93,7 +93,9 @@ pub(super) async fn page(
         &limit(most.bytes),
         &row_bytes(),
     ];
-    columns::page(&session.rows(LIST, &values).await?, read, |version| version.name.clone())
+    columns::page(&session.rows(LIST, &values).await?, read, |version| {
+        version.name.clone()
+    })
 }
 
 fn read(row: &Row) -> Result<CatalogVersion, Error> {

@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::page::{PageLimit, Paged, ROW_BYTES};
-use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, PlanStatus};
+use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, WorkflowStatus};
 use crate::traits::{Error, shard_of};
 
 type Failure = Box<dyn StdError + Sync + Send>;
@@ -135,8 +135,8 @@ pub(super) fn job_status(row: &Row, position: usize) -> Result<JobStatus, Error>
 }
 
 /// The status of a plan.
-pub(super) fn plan_status(row: &Row, position: usize) -> Result<PlanStatus, Error> {
-    numbered(row, position, &PlanStatus::ALL)
+pub(super) fn plan_status(row: &Row, position: usize) -> Result<WorkflowStatus, Error> {
+    numbered(row, position, &WorkflowStatus::ALL)
 }
 
 /// What an entry of the catalog is.

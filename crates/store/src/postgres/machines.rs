@@ -52,12 +52,13 @@ pub(super) const BY_DIGEST: &str = "\
 const WITH_DIGEST: &str = "\
     SELECT version FROM machine_version WHERE machine = $1 AND digest = $2 ORDER BY version DESC LIMIT 1";
 
-/// The server sends only the rows that fit. `$4` is what a row counts for besides its definition.
+/// Without those that were made of plans, whose names begin with `workflow/`. The server sends only the rows that fit. `$4` is
+/// what a row counts for besides its definition.
 const LIST: &str = "\
     SELECT machine, version, digest, definition, created_at, continues \
     FROM (SELECT machine, version, digest, definition, created_at, bytes, \
     sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues FROM (SELECT machine, version, digest, definition, created_at, $4::int + octet_length(definition) AS bytes \
-    FROM machine_version AS listed WHERE machine > $1 \
+    FROM machine_version AS listed WHERE machine > $1 AND (machine < 'workflow/' OR machine >= 'workflow0') \
     AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
     ORDER BY machine LIMIT $2::bigint) AS found WINDOW listed AS (ORDER BY machine)) AS page \
     WHERE total <= $3 OR total = bytes ORDER BY machine LIMIT $2::bigint - 1";

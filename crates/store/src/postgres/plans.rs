@@ -14,7 +14,7 @@ use super::search::{Filter, Listed};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
 use crate::records::Plan;
-use crate::traits::{DuePlan, Error, PlanQuery, Proposals, WaitingPlan};
+use crate::traits::{DuePlan, Error, OPEN_PLANS_MAX, OpenPlan, PlanQuery, Proposals, WaitingPlan};
 
 /// What was proposed stays as it is: only what was decided about it changes.
 const PUT: Text = Text::new(
@@ -47,11 +47,10 @@ const WAITING: &str = "\
     WINDOW listed AS (ORDER BY urgency, id)) AS page \
     WHERE total <= $4 OR total = bytes ORDER BY urgency, id LIMIT $3::bigint - 1";
 
-pub(super) const PROPOSALS: &str = "\
-    SELECT wanted.proposer, wanted.content, \
-    (SELECT count(*) FROM plan WHERE plan.proposer = wanted.proposer AND plan.status <= 1), \
-    (SELECT id FROM plan WHERE plan.content = wanted.content AND plan.status <= 2 ORDER BY id LIMIT 1) \
-    FROM unnest($1::text[], $2::bytea[]) AS wanted (proposer, content)";
+pub(super) const OPEN: &str = "\
+    SELECT wanted.proposer, open.id, open.status, open.content FROM unnest($1::text[]) AS wanted (proposer) \
+    CROSS JOIN LATERAL (SELECT id, status, content FROM plan WHERE plan.proposer = wanted.proposer \
+    AND plan.status <= 2 ORDER BY id DESC LIMIT $2) AS open ORDER BY wanted.proposer, open.id DESC";
 
 pub(super) const DUE: &str = "\
     SELECT id, decide_by FROM plan WHERE shard = $1 AND decide_by IS NOT NULL AND decide_by <= $2 \
@@ -88,23 +87,30 @@ pub(super) async fn get(session: &Session, ids: &[WorkflowId]) -> Result<Vec<Pla
     Ok(as_wanted(ids, &found, |plan| &plan.id))
 }
 
-/// What principals have proposed and nobody decided, and the open plans with the same content.
-pub(super) async fn proposals(session: &Session, wanted: &[(String, [u8; 32])]) -> Result<Vec<Proposals>, Error> {
+/// The open plans of principals, newest first.
+pub(super) async fn proposals(session: &Session, proposers: &[String]) -> Result<Vec<Proposals>, Error> {
     // The server would refuse the whole question for one text that it cannot hold.
-    let storable = wanted.iter().filter(|(proposer, _)| is_storable(proposer));
-    let (proposers, contents): (Vec<&str>, Vec<&[u8]>) = storable
-        .map(|(proposer, content)| (proposer.as_str(), content.as_slice()))
-        .unzip();
+    let storable: Vec<&String> = proposers.iter().filter(|proposer| is_storable(proposer)).collect();
     let read = |row: &Row| {
-        let same: Option<Id> = column(row, 3)?;
-        Ok(Proposals {
-            proposer: column(row, 0)?,
-            content: digest(row, 1)?,
-            undecided: number::<i64, _>(row, 2)?,
-            same: same.map(|Id(bytes)| WorkflowId::from_bytes(bytes)),
-        })
+        let open = OpenPlan {
+            plan: plan_id(row, 1)?,
+            status: plan_status(row, 2)?,
+            content: digest(row, 3)?,
+        };
+        Ok((column::<String>(row, 0)?, open))
     };
-    session.all(PROPOSALS, &[&proposers, &contents], read).await
+    let found = session
+        .all(OPEN, &[&storable, &columns::limit(OPEN_PLANS_MAX)], read)
+        .await?;
+    let of = |proposer: &String| Proposals {
+        proposer: proposer.clone(),
+        open: found
+            .iter()
+            .filter(|(found, _)| found == proposer)
+            .map(|(_, open)| *open)
+            .collect(),
+    };
+    Ok(proposers.iter().map(of).collect())
 }
 
 /// Plans that expire unless somebody decides, earliest first.

@@ -69,9 +69,12 @@ fn read(row: &Row) -> Result<Aged, Error> {
 
 /// Deletes closed executions with all that belongs to them.
 pub(super) fn delete<'a>(ids: &[ExecutionId]) -> StatementPart<'a> {
-    StatementPart::new(DELETE, vec![
+    StatementPart::new(
+        DELETE,
+        vec![
             list(ids, |id| Id::from(*id)),
             count(ids),
             Box::new(ids.iter().copied().map(workflow_machine).collect::<Vec<String>>()) as Value<'a>,
-        ])
+        ],
+    )
 }

@@ -17,13 +17,14 @@ use super::lanes::CommitMark;
 use super::link::Link;
 use super::session::Session;
 use super::{
-    actions, catalog, control, executions, idempotency, inbox, jobs, machines, plans, receipts, retention, search, shards, timers,
+    actions, catalog, control, executions, idempotency, inbox, jobs, machines, plans, receipts, retention, search,
+    shards, timers,
 };
 use crate::page::{Page, Paged};
 use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, Commit, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
-    Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
+    Aged, Commit, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation,
+    OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
 /// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they get an error.
@@ -306,12 +307,12 @@ async fn load(session: &Session, wanted: &Wanted, shards: u32) -> Result<Loaded,
         version_by_digest,
         idempotency,
         plans,
-        proposals,
+        proposers,
     } = wanted;
     let decided = async {
         tokio::try_join!(
             some(plans, async |ids| plans::get(session, ids).await),
-            some(proposals, async |wanted| plans::proposals(session, wanted).await),
+            some(proposers, async |proposers| plans::proposals(session, proposers).await),
         )
     };
     let (executions, keys, actions, receipts, newest, versions, version_by_digest, idempotency, decided) = tokio::try_join!(

@@ -6,7 +6,8 @@
 use sprag_core::text::{INDEXED_BYTES_MAX, LINE_BYTES_MAX, is_storable};
 
 use crate::records::{
-    Action, CatalogVersion, Execution, Fact, HistoryEntry, InboxEntry, Job, JobItem, MachineVersion, Plan, Receipt, Timer, TimerKey,
+    Action, CatalogVersion, Execution, Fact, HistoryEntry, InboxEntry, Job, JobItem, MachineVersion, Plan, Receipt,
+    Timer, TimerKey,
 };
 use crate::traits::{Error, Mutation};
 

@@ -12,7 +12,8 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 
 pub use self::catalog::{CatalogKind, CatalogVersion};
-pub use self::plan::{Plan, PlanStatus, WORKFLOW_MACHINES, workflow_machine};
+pub use self::plan::{Plan, workflow_machine};
+pub use sprag_core::operation::WorkflowStatus;
 
 /// JSON as it was serialised.
 pub type Json = Vec<u8>;

@@ -7,7 +7,8 @@ use rusqlite::Connection;
 use super::errors::classify;
 use super::history::HistoryEnds;
 use super::{
-    actions, catalog, executions, facts, history, idempotency, inbox, jobs, lives, machines, plans, receipts, retention, timers,
+    actions, catalog, executions, facts, history, idempotency, inbox, jobs, lives, machines, plans, receipts,
+    retention, timers,
 };
 use crate::records::Execution;
 use crate::records::checks;

@@ -8,7 +8,7 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
 use sprag_core::time::Timestamp;
 
 use crate::page::{PageLimit, Paged, Weight, paged};
-use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, PlanStatus};
+use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, WorkflowStatus};
 
 /// A value in the form of its column.
 pub(super) struct Column<T>(pub(super) T);
@@ -55,9 +55,9 @@ impl FromSql for Column<CatalogKind> {
     }
 }
 
-impl FromSql for Column<PlanStatus> {
+impl FromSql for Column<WorkflowStatus> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        numbered(value, &PlanStatus::ALL)
+        numbered(value, &WorkflowStatus::ALL)
     }
 }
 

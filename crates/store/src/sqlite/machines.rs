@@ -24,9 +24,10 @@ pub(super) const NEWEST: &str = "\
 pub(super) const WITH_DIGEST: &str = "\
     SELECT version FROM machine_version WHERE machine = ?1 AND digest = ?2 ORDER BY version DESC LIMIT 1";
 
+/// Without those that were made of plans, whose names begin with `workflow/`.
 pub(super) const LIST: &str = "\
     SELECT machine, version, digest, definition, created_at FROM machine_version AS listed \
-    WHERE machine > ?1 AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
+    WHERE machine > ?1 AND (machine < 'workflow/' OR machine >= 'workflow0') AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
     ORDER BY machine LIMIT ?2";
 
 /// Adds a version.

@@ -4,11 +4,11 @@ use rusqlite::{Connection, Row, params};
 use sprag_core::ids::WorkflowId;
 use sprag_core::time::Timestamp;
 
-use super::columns::{Column, one_row, page, page_rows, row};
+use super::columns::{Column, limit, one_row, page, page_rows, row, rows};
 use super::filter::Filter;
 use crate::page::{Page, Paged};
 use crate::records::Plan;
-use crate::traits::{DuePlan, PlanQuery, Proposals, WaitingPlan};
+use crate::traits::{DuePlan, OPEN_PLANS_MAX, OpenPlan, PlanQuery, Proposals, WaitingPlan};
 
 /// What was proposed stays as it is: only what was decided about it changes.
 pub(super) const PUT: &str = "\
@@ -30,9 +30,8 @@ pub(super) const WAITING: &str = "\
     SELECT id, digest, content, name, proposer, ticket, risk, urgency, created_at, document, status, updated_at, \
     decide_by, body FROM plan WHERE status = 1 AND (urgency, id) > (?1, ?2) ORDER BY urgency, id LIMIT ?3";
 
-pub(super) const UNDECIDED: &str = "SELECT count(*) FROM plan WHERE proposer = ?1 AND status <= 1";
-
-pub(super) const SAME: &str = "SELECT id FROM plan WHERE content = ?1 AND status <= 2 ORDER BY id LIMIT 1";
+pub(super) const OPEN: &str =
+    "SELECT id, status, content FROM plan WHERE proposer = ?1 AND status <= 2 ORDER BY id DESC LIMIT ?2";
 
 pub(super) const DUE: &str = "\
     SELECT id, decide_by FROM plan WHERE decide_by IS NOT NULL AND decide_by <= ?1 AND (decide_by, id) > (?2, ?3) \
@@ -80,15 +79,18 @@ pub(super) fn get(connection: &Connection, id: WorkflowId) -> rusqlite::Result<O
     row(connection, GET, params![id.to_bytes()], read)
 }
 
-/// What a principal has proposed and nobody decided, and the open plan with the same content.
-pub(super) fn proposals(connection: &Connection, proposer: &str, content: &[u8; 32]) -> rusqlite::Result<Proposals> {
-    let undecided = row(connection, UNDECIDED, params![proposer], |row| row.get(0))?;
-    let same = row(connection, SAME, params![content], |row| row.get::<_, Column<_>>(0))?;
+/// The open plans of a principal, newest first.
+pub(super) fn proposals(connection: &Connection, proposer: &str) -> rusqlite::Result<Proposals> {
+    let read = |row: &Row<'_>| {
+        Ok(OpenPlan {
+            plan: row.get::<_, Column<_>>(0)?.0,
+            status: row.get::<_, Column<_>>(1)?.0,
+            content: row.get(2)?,
+        })
+    };
     Ok(Proposals {
         proposer: proposer.to_owned(),
-        content: *content,
-        undecided: undecided.unwrap_or(0),
-        same: same.map(|Column(id)| id),
+        open: rows(connection, OPEN, params![proposer, limit(OPEN_PLANS_MAX)], read)?,
     })
 }
 

@@ -21,7 +21,8 @@ use crate::records::{
     MachineVersion, Plan, Timer,
 };
 use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, PlanQuery, QueuedCount, Reader, Readers, Search, WaitingPlan,
+    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, PlanQuery, QueuedCount, Reader, Readers, Search,
+    WaitingPlan,
 };
 
 /// Hands out the readers of a file. Clones share them.

@@ -25,7 +25,7 @@ use crate::records::{
 };
 pub use error::Error;
 pub use lane::{CommitStore, LaneReads, LaneStore};
-pub use plans::{DuePlan, PlanQuery, Proposals, WaitingPlan};
+pub use plans::{DuePlan, OPEN_PLANS_MAX, OpenPlan, PlanQuery, Proposals, WaitingPlan};
 
 /// A range of slots with one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -184,8 +184,8 @@ pub struct Wanted {
     pub idempotency: Vec<Scope>,
     /// Plans by id.
     pub plans: Vec<WorkflowId>,
-    /// Principals who propose something, with its content.
-    pub proposals: Vec<(String, [u8; 32])>,
+    /// Principals whose open plans are asked for.
+    pub proposers: Vec<String>,
 }
 
 /// What was found of it.
@@ -209,7 +209,7 @@ pub struct Loaded {
     pub idempotency: Vec<Idempotency>,
     /// The plans found.
     pub plans: Vec<Plan>,
-    /// What each principal has proposed before.
+    /// The open plans of each principal.
     pub proposals: Vec<Proposals>,
 }
 
@@ -282,7 +282,7 @@ pub struct ReadyRef {
 /// A page of a list may have fewer rows than asked for, because it ends at its bytes too: [`Paged::next`] tells whether it is the
 /// last. A page has a row unless the list has ended.
 pub trait Reader: Send {
-    /// Machines with their newest version, by name.
+    /// Machines with their newest version, by name; without those that were made of plans.
     fn machines(&self, page: &Page<String>) -> Result<Paged<MachineVersion, String>, Error>;
 
     /// One version of a machine, or its newest.

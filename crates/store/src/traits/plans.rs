@@ -1,10 +1,11 @@
 //! Questions about plans.
 
 use sprag_core::ids::WorkflowId;
+use sprag_core::operation::WorkflowStatus;
 use sprag_core::time::Timestamp;
 
 use crate::page::Page;
-use crate::records::{Plan, PlanStatus};
+use crate::records::Plan;
 
 /// A plan that expires unless somebody decides about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,17 +16,27 @@ pub struct DuePlan {
     pub decide_by: Timestamp,
 }
 
-/// What a principal has proposed before.
+/// How many open plans of a principal are looked at: the newest.
+pub const OPEN_PLANS_MAX: usize = 1_000;
+
+/// The open plans of a principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposals {
     /// Who.
     pub proposer: String,
-    /// Of the plan that is asked about.
+    /// The newest first, up to [`OPEN_PLANS_MAX`].
+    pub open: Vec<OpenPlan>,
+}
+
+/// A plan that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenPlan {
+    /// Which.
+    pub plan: WorkflowId,
+    /// Its status.
+    pub status: WorkflowStatus,
+    /// The same for plans that differ in nothing but their ids and times.
     pub content: [u8; 32],
-    /// How many plans of the principal have not started and are not over.
-    pub undecided: u64,
-    /// The oldest open plan with that content, whoever proposed it.
-    pub same: Option<WorkflowId>,
 }
 
 /// The place of a plan among those that wait for a person.
@@ -51,7 +62,7 @@ impl WaitingPlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanQuery {
     /// In this status.
-    pub status: Option<PlanStatus>,
+    pub status: Option<WorkflowStatus>,
     /// Proposed by this principal.
     pub proposer: Option<String>,
     /// With this reference.

@@ -129,6 +129,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     }
     if *demo {
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
+        settings.engine.approval.self_approval = true;
     }
     warn_about_config(config.as_deref());
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };

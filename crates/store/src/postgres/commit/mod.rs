@@ -8,7 +8,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::{Discriminant, discriminant};
 
 use super::part::StatementPart;
-use super::{actions, catalog, control, executions, history, idempotency, inbox, jobs, machines, plans, receipts, retention, timers};
+use super::{
+    actions, catalog, control, executions, history, idempotency, inbox, jobs, machines, plans, receipts, retention,
+    timers,
+};
 use crate::traits::{Error, Mutation};
 
 /// Mutations of one kind, to be applied at once.
@@ -132,12 +135,9 @@ impl Touch {
             Mutation::DeleteJob(id) => stays(hash(("job", id))),
             Mutation::InsertJobItem(item) => stays(hash(("items", item.job))),
             Mutation::DeleteJobItems { job, .. } => stays(hash(("items", job))),
-            Mutation::InsertCatalogVersion(version) => one(hash((
-                "catalog",
-                version.kind as u8,
-                &version.name,
-                version.version,
-            ))),
+            Mutation::InsertCatalogVersion(version) => {
+                one(hash(("catalog", version.kind as u8, &version.name, version.version)))
+            }
             Mutation::PutPlan(plan) => one(hash(("plan", plan.id))),
         }
     }

@@ -11,7 +11,7 @@ CREATE TABLE catalog_version (
     PRIMARY KEY (kind, name, version)
 );
 
--- The status numbers are those of records::PlanStatus: up to 1 nothing has started, up to 2 a plan is open.
+-- The status numbers are those of core::operation::WorkflowStatus: up to 2 a plan is open.
 CREATE TABLE plan (
     id         uuid     NOT NULL PRIMARY KEY,
     created_at bigint   NOT NULL,
@@ -39,11 +39,8 @@ CREATE INDEX plan_status ON plan (status, id);
 -- Read by plans::WAITING: most urgent first. Partial: only what waits for a person.
 CREATE INDEX plan_waiting ON plan (urgency, id) WHERE status = 1;
 
--- Read by plans::PROPOSALS. Partial: only what has not started.
-CREATE INDEX plan_undecided ON plan (proposer) WHERE status <= 1;
-
--- Read by plans::PROPOSALS. Partial: only what is open.
-CREATE INDEX plan_content ON plan (content, id) WHERE status <= 2;
+-- Read by plans::OPEN. Partial: only what is open.
+CREATE INDEX plan_open ON plan (proposer, id) WHERE status <= 2;
 
 -- Read by plans::DUE. Partial: what was decided never expires.
 CREATE INDEX plan_due ON plan (shard, decide_by, id) WHERE decide_by IS NOT NULL;

@@ -7,7 +7,9 @@ use sprag_tests::Postgres;
 use super::super::link::{Link, Role, Target};
 use super::super::part::{Form, Text, statement};
 use super::super::session::Session;
-use super::super::{actions, executions, history, idempotency, inbox, lanes, machines, plans, receipts, retention, timers};
+use super::super::{
+    actions, executions, history, idempotency, inbox, lanes, machines, plans, receipts, retention, timers,
+};
 use super::Database;
 use crate::traits::Error;
 
@@ -39,7 +41,7 @@ const STATEMENTS: [(&str, &[&str]); 21] = [
     (machines::VERSIONS, &["machine_version_pkey"]),
     (machines::BY_DIGEST, &["machine_version_pkey"]),
     (plans::GET, &["plan_pkey"]),
-    (plans::PROPOSALS, &["plan_undecided", "plan_content"]),
+    (plans::OPEN, &["plan_open"]),
     (plans::DUE, &["plan_due"]),
 ];
 

@@ -19,14 +19,14 @@ use super::history::HistoryEnds;
 use super::keeper::{MergeOnDrop, OpenFile};
 use super::mark::{self, FileMark};
 use super::{
-    actions, apply, catalog, executions, facts, idempotency, inbox, jobs, lives, machines, plans, receipts, retention, search, shards,
-    timers,
+    actions, apply, catalog, executions, facts, idempotency, inbox, jobs, lives, machines, plans, receipts, retention,
+    search, shards, timers,
 };
 use crate::page::{Page, Paged};
 use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction, ReadyKey,
-    ReadyRef, Search, ShardId, Wanted,
+    Aged, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
+    ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
 /// A log of this many pages (64 MiB) is copied back into the file, as far as readers allow. A page that changed often meanwhile
@@ -300,7 +300,7 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
         version_by_digest,
         idempotency,
         plans,
-        proposals,
+        proposers,
     } = wanted;
     let mut loaded = Loaded::default();
     for &id in executions {
@@ -337,8 +337,8 @@ fn load(connection: &Connection, wanted: &Wanted) -> rusqlite::Result<Loaded> {
     for &id in plans {
         loaded.plans.extend(plans::get(connection, id)?);
     }
-    for (proposer, content) in proposals {
-        loaded.proposals.push(plans::proposals(connection, proposer, content)?);
+    for proposer in proposers {
+        loaded.proposals.push(plans::proposals(connection, proposer)?);
     }
     Ok(loaded)
 }

@@ -11,8 +11,8 @@ use sprag_core::time::Timestamp;
 use crate::page::{Page, Paged};
 use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
 use crate::traits::{
-    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId,
-    Wanted,
+    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search,
+    ShardId, Wanted,
 };
 use crate::traits::{CommitStore, LaneReads};
 

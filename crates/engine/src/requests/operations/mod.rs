@@ -1,0 +1,70 @@
+//! Operations: the catalog, proposals, what people decide about them, and what follows from it.
+//!
+//! Workflows live in the control shard, with the catalog: whether a principal has proposed too much, whether the same plan
+//! is open already and which version of an operation is the newest are decided in one place. The execution of a workflow
+//! has the id of its plan and starts in the transaction in which the plan may run; before that there is nothing to run.
+
+mod apply;
+mod cancel;
+mod decide;
+mod expire;
+mod propose;
+mod resume;
+mod start;
+
+use sprag_core::access::{Caller, Role};
+use sprag_core::ids::WorkflowId;
+use sprag_core::operation::WorkflowStatus;
+
+pub use self::apply::{AppliedDocument, ApplyCatalog, CatalogApplied};
+pub use self::cancel::CancelWorkflow;
+pub use self::decide::{Approve, Reject, Revoke};
+pub use self::expire::ExpirePlan;
+pub use self::propose::{PLAN_BYTES_MAX, PROPOSALS_MAX, Propose};
+pub use self::resume::{RESUMED_MAX, ResumeWorkflow};
+use super::idempotency::stored_answer;
+use super::{Answer, Code, Refusal};
+use crate::decide::plans::PlanState;
+
+/// Which workflow a request was about, as its caller reads it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct WorkflowChanged {
+    /// Its id.
+    pub id: WorkflowId,
+    /// Whether the request made it.
+    pub created: bool,
+}
+
+impl Answer for WorkflowChanged {
+    stored_answer!("workflow");
+}
+
+impl WorkflowChanged {
+    fn of(plan: &PlanState) -> Self {
+        Self {
+            id: plan.id,
+            created: false,
+        }
+    }
+}
+
+/// The refusal of something that a workflow is not in the status for.
+fn conflict(plan: &PlanState, wanted: &str, needed: &str) -> Refusal {
+    let (id, status) = (plan.id, plan.status.word());
+    let detail = format!("workflow `{id}` is {status}; only one that is {needed} can be {wanted}");
+    Refusal::new(Code::StatusConflict, detail)
+}
+
+/// Refuses a caller without a role.
+fn needs_role(caller: &Caller, role: Role) -> Result<(), Refusal> {
+    if caller.may(role) {
+        return Ok(());
+    }
+    let detail = format!("`{}` lacks the role `{role}`", caller.principal);
+    Err(Refusal::new(Code::RoleMissing, detail))
+}
+
+/// Whether a plan with this status has neither started nor ended.
+fn is_undecided(status: WorkflowStatus) -> bool {
+    status <= WorkflowStatus::AwaitingApproval
+}

@@ -1,0 +1,174 @@
+//! Proposing: a proposal becomes a plan, or is refused with everything that is wrong with it.
+//!
+//! A plan that needs no approval starts in the same transaction. An open plan of the same principal that would do the same
+//! is returned instead of a second one.
+
+use serde_json::Value;
+use sprag_core::access::{Caller, Role};
+use sprag_core::ids::{Slot, WorkflowId};
+use sprag_core::operation::approval::ApprovalVerdict;
+use sprag_core::operation::{self, Plan, PlanFacts, PlanOptions, Urgency, WorkflowStatus};
+
+use super::super::{Code, Refusal, Request, Route, Subject};
+use super::apply::{known, refuse_findings};
+use super::start::run;
+use super::{WorkflowChanged, is_undecided, needs_role};
+use crate::decide::plans::PlanState;
+use crate::decide::{Decider, Reads};
+
+/// Plans of one principal at most that nobody has decided about.
+pub const PROPOSALS_MAX: usize = 20;
+/// The bytes of a plan at most.
+pub const PLAN_BYTES_MAX: usize = 1 << 20;
+
+/// Propose one operation, or a workflow of several.
+#[derive(Clone, Debug)]
+pub struct Propose {
+    /// The proposal.
+    pub body: Value,
+    /// Who proposes it.
+    pub caller: Caller,
+}
+
+impl Request for Propose {
+    type Answer = WorkflowChanged;
+    const NAME: &'static str = "propose";
+
+    fn route(&self) -> Route {
+        Route::Control
+    }
+
+    fn reads(&self, reads: &mut Reads<'_>) {
+        reads.catalog();
+        reads.proposals(&self.caller.principal);
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject {
+            target: Value::Null,
+            body: self.body.clone(),
+        })
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        needs_role(&self.caller, Role::Proposer)?;
+        let id = decider.at.mint.workflow(Slot::default());
+        let plan = plan(decider, id, self)?;
+        refuse_urgent(&plan, &self.caller)?;
+        let plan = PlanState::new(id, plan, decider.now());
+        if let Some(same) = same(decider, &plan) {
+            return Ok(WorkflowChanged {
+                id: same,
+                created: false,
+            });
+        }
+        refuse_flood(decider, &self.caller)?;
+        accept(decider, plan)?;
+        Ok(WorkflowChanged { id, created: true })
+    }
+}
+
+/// The plan of a proposal, or everything that is wrong with it.
+fn plan(decider: &Decider<'_>, id: WorkflowId, propose: &Propose) -> Result<Plan, Refusal> {
+    let catalog = known(decider)?;
+    let types = &decider.rules.types;
+    let id = id.to_string();
+    let facts = PlanFacts {
+        id: &id,
+        proposer: &propose.caller.principal,
+        now: decider.now(),
+    };
+    let options = PlanOptions {
+        catalog: &catalog.catalog,
+        runners: types.configs(),
+        permissions: &|kind, config| types.permissions(kind, config),
+    };
+    let plan = match operation::propose(&propose.body, &facts, &options) {
+        Ok(plan) => plan,
+        Err(findings) => {
+            refuse_findings("the proposal cannot be planned", findings)?;
+            return Err(Refusal::new(Code::DefinitionInvalid, "the proposal cannot be planned"));
+        }
+    };
+    let bytes = plan.canonical().len();
+    if bytes > PLAN_BYTES_MAX {
+        let detail = format!("the plan has {bytes} bytes; {PLAN_BYTES_MAX} are the most");
+        return Err(Refusal::new(Code::DefinitionInvalid, detail));
+    }
+    Ok(plan)
+}
+
+/// Who may only propose cannot say that it is urgent.
+fn refuse_urgent(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
+    let is_only_proposer = !caller.may(Role::Operator) && !caller.may(Role::Approver) && !caller.may(Role::Author);
+    if plan.urgency != Urgency::Now || !is_only_proposer {
+        return Ok(());
+    }
+    let detail = "the role `proposer` alone cannot set the urgency `now`; use `soon`";
+    Err(Refusal::at("/urgency", Code::RoleMissing, detail))
+}
+
+/// The open plan of the same principal that would do the same.
+fn same(decider: &Decider<'_>, plan: &PlanState) -> Option<WorkflowId> {
+    let of_batch = decider.batch.plans.values();
+    let mut of_batch = of_batch.filter(|known| known.status.is_open() && known.content == plan.content);
+    if let Some(known) = of_batch.next() {
+        return Some(known.id);
+    }
+    let open = decider.known.found.proposals.get(&plan.plan.proposer)?;
+    // This batch may have ended it.
+    let is_open = |id: WorkflowId| decider.batch.plans.get(&id).is_none_or(|plan| plan.status.is_open());
+    let mut same = open
+        .iter()
+        .filter(|known| known.content == plan.content && is_open(known.plan));
+    same.next().map(|known| known.plan)
+}
+
+fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
+    let principal = caller.principal.as_ref();
+    let stored = decider.known.found.proposals.get(principal).into_iter().flatten();
+    let of_batch = &decider.batch.plans;
+    let stored = stored.filter(|open| is_undecided(open.status) && !of_batch.contains_key(&open.plan));
+    let new = of_batch
+        .values()
+        .filter(|plan| plan.plan.proposer == principal && is_undecided(plan.status));
+    if stored.count() + new.count() < PROPOSALS_MAX {
+        return Ok(());
+    }
+    let detail = format!(
+        "`{principal}` has {PROPOSALS_MAX} plans that nobody has decided about; wait for a decision, or cancel one"
+    );
+    Err(Refusal::new(Code::ProposalsFull, detail))
+}
+
+/// A new plan waits for a person, or runs.
+fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
+    let (policy, now) = (decider.rules.approval.clone(), decider.now());
+    match plan.verdict(&policy, now, None) {
+        ApprovalVerdict::NotNeeded => run(decider, plan),
+        _ => {
+            plan.status = WorkflowStatus::AwaitingApproval;
+            plan.decide_by = policy.decide_within.map(|within| now.plus(within));
+            decider.put_plan(plan);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_proposal_is_its_body_whoever_reads_it() {
+        let propose = |body: Value| Propose {
+            body,
+            caller: Caller::local(),
+        };
+        let body = json!({"operation": "wait", "reason": "try"});
+        let subject = propose(body.clone()).subject().map(|subject| subject.body);
+        assert_eq!(subject, Some(body));
+    }
+}

@@ -1,0 +1,631 @@
+//! Operations: what nobody approved never runs, what was approved runs once, and what people decide counts once.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sprag_core::access::{Caller, Role};
+use sprag_core::action::{Outcome, Status};
+use sprag_core::ids::{ExecutionId, WorkflowId};
+use sprag_core::json::hex;
+use sprag_core::operation::approval::Policy;
+use sprag_core::operation::{WorkflowStatus, machine_name, read_catalog};
+use sprag_core::source::Format;
+use sprag_engine::Options;
+use sprag_engine::requests::operations::{CatalogApplied, PROPOSALS_MAX, WorkflowChanged};
+use sprag_engine::requests::{
+    ApplyCatalog, Approve, CancelAction, CancelWorkflow, Code, Command, Propose, Refusal, Reject, ResumeWorkflow,
+    RetryDead, RetryNow, Revoke, Start,
+};
+use sprag_store::records::Plan;
+use sprag_store::traits::Reader;
+
+use crate::rig::{Rig, code};
+
+const MACHINE: &str = "
+id: idle
+initial: a
+states: { a: {} }
+";
+
+const CATALOG: &str = "
+subject: redis
+description: The cache
+---
+operation: redis.info
+kind: subject
+subject: redis
+riskLevel: low
+parameters: { node: { type: string, required: true } }
+action: { type: webhook, config: { to: '{{params.node}}' }, retryPolicy: { maxAttempts: 1 } }
+---
+operation: redis.drain
+kind: subject
+subject: redis
+riskLevel: high
+parameters: { node: { type: string, required: true } }
+action: { type: webhook, config: { to: '{{params.node}}' }, retryPolicy: { maxAttempts: 3 } }
+---
+operation: redis.undo
+kind: subject
+subject: redis
+riskLevel: high
+parameters: { node: { type: string, required: true } }
+action: { type: webhook, config: { to: '{{params.node}}' }, retryPolicy: { maxAttempts: 1 } }
+compensate: { operation: redis.info, params: { node: '{{params.node}}' } }
+";
+
+const HOUR: u64 = 3_600_000;
+const DAY: u64 = 24 * HOUR;
+
+fn caller(principal: &str, role: Role) -> Caller {
+    Caller {
+        principal: principal.into(),
+        roles: vec![role],
+        ..Caller::local()
+    }
+}
+
+fn proposer() -> Caller {
+    caller("ann", Role::Proposer)
+}
+
+fn approver(name: &str) -> Caller {
+    caller(name, Role::Approver)
+}
+
+fn operator() -> Caller {
+    caller("olga", Role::Operator)
+}
+
+fn apply(rig: &mut Rig, text: &str) -> Result<CatalogApplied, Refusal> {
+    let file = read_catalog(text, Format::Yaml, &());
+    assert!(file.is_sound(), "{:#?}", file.findings);
+    rig.ask(ApplyCatalog {
+        documents: Arc::new(file.documents),
+        caller: caller("ada", Role::Author),
+    })
+}
+
+fn with_policy(approval: Policy) -> Rig {
+    let options = Options {
+        approval,
+        ..Options::default()
+    };
+    let mut rig = Rig::with_options(MACHINE, options);
+    apply(&mut rig, CATALOG).unwrap();
+    rig
+}
+
+fn rig() -> Rig {
+    with_policy(Policy::default())
+}
+
+fn propose(rig: &mut Rig, body: Value) -> Result<WorkflowChanged, Refusal> {
+    rig.ask(Propose {
+        body,
+        caller: proposer(),
+    })
+}
+
+fn drain(node: &str) -> Value {
+    json!({"operation": "redis.drain", "params": {"node": node}, "reason": "maintenance"})
+}
+
+fn proposed(rig: &mut Rig, body: Value) -> WorkflowId {
+    let changed = propose(rig, body).unwrap();
+    assert!(changed.created);
+    changed.id
+}
+
+fn plan(rig: &Rig, id: WorkflowId) -> Plan {
+    rig.store.plan(id).unwrap().expect("a stored plan")
+}
+
+fn status(rig: &Rig, id: WorkflowId) -> WorkflowStatus {
+    plan(rig, id).status
+}
+
+fn approval(rig: &Rig, id: WorkflowId, caller: Caller) -> Approve {
+    Approve {
+        id,
+        digest: hex(&plan(rig, id).digest),
+        comment: None,
+        caller,
+    }
+}
+
+fn approve(rig: &mut Rig, id: WorkflowId, name: &str) -> Result<WorkflowChanged, Refusal> {
+    let approval = approval(rig, id, approver(name));
+    rig.ask(approval)
+}
+
+fn revoke(rig: &mut Rig, id: WorkflowId) -> Result<WorkflowChanged, Refusal> {
+    rig.ask(Revoke {
+        id,
+        comment: "wrong node".to_owned(),
+        caller: approver("bob"),
+    })
+}
+
+fn cancel(rig: &mut Rig, id: WorkflowId) -> Result<WorkflowChanged, Refusal> {
+    rig.ask(CancelWorkflow {
+        id,
+        reason: "not needed".to_owned(),
+        caller: operator(),
+    })
+}
+
+fn resume(rig: &mut Rig, id: WorkflowId) -> Result<WorkflowChanged, Refusal> {
+    let dead = rig.actions(id.execution()).into_values().flatten();
+    let dead = dead
+        .filter(|action| action.status == Status::Dead)
+        .map(|action| action.id)
+        .collect();
+    rig.ask(ResumeWorkflow {
+        id,
+        dead,
+        reason: "fixed".to_owned(),
+        caller: operator(),
+    })
+}
+
+fn fail(rig: &mut Rig, action: &str) {
+    rig.finish(action, Outcome::not_done("not_found", "nobody there"));
+}
+
+/// Two steps, the second after the first.
+fn two_steps() -> Value {
+    json!({
+        "name": "repair", "reason": "broken",
+        "steps": [
+            {"name": "first", "operation": "redis.drain", "params": {"node": "a"}},
+            {"name": "second", "operation": "redis.info", "params": {"node": "b"}},
+        ],
+    })
+}
+
+#[test]
+fn an_operation_of_low_risk_runs_at_once_and_is_over_when_its_action_is() {
+    let mut rig = rig();
+    let id = proposed(
+        &mut rig,
+        json!({"operation": "redis.info", "params": {"node": "a"}, "reason": "look"}),
+    );
+    assert_eq!(status(&rig, id), WorkflowStatus::InProgress);
+    let job = rig.job("redis_info");
+    assert_eq!(job.config.config, json!({"to": "a"}));
+    let action = rig.stored_action(job.attempt.action);
+    assert_eq!(action.tags, ["operation:redis.info", "subject:redis"]);
+    rig.done("redis_info");
+    assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+}
+
+#[test]
+fn what_nobody_approved_never_runs() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    rig.advance(30 * DAY);
+    rig.crash();
+    rig.advance(DAY);
+    assert_eq!(rig.started(), [""; 0]);
+    assert_eq!(status(&rig, id), WorkflowStatus::AwaitingApproval);
+    assert!(
+        rig.store.execution(id.execution()).unwrap().is_none(),
+        "there is nothing to run"
+    );
+}
+
+#[test]
+fn one_step_that_needs_approval_makes_the_whole_plan_need_it() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, two_steps());
+    rig.advance(DAY);
+    assert_eq!(
+        (status(&rig, id), rig.started().len()),
+        (WorkflowStatus::AwaitingApproval, 0)
+    );
+}
+
+#[test]
+fn an_approved_plan_runs_step_by_step() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, two_steps());
+    approve(&mut rig, id, "bob").unwrap();
+    assert_eq!(rig.started(), ["first"]);
+    rig.done("first");
+    assert_eq!(rig.started(), ["first", "second"]);
+    rig.done("second");
+    assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+}
+
+#[test]
+fn of_two_approvers_at_once_one_decides() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    let (first, mut one) = Command::asked(approval(&rig, id, approver("bob")));
+    let (second, mut other) = Command::asked(approval(&rig, id, approver("cleo")));
+    rig.tick(vec![first, second]);
+    rig.run();
+    assert!(one.try_recv().unwrap().answer.is_ok());
+    assert_eq!(code(other.try_recv().unwrap().answer), Code::StatusConflict);
+    assert_eq!(rig.started().len(), 1, "it runs once");
+}
+
+#[test]
+fn who_may_not_approve_does_not() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    let own = approval(&rig, id, caller("ann", Role::Approver));
+    assert_eq!(code(rig.ask(own)), Code::SelfApproval);
+    let low = approval(&rig, id, operator());
+    assert_eq!(code(rig.ask(low)), Code::RoleMissing);
+    let other = Approve {
+        digest: "0".repeat(64),
+        ..approval(&rig, id, approver("bob"))
+    };
+    assert_eq!(code(rig.ask(other)), Code::PlanChanged);
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 0);
+    approve(&mut rig, id, "bob").unwrap();
+    assert_eq!(rig.started().len(), 1);
+}
+
+#[test]
+fn a_plan_that_nobody_decides_about_expires_and_cannot_be_approved_any_more() {
+    let policy = Policy {
+        decide_within: Some(HOUR),
+        ..Policy::default()
+    };
+    let mut rig = with_policy(policy);
+    let (late, crashed) = (proposed(&mut rig, drain("a")), proposed(&mut rig, drain("b")));
+    rig.advance(HOUR / 2);
+    rig.crash();
+    rig.advance(HOUR);
+    for id in [late, crashed] {
+        assert_eq!(status(&rig, id), WorkflowStatus::Expired);
+        assert_eq!(code(approve(&mut rig, id, "bob")), Code::ApprovalExpired);
+    }
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 0);
+}
+
+#[test]
+fn steps_begin_within_the_time_that_an_approval_holds() {
+    let policy = Policy {
+        valid_for: Some(HOUR),
+        ..Policy::default()
+    };
+    let mut rig = with_policy(policy);
+    let id = proposed(&mut rig, two_steps());
+    approve(&mut rig, id, "bob").unwrap();
+    rig.advance(2 * HOUR);
+    rig.done("first");
+    assert_eq!(rig.started(), ["first"], "the second step comes too late");
+    assert_eq!(status(&rig, id), WorkflowStatus::Expired);
+    assert_eq!(rig.action_status(id.execution(), "second"), Status::Cancelled);
+}
+
+#[test]
+fn a_retry_does_not_run_once_its_approval_is_revoked() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    rig.finish("redis_drain", Outcome::not_done("temporary_failure", "again"));
+    assert_eq!(rig.started().len(), 1);
+    revoke(&mut rig, id).unwrap();
+    assert_eq!(status(&rig, id), WorkflowStatus::AwaitingApproval);
+    let action = rig.action(id.execution(), "redis_drain").id;
+    assert_eq!(code(rig.act(RetryNow(action))), Code::ApprovalMissing);
+    rig.advance(DAY);
+    rig.crash();
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 0, "no attempt started since the crash");
+    assert_eq!(rig.action(id.execution(), "redis_drain").attempts_made(), 1);
+    approve(&mut rig, id, "cleo").unwrap();
+    assert_eq!(rig.started(), ["redis_drain"]);
+    rig.done("redis_drain");
+    assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+}
+
+#[test]
+fn a_failed_workflow_continues_from_the_step_that_failed() {
+    let mut rig = rig();
+    let steps = json!({
+        "name": "repair", "reason": "broken",
+        "steps": [
+            {"name": "first", "operation": "redis.info", "params": {"node": "a"}},
+            {"name": "second", "operation": "redis.info", "params": {"node": "b"}},
+            {"name": "third", "operation": "redis.info", "params": {"node": "c"}},
+        ],
+    });
+    let id = proposed(&mut rig, steps);
+    rig.done("first");
+    fail(&mut rig, "second");
+    assert_eq!(status(&rig, id), WorkflowStatus::Failed);
+    rig.crash();
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 0);
+    resume(&mut rig, id).unwrap();
+    assert_eq!(status(&rig, id), WorkflowStatus::InProgress);
+    assert_eq!(rig.started(), ["second"], "the first step does not run again");
+    rig.done("second");
+    rig.done("third");
+    assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+    assert_eq!(code(resume(&mut rig, id)), Code::StatusConflict);
+}
+
+#[test]
+fn retrying_the_dead_letter_of_a_step_continues_its_workflow_and_cannot_change_it() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, two_steps());
+    approve(&mut rig, id, "bob").unwrap();
+    fail(&mut rig, "first");
+    let dead = rig.action(id.execution(), "first").id;
+    let changes = [
+        RetryDead {
+            config: Some(json!({"to": "other"})),
+            ..RetryDead::as_is(dead)
+        },
+        RetryDead {
+            version: Some(1),
+            ..RetryDead::as_is(dead)
+        },
+    ];
+    for change in changes {
+        assert_eq!(code(rig.act(change)), Code::PlanChanged);
+    }
+    revoke(&mut rig, id).unwrap();
+    assert_eq!(code(rig.act(RetryDead::as_is(dead))), Code::ApprovalMissing);
+    assert_eq!(code(resume(&mut rig, id)), Code::ApprovalMissing);
+    rig.advance(1);
+    approve(&mut rig, id, "cleo").unwrap();
+    resume(&mut rig, id).unwrap();
+    assert_eq!(rig.started(), ["first", "first"]);
+}
+
+#[test]
+fn what_completed_steps_did_is_taken_back_and_not_resumed() {
+    let mut rig = rig();
+    let steps = json!({
+        "name": "repair", "reason": "broken", "onFailure": "compensate",
+        "steps": [
+            {"name": "first", "operation": "redis.undo", "params": {"node": "a"}},
+            {"name": "second", "operation": "redis.info", "params": {"node": "b"}},
+        ],
+    });
+    let id = proposed(&mut rig, steps);
+    approve(&mut rig, id, "bob").unwrap();
+    rig.done("first");
+    fail(&mut rig, "second");
+    assert_eq!(rig.started(), ["first", "second", "__undo_first"]);
+    rig.done("__undo_first");
+    assert_eq!(status(&rig, id), WorkflowStatus::Failed);
+    assert_eq!(code(resume(&mut rig, id)), Code::StatusConflict);
+}
+
+fn later() -> Value {
+    json!({
+        "name": "check", "reason": "see",
+        "steps": [
+            {"name": "now", "operation": "redis.info", "params": {"node": "a"}},
+            {"name": "later", "operation": "redis.info", "params": {"node": "b"}, "delay": "5m"},
+        ],
+    })
+}
+
+#[test]
+fn a_follow_up_runs_when_it_is_due_also_if_the_server_was_down_then() {
+    for down in [false, true] {
+        let mut rig = rig();
+        let id = proposed(&mut rig, later());
+        rig.done("now");
+        rig.advance(4 * 60_000);
+        assert_eq!(rig.started(), ["now"], "what is due later waits");
+        if down {
+            rig.clock.advance_to(rig.now().plus(HOUR));
+            rig.crash();
+        } else {
+            rig.crash();
+            rig.advance(2 * 60_000);
+        }
+        assert_eq!(rig.started(), ["later"]);
+        rig.done("later");
+        assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+    }
+}
+
+#[test]
+fn a_follow_up_that_nobody_approved_does_not_run_when_it_is_overdue() {
+    let mut rig = rig();
+    let at = rig.now().plus(HOUR).to_string();
+    let body = json!({
+        "operation": "redis.drain", "params": {"node": "a"}, "reason": "see", "scheduledAt": at,
+    });
+    let id = proposed(&mut rig, body);
+    rig.advance(2 * HOUR);
+    assert_eq!(
+        (status(&rig, id), rig.started().len()),
+        (WorkflowStatus::AwaitingApproval, 0)
+    );
+    approve(&mut rig, id, "bob").unwrap();
+    assert_eq!(rig.started(), ["redis_drain"], "it is due by now");
+}
+
+#[test]
+fn an_identical_open_plan_is_returned_and_a_flood_is_refused() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("0"));
+    rig.advance(1_000);
+    assert_eq!(
+        propose(&mut rig, drain("0")).unwrap(),
+        WorkflowChanged { id, created: false }
+    );
+    for node in 1..PROPOSALS_MAX {
+        proposed(&mut rig, drain(&node.to_string()));
+    }
+    assert_eq!(code(propose(&mut rig, drain("more"))), Code::ProposalsFull);
+    cancel(&mut rig, id).unwrap();
+    proposed(&mut rig, drain("more"));
+    assert_eq!(code(propose(&mut rig, drain("0"))), Code::ProposalsFull);
+}
+
+#[test]
+fn cancelling_ends_the_workflow_with_every_step() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, two_steps());
+    approve(&mut rig, id, "bob").unwrap();
+    let attempt = rig.job("first").attempt;
+    cancel(&mut rig, id).unwrap();
+    assert_eq!(status(&rig, id), WorkflowStatus::Cancelled);
+    assert_eq!(rig.script.lock().unwrap().cancelled, [attempt]);
+    rig.done("first");
+    rig.advance(DAY);
+    assert_eq!(rig.started(), ["first"]);
+    assert_eq!(status(&rig, id), WorkflowStatus::Cancelled);
+    cancel(&mut rig, id).unwrap();
+    assert_eq!(code(approve(&mut rig, id, "bob")), Code::StatusConflict);
+}
+
+#[test]
+fn a_rejected_plan_is_over() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    let reject = |caller| Reject {
+        id,
+        comment: "no".to_owned(),
+        caller,
+    };
+    assert_eq!(code(rig.ask(reject(operator()))), Code::RoleMissing);
+    rig.ask(reject(approver("bob"))).unwrap();
+    assert_eq!(status(&rig, id), WorkflowStatus::Rejected);
+    assert_eq!(code(approve(&mut rig, id, "cleo")), Code::StatusConflict);
+    assert_eq!(code(cancel(&mut rig, id)), Code::StatusConflict);
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 0);
+}
+
+#[test]
+fn a_proposal_with_faults_stores_nothing() {
+    let mut rig = rig();
+    let body = json!({
+        "name": "x", "reason": "y",
+        "steps": [
+            {"name": "a", "operation": "redis.nothing", "dependsOn": ["b"]},
+            {"name": "b", "operation": "redis.drain", "dependsOn": ["a"]},
+        ],
+    });
+    let refusal = propose(&mut rig, body).unwrap_err();
+    assert_eq!(refusal.code, Code::DefinitionInvalid);
+    assert!(refusal.errors.len() >= 2, "{:?}", refusal.errors);
+    assert_eq!(rig.store.plans(&Default::default()).unwrap().rows, []);
+}
+
+#[test]
+fn a_machine_that_was_made_of_a_plan_cannot_be_started_or_applied() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    let start = Start {
+        machine: machine_name(&id.to_string()),
+        ..Start::default()
+    };
+    assert_eq!(code(rig.start_with(start)), Code::MachineUnknown);
+    assert_eq!(rig.started().len(), 1);
+}
+
+#[test]
+fn a_step_that_was_cancelled_by_hand_is_not_retried() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    rig.finish("redis_drain", Outcome::not_done("temporary_failure", "again"));
+    let action = rig.action(id.execution(), "redis_drain").id;
+    rig.act(CancelAction(action)).unwrap();
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 1);
+}
+
+#[test]
+fn a_version_that_makes_an_operation_weaker_needs_another_principal() {
+    let mut rig = rig();
+    let weaker = CATALOG.replace("riskLevel: high", "riskLevel: low");
+    let applied = apply(&mut rig, &weaker).unwrap();
+    let id = applied.workflow.expect("a plan to approve");
+    assert_eq!(applied.documents, []);
+    let drained = proposed(&mut rig, drain("a"));
+    assert_eq!(
+        status(&rig, drained),
+        WorkflowStatus::AwaitingApproval,
+        "the old version counts"
+    );
+    let own = approval(&rig, id, caller("ada", Role::Approver));
+    assert_eq!(code(rig.ask(own)), Code::SelfApproval);
+    approve(&mut rig, id, "bob").unwrap();
+    assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+    let drained = proposed(&mut rig, drain("b"));
+    assert_eq!(status(&rig, drained), WorkflowStatus::InProgress);
+}
+
+/// Runs the two steps to their end; after `crash_at` ticks of the process, it dies.
+fn run_with_crash(crash_at: usize) -> (usize, Vec<String>, WorkflowStatus) {
+    let mut rig = rig();
+    // Both may be tried again: what became of an attempt whose process died is unknown.
+    let steps = json!({
+        "name": "repair", "reason": "broken",
+        "steps": [
+            {"name": "first", "operation": "redis.drain", "params": {"node": "a"}},
+            {"name": "second", "operation": "redis.drain", "params": {"node": "b"}},
+        ],
+    });
+    let id = proposed(&mut rig, steps);
+    let mut ticks = 0;
+    let mut tick = |rig: &mut Rig| {
+        ticks += 1;
+        if ticks == crash_at {
+            rig.crash();
+        }
+    };
+    tick(&mut rig);
+    approve(&mut rig, id, "bob").unwrap();
+    tick(&mut rig);
+    let mut succeeded = Vec::new();
+    for _ in 0..20 {
+        if status(&rig, id) != WorkflowStatus::InProgress {
+            break;
+        }
+        rig.advance(60_000);
+        let running = rig.actions(id.execution()).into_values().flatten();
+        let running = running.filter(|action| action.status == Status::Running);
+        let names: Vec<String> = running.map(|action| action.action_id).collect();
+        for name in names {
+            tick(&mut rig);
+            if rig.started().contains(&name) && rig.action_status(id.execution(), &name) == Status::Running {
+                rig.done(&name);
+                succeeded.push(name);
+            }
+            tick(&mut rig);
+        }
+    }
+    (ticks, succeeded, status(&rig, id))
+}
+
+#[test]
+fn a_crash_between_two_steps_neither_loses_nor_repeats_one() {
+    let (ticks, succeeded, end) = run_with_crash(0);
+    assert_eq!((succeeded.len(), end), (2, WorkflowStatus::Completed));
+    for crash_at in 1..=ticks {
+        let (_, succeeded, end) = run_with_crash(crash_at);
+        assert_eq!(end, WorkflowStatus::Completed, "crash at {crash_at}");
+        assert_eq!(succeeded, ["first", "second"], "crash at {crash_at}");
+    }
+}
+
+/// The execution of a workflow has its id.
+#[test]
+fn the_execution_of_a_workflow_is_found_by_the_id_of_its_plan() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    let execution: ExecutionId = id.execution();
+    assert_eq!(rig.row(execution).machine, machine_name(&id.to_string()));
+}

@@ -1,0 +1,121 @@
+//! The catalog of operations: apply, list, show.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use sprag_core::access::Caller;
+use sprag_engine::Handle;
+use sprag_engine::requests::operations::{AppliedDocument, CatalogApplied};
+use sprag_store::Page as StorePage;
+use sprag_store::records::CatalogKind;
+use sprag_wire as wire;
+
+use crate::app::App;
+use crate::body::Definition;
+use crate::once::{Once, answered};
+use crate::path::Path;
+use crate::problem::Problem;
+use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
+use crate::reply::{Answer, accepted, made, ok};
+
+/// What a list of the catalog holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// What people applied.
+    Stored(CatalogKind),
+    /// What every server has.
+    Builtin,
+}
+
+impl Listed {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [
+        Self::Stored(CatalogKind::Operation),
+        Self::Stored(CatalogKind::Subject),
+        Self::Builtin,
+    ];
+
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Stored(kind) => kind.word(),
+            Self::Builtin => "builtin",
+        }
+    }
+}
+
+pub(crate) struct ListParams {
+    listed: Listed,
+    page: Page,
+}
+
+impl FromParams for ListParams {
+    const KNOWN: &'static [&'static str] = &["kind", "limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        let listed = params.word("kind", &Listed::ALL, Listed::word);
+        Self {
+            listed: listed.unwrap_or(Listed::Stored(CatalogKind::Operation)),
+            page: params.page("operations"),
+        }
+    }
+}
+
+/// `GET /v1/operations`: the newest version of everything of a kind, by name.
+pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
+    let ListParams { listed, page } = params;
+    let Listed::Stored(kind) = listed else {
+        return Ok(ok(&page.part(Handle::builtin_operations())?));
+    };
+    let (after, room, rows) = (page.after::<String>()?, app.flight.page().await?, Rows::default());
+    let found = app
+        .engine
+        .catalog(kind, StorePage::new(after, page.limit()), rows.writer())
+        .await?;
+    Ok(page.answer(&rows, found.next, room))
+}
+
+/// `GET /v1/operations/{id}`: the newest version, with its document.
+pub(crate) async fn show(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(ok(&app.engine.operation(id).await?))
+}
+
+/// `POST /v1/operations`: keeps new versions of all documents, or nothing. What makes an operation weaker waits for approval.
+pub(crate) async fn apply(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    once: Once,
+    definition: Definition,
+) -> Answer {
+    let engine = app.engine.clone();
+    let file = app
+        .apart(move || engine.lint_catalog(&definition.text, definition.format))
+        .await?;
+    if !file.is_sound() {
+        return Err(Problem::of_findings(file.findings));
+    }
+    let replied = once
+        .engine
+        .apply_catalog(file, Caller::local(), once.key.as_ref())
+        .await;
+    let is_waiting = |applied: &CatalogApplied| applied.workflow;
+    let workflow = replied.answer.as_ref().ok().and_then(is_waiting);
+    let Some(id) = workflow else {
+        return Ok(answered(replied, applied));
+    };
+    let view = app.engine.workflow(id).await?;
+    Ok(answered(replied, |_| accepted(format!("/v1/workflows/{id}"), &view)))
+}
+
+fn applied(applied: CatalogApplied) -> Response {
+    let is_new = applied.documents.iter().any(|document| document.created);
+    let shown = |document: AppliedDocument| wire::AppliedDocument {
+        kind: wire::CatalogKind::of(&document.kind),
+        id: document.id,
+        version: document.version,
+        created: document.created,
+    };
+    let documents: Vec<wire::AppliedDocument> = applied.documents.into_iter().map(shown).collect();
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    made(status, &wire::Page::whole(documents))
+}
