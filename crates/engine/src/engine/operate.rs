@@ -25,13 +25,17 @@ const KEYS_MAX: usize = 1_000;
 /// Machines that are read at once.
 const MACHINES_PAGE: usize = 100;
 
-impl Handle {
+/// What operators do with a running engine.
+#[derive(Clone, Copy)]
+pub struct OperatorHandle<'a>(pub(crate) &'a Handle);
+
+impl OperatorHandle<'_> {
     /// The switches that are on, oldest first.
     pub async fn switches(&self) -> Result<Vec<SwitchView>, Refusal> {
-        let switches = self.ask(ListSwitches).await?;
+        let switches = self.0.ask(ListSwitches).await?;
         let mut shown = Vec::with_capacity(switches.len());
         for switch in switches {
-            shown.push(self.matched(switch).await);
+            shown.push(self.0.read().matched(switch).await);
         }
         Ok(shown)
     }
@@ -47,13 +51,13 @@ impl Handle {
     /// unless `names` allows it.
     pub async fn switch_on(&self, switch: SwitchOn, names: ScopeNames, key: Option<&Key>) -> Replied<SwitchView> {
         if names == ScopeNames::Known
-            && let Err(refusal) = self.check_scope(&switch.scope).await
+            && let Err(refusal) = self.0.read().check_scope(&switch.scope).await
         {
             return Replied::now(Err(refusal));
         }
-        let Replied { answer, replayed } = self.ask_once(switch, key).await;
+        let Replied { answer, replayed } = self.0.ask_once(switch, key).await;
         let answer = match answer {
-            Ok(view) if names == ScopeNames::Any => Ok(self.matched(view).await),
+            Ok(view) if names == ScopeNames::Any => Ok(self.0.read().matched(view).await),
             answer => answer,
         };
         Replied { answer, replayed }
@@ -65,11 +69,11 @@ impl Handle {
     where
         R: Request<Answer = Box<JobView>>,
     {
-        let mut replied = self.ask_once(request, key).await;
+        let mut replied = self.0.ask_once(request, key).await;
         if let Err(refusal) = &replied.answer
             && refusal.code == Code::JobUnknown
         {
-            replied.answer = self.job(id).await.and_then(|view| {
+            replied.answer = self.0.read().job(id).await.and_then(|view| {
                 let detail = format!("job `{id}` is {}; it would have to be running or paused", view.status);
                 Err(Refusal::new(Code::StatusConflict, detail))
             });
@@ -80,7 +84,7 @@ impl Handle {
     /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest
     /// versions of machines name outright.
     pub async fn limit_keys(&self) -> Result<Vec<LimitView>, Refusal> {
-        let known = self.ask(ListLimits).await?;
+        let known = self.0.ask(ListLimits).await?;
         Ok(self.with_definitions(known).await?.into_values().collect())
     }
 
@@ -104,12 +108,12 @@ impl Handle {
             by,
             matches,
         };
-        self.defined(self.ask(request).await?).await
+        self.defined(self.0.ask(request).await?).await
     }
 
     /// Lets the definitions count again.
     pub async fn clear_limit(&self, key: String, matches: Matches) -> Result<LimitView, Refusal> {
-        self.defined(self.ask(ClearLimit { key, matches }).await?).await
+        self.defined(self.0.ask(ClearLimit { key, matches }).await?).await
     }
 
     /// A limit with what the newest versions of machines say under its key.
@@ -122,34 +126,36 @@ impl Handle {
     }
 
     async fn with_definitions(&self, known: Vec<LimitView>) -> Result<BTreeMap<String, LimitView>, Refusal> {
-        let handle = self.clone();
-        self.read(ReadKind::Scan, move |reader| {
-            let mut keys: BTreeMap<String, LimitView> =
-                known.into_iter().map(|view| (view.key.clone(), view)).collect();
-            let mut after: Option<String> = None;
-            loop {
-                let page = reader.machines(&Page::new(after, MACHINES_PAGE))?;
-                for stored in &page.rows {
-                    let machine = handle.version(reader, &stored.machine, stored.version)?;
-                    add_definitions(&mut keys, &machine);
+        let handle = self.0.read().clone();
+        self.0
+            .read()
+            .query(ReadKind::Scan, move |reader| {
+                let mut keys: BTreeMap<String, LimitView> =
+                    known.into_iter().map(|view| (view.key.clone(), view)).collect();
+                let mut after: Option<String> = None;
+                loop {
+                    let page = reader.machines(&Page::new(after, MACHINES_PAGE))?;
+                    for stored in &page.rows {
+                        let machine = handle.version(reader, &stored.machine, stored.version)?;
+                        add_definitions(&mut keys, &machine);
+                    }
+                    match page.next {
+                        Some(next) => after = Some(next),
+                        None => return Ok(keys),
+                    }
                 }
-                match page.next {
-                    Some(next) => after = Some(next),
-                    None => return Ok(keys),
-                }
-            }
-        })
-        .await
+            })
+            .await
     }
 
     /// A copy of everything that is stored, as of now, in a file without a name. One at a time.
     pub async fn backup(&self) -> Result<File, Refusal> {
-        let Ok(permit) = Arc::clone(&self.backups).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.0.backups).try_acquire_owned() else {
             let detail = "a backup is being taken already; wait until it has ended";
             return Err(Refusal::new(Code::BackupUnderWay, detail));
         };
-        let readers = Arc::clone(&self.readers);
-        let mark = backup_mark(self.now());
+        let readers = Arc::clone(&self.0.read().readers);
+        let mark = backup_mark(self.0.now());
         let task = tokio::task::spawn_blocking(move || {
             let copied = readers.snapshot(&mark);
             // The copy goes on when whoever asked for it does not wait.
@@ -167,7 +173,10 @@ impl Handle {
 
     /// What is known about the restore that this store comes from, if it comes from one.
     pub async fn restored(&self) -> Result<Option<RestoreReport>, Refusal> {
-        self.read(ReadKind::Point, |reader| restored::report(reader)).await
+        self.0
+            .read()
+            .query(ReadKind::Point, |reader| restored::report(reader))
+            .await
     }
 }
 

@@ -13,7 +13,7 @@ use sprag_store::traits::QueuedCount;
 use sprag_wire::{Queue, QueueDepth, QueueLine, QueuedType};
 use tokio::sync::Mutex;
 
-use crate::engine::handle::Handle;
+use crate::engine::operate::OperatorHandle;
 use crate::queue::line_named;
 use crate::requests::{Refusal, ShowQueue};
 
@@ -48,31 +48,33 @@ struct Count {
     good_until: u64,
 }
 
-impl Handle {
+impl OperatorHandle<'_> {
     /// The queue: the whole store's depth, with what this process runs and what holds its lines back.
     pub async fn queue(&self) -> Result<Queue, Refusal> {
         let known = self.queue_in_memory().await?;
         let counted = self.queued().await?;
-        Ok(status(known, &counted, self.now()))
+        Ok(status(known, &counted, self.0.now()))
     }
 
     /// What the lane knows of its queue. It answers only while the lane works.
     pub async fn queue_in_memory(&self) -> Result<LinesInMemory, Refusal> {
-        self.ask(ShowQueue).await
+        self.0.ask(ShowQueue).await
     }
 
     /// Counts what is queued, or takes the last count while it is good.
     async fn queued(&self) -> Result<Arc<[QueuedCount]>, Refusal> {
-        let mut last = self.depths.0.lock().await;
-        let began = self.micros();
+        let mut last = self.0.depths.0.lock().await;
+        let began = self.0.micros();
         if let Some(count) = last.as_ref().filter(|count| began < count.good_until) {
             return Ok(Arc::clone(&count.lines));
         }
         let lines: Arc<[QueuedCount]> = self
-            .read(ReadKind::Scan, |reader| reader.queued_actions())
+            .0
+            .read()
+            .query(ReadKind::Scan, |reader| reader.queued_actions())
             .await?
             .into();
-        let ended = self.micros();
+        let ended = self.0.micros();
         let took = ended.saturating_sub(began);
         *last = Some(Count {
             lines: Arc::clone(&lines),

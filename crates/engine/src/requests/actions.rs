@@ -151,7 +151,7 @@ pub(super) fn changed(
 fn unknown(decider: &Decider<'_>, id: ActionId) -> Refusal {
     match decider.known.found.damaged_actions.get(&id) {
         Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-        None => Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")),
+        None => Refusal::no_action(id),
     }
 }
 

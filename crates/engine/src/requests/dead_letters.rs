@@ -166,10 +166,8 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
 /// The action follows the definition of another version.
 fn take_version(decider: &Decider<'_>, action: &mut Action, version: u32) -> Result<(), Refusal> {
     let name = &action.origin.machine;
-    let machine = decider.machine(name, version).ok_or_else(|| {
-        let detail = format!("machine `{name}` has no version {version}");
-        Refusal::new(Code::VersionUnknown, detail)
-    })?;
+    let machine = decider.machine(name, version);
+    let machine = machine.ok_or_else(|| Refusal::no_version(name, version))?;
     let Some((_, definition)) = machine.action(&action.action_id) else {
         let id = &action.action_id;
         let detail = format!("version {version} of machine `{name}` has no action `{id}`");
