@@ -63,7 +63,6 @@
 //! # }
 //! ```
 
-pub mod action_test;
 mod commit;
 mod decide;
 mod effects;
@@ -84,7 +83,7 @@ pub use decide::{
 };
 pub use effects::closings::Closing;
 pub use effects::tasks::SecretSource;
-pub use effects::{Publish, metrics, runner, traces};
+pub use effects::{Publish, action_test, metrics, runner, traces};
 pub use engine::options::{self, Limits, Options, Retention};
 pub use engine::{Builder, Engine, Handle, InboundHook, LeaseHandle, OperatorHandle, Requirements};
 pub use read::case::Diagnosis;

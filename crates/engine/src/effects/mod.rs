@@ -3,6 +3,7 @@
 //! Attempts start, callers get their answers, other nodes get demands, listeners get changes. The lane hands a
 //! [`Durable`](crate::commit) batch over; nothing else may lead to an effect.
 
+pub mod action_test;
 pub(crate) mod board;
 pub(crate) mod closings;
 pub(crate) mod dead_letters;

@@ -17,7 +17,7 @@ use crate::read::restored::{self, backup_mark};
 use crate::read::scopes::ScopeNames;
 use crate::requests::idempotency::Key;
 use crate::requests::{
-    ClearLimit, Code, ListLimits, ListSwitches, Matches, Refusal, Replied, Request, SetLimit, SwitchOn,
+    AcceptClock, ClearLimit, Code, ListLimits, ListSwitches, Matches, Refusal, Replied, Request, SetLimit, SwitchOn,
 };
 
 /// Keys that are shown; more are not looked for in definitions.
@@ -79,6 +79,11 @@ impl OperatorHandle<'_> {
             });
         }
         replied
+    }
+
+    /// An operator says that the clock is right: retention continues, and ids follow the clock again.
+    pub async fn accept_clock(&self, by: String) -> Result<(), Refusal> {
+        self.0.ask(AcceptClock { by }).await
     }
 
     /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest

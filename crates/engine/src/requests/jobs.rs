@@ -82,13 +82,10 @@ pub struct PauseJob(pub JobId);
 impl Request for PauseJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "pause-job";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -108,13 +105,10 @@ pub struct ResumeJob(pub JobId);
 impl Request for ResumeJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "resume-job";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -135,13 +129,10 @@ pub struct CancelJob(pub JobId);
 impl Request for CancelJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "cancel-job";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
