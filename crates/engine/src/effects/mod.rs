@@ -25,9 +25,9 @@ use self::metrics::Metrics;
 use self::runner::EffectRunner;
 use self::traces::Traces;
 use crate::decide::{AttemptJob, Batch, Change, log_durable};
-use crate::jobs::dead_letters::Letters;
+use crate::jobs::dead_letters::LettersToRetry;
 use crate::leases::Grant;
-use crate::limits::Statement;
+use crate::limits::LimitDemand;
 use crate::read::view::ExecutionView;
 use crate::requests::{AttemptRef, Command};
 
@@ -49,7 +49,7 @@ pub(crate) struct Effects {
 /// What a durable batch has other nodes, runners and listeners do.
 pub(crate) struct Consequences {
     pub(crate) grants: Vec<Grant>,
-    pub(crate) demands: Vec<Statement>,
+    pub(crate) demands: Vec<LimitDemand>,
     pub(crate) cancels: Vec<AttemptRef>,
     pub(crate) abandons: Vec<AttemptRef>,
 }
@@ -79,7 +79,7 @@ impl Effects {
         self.runner.abandon(attempt);
     }
 
-    pub(crate) fn retry_elsewhere(&mut self, letters: Letters) {
+    pub(crate) fn retry_elsewhere(&mut self, letters: LettersToRetry) {
         self.runner.retry_elsewhere(letters);
     }
 

@@ -87,7 +87,7 @@ impl LeaseHandle<'_> {
         Ok((outcome, once))
     }
 
-    /// What masks the secrets that the attempt was given; none if it is nobody's any more, and nothing will be stored.
+    /// What masks the secrets that the attempt was given; none if no program holds it any more, and nothing will be stored.
     async fn mask(&self, attempt: AttemptId) -> Result<Option<Arc<Redactor>>, Refusal> {
         if let Some(mask) = self.0.masks.get(attempt) {
             return Ok(Some(mask));

@@ -85,7 +85,7 @@ pub struct Requirements {
 impl Requirements {
     /// The engine on this store, with what suits a process of its own: the machine's clock; entropy of the operating system; no
     /// secrets. That clock follows no jump of the
-    /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
+    /// wall clock (a computer that slept): a program that must, keeps a [`System`] of their own and calls
     /// [`System::adopt_wall`] now and then.
     pub fn new(store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Requirements {
     }
 }
 
-/// Numbers nobody can guess: a keyed hash of a counter, with keys that come from the operating system.
+/// Numbers that cannot be guessed: a keyed hash of a counter, with keys that come from the operating system.
 fn system_entropy() -> impl FnMut() -> u64 + Send {
     let keys = RandomState::new();
     let mut drawn: u64 = 0;
@@ -109,7 +109,7 @@ fn system_entropy() -> impl FnMut() -> u64 + Send {
 }
 
 impl Builder {
-    /// Asks somebody else for secrets.
+    /// Takes secrets from another source.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
         self.secrets = secrets;
@@ -326,7 +326,7 @@ impl Joined {
     }
 }
 
-/// Tells whoever listens. A lane with nobody to tell pays nothing for it.
+/// Tells listeners. A lane without listeners pays nothing for it.
 fn publisher(changes: broadcast::Sender<Change>) -> Publish {
     Box::new(move |batch: &[Change]| {
         if changes.receiver_count() == 0 {

@@ -93,7 +93,7 @@ impl OperatorHandle<'_> {
         Ok(self.with_definitions(known).await?.into_values().collect())
     }
 
-    /// One limited key; one that nobody knows is there too, with nothing to say.
+    /// One limited key; an unknown one is shown without numbers.
     pub async fn limit_key(&self, key: &str) -> Result<LimitView, Refusal> {
         let found = self.limit_keys().await?.into_iter().find(|view| view.key == key);
         Ok(found.unwrap_or_else(|| LimitKey::default().shown(key, None)))
@@ -163,7 +163,7 @@ impl OperatorHandle<'_> {
         let mark = backup_mark(self.0.now());
         let task = tokio::task::spawn_blocking(move || {
             let copied = readers.snapshot(&mark);
-            // The copy goes on when whoever asked for it does not wait.
+            // The copy continues when its caller does not wait.
             drop(permit);
             copied
         });

@@ -1,4 +1,4 @@
-//! Following an execution: what its history holds beyond what somebody has seen, and what is open about it.
+//! Following an execution: what its history holds beyond what a follower has seen, and what is open about it.
 //!
 //! Where an execution stands is read before its history, so the history read is never shorter than the sequence that
 //! goes with it says.
@@ -14,7 +14,7 @@ use crate::read::open::open_actions;
 use crate::read::queue::kind_of_line;
 use crate::requests::Refusal;
 
-/// What somebody who follows an execution has not seen.
+/// What a follower of an execution has not seen.
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// Where the execution stands.
@@ -51,7 +51,7 @@ impl ReadHandle {
         .await
     }
 
-    /// The ids of an execution's open actions, oldest first, up to a bound. Whoever follows reads the actions one at a time.
+    /// The ids of an execution's open actions, oldest first, up to a bound. A follower reads the actions one at a time.
     pub async fn open_actions(&self, id: ExecutionId) -> Result<Vec<ActionId>, Refusal> {
         self.query(ReadKind::Point, move |reader| {
             let mut ids: Vec<ActionId> = open_actions(reader, id)?.into_iter().map(|row| row.id).collect();

@@ -1,7 +1,7 @@
 //! The queue: how much waits, since when, how fast it drains, and what holds it back.
 //!
 //! The store counts what is queued: the dispatcher keeps only the head of each line in memory. Counting walks an index of
-//! the queued actions, so it takes time in proportion to them. A count is therefore shared by everybody who asks within
+//! the queued actions, so it takes time in proportion to them. A count is therefore shared by all callers within
 //! ten times as long as it took: counting takes at most a tenth of one reader's time.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct TypeInMemory {
     pub started_last_minute: u64,
 }
 
-/// The last count, for whoever asks next.
+/// The last count, for the next caller.
 #[derive(Clone, Default)]
 pub(crate) struct Depths(Arc<Mutex<Option<Count>>>);
 

@@ -12,7 +12,7 @@ use super::idempotency::with;
 use super::jobs::retry_letter;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
 use crate::decide::{Decider, ExecutionChange, LogEntry, Reads, edit, own_limits};
-use crate::jobs::dead_letters::Dealt;
+use crate::jobs::dead_letters::SettledLetter;
 use crate::read::view::ActionView;
 
 /// Retry a dead letter, with a fresh budget of attempts.
@@ -83,7 +83,7 @@ impl Request for RetryDead {
 }
 
 impl Request for RetryLetter {
-    type Answer = Dealt;
+    type Answer = SettledLetter;
     const NAME: &'static str = "retry-letter";
 
     fn route(&self) -> Route {
@@ -94,7 +94,7 @@ impl Request for RetryLetter {
         self.retry.declare(reads);
     }
 
-    fn decide(&self, decider: &mut Decider<'_>) -> Result<Dealt, Refusal> {
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<SettledLetter, Refusal> {
         Ok(retry_letter(decider, self))
     }
 }

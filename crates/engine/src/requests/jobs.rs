@@ -12,7 +12,7 @@ use super::dead_letters::retry_dead;
 use super::idempotency::{stored_answer, with};
 use super::{Answer, Code, Command, IfRefused, Refusal, Request, RetryDead, Route, Subject};
 use crate::decide::{Decider, LogEntry, Reads};
-use crate::jobs::dead_letters::{Dealt, Fate, RetryLetter, result_of};
+use crate::jobs::dead_letters::{Fate, RetryLetter, SettledLetter, result_of};
 use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
 
 /// How far the clocks of nodes may be apart, in milliseconds. A dead letter that another node's clock saw die so soon after
@@ -23,7 +23,7 @@ impl Answer for Box<JobView> {
     stored_answer!("job");
 }
 
-impl Answer for Dealt {
+impl Answer for SettledLetter {
     stored_answer!("letter");
 }
 
@@ -139,7 +139,7 @@ impl Request for CancelJob {
         let mut job = open(decider, self.0)?;
         for letter in std::mem::take(&mut job.body.elsewhere) {
             let detail = "the job was cancelled while another node was asked about it; it may have been retried";
-            note(decider, &mut job, Dealt::failed(letter, detail.to_owned()));
+            note(decider, &mut job, SettledLetter::failed(letter, detail.to_owned()));
         }
         job.finish(JobStatus::Cancelled, decider.now());
         Ok(put(decider, job))
@@ -204,7 +204,7 @@ pub struct LettersSettled {
     /// Which job.
     pub job: JobId,
     /// Those that were settled.
-    pub dealt: Vec<Dealt>,
+    pub settled: Vec<SettledLetter>,
 }
 
 impl Request for LettersSettled {
@@ -219,19 +219,19 @@ impl Request for LettersSettled {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
         let now = decider.now();
         let again_at = now.plus(AGAIN_MILLIS);
-        if self.dealt.is_empty() {
+        if self.settled.is_empty() {
             decider.known.jobs.ask_again(self.job, again_at);
             return Ok(());
         }
         let Some(mut job) = find(decider, self.job) else {
             return Ok(());
         };
-        for dealt in &self.dealt {
+        for settled in &self.settled {
             let all = &mut job.body.elsewhere;
             // A dead letter that was asked about twice may be answered twice.
-            if let Some(position) = all.iter().position(|letter| *letter == dealt.letter) {
+            if let Some(position) = all.iter().position(|letter| *letter == settled.letter) {
                 all.remove(position);
-                note(decider, &mut job, dealt.clone());
+                note(decider, &mut job, settled.clone());
                 job.updated_at = now;
             }
         }
@@ -305,8 +305,8 @@ fn retry_letters(decider: &mut Decider<'_>, job: &mut Job, step: &JobStep) {
     let asked = job.letters(step.letters.clone());
     for &letter in &step.letters {
         if decider.shards.owns(letter.slot()) {
-            let dealt = retry_letter(decider, &RetryLetter::of(&asked, letter));
-            note(decider, job, dealt);
+            let settled = retry_letter(decider, &RetryLetter::of(&asked, letter));
+            note(decider, job, settled);
         } else {
             // Its shard went since the page was read.
             job.body.elsewhere.push(letter);
@@ -368,7 +368,7 @@ fn judge_canaries(decider: &mut Decider<'_>, job: &mut Job, letters: &[ActionId]
 }
 
 /// Retries a dead letter for a job.
-pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> Dealt {
+pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> SettledLetter {
     let RetryLetter { job: _, made_at, retry } = letter;
     let found = decider.find_action(retry.action);
     let made_at = if decider.shards.is_whole() {
@@ -389,7 +389,7 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> D
         Some(Err(refusal)) if was_dead => (Fate::Failed, Some(refusal.detail)),
         Some(Err(refusal)) => (Fate::Skipped, Some(refusal.detail)),
     };
-    Dealt {
+    SettledLetter {
         letter: retry.action,
         fate,
         detail,
@@ -397,8 +397,8 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> D
 }
 
 /// Notes what became of a dead letter, as an item of the job.
-fn note(decider: &mut Decider<'_>, job: &mut Job, dealt: Dealt) {
-    let Dealt { letter, fate, detail } = dealt;
+fn note(decider: &mut Decider<'_>, job: &mut Job, settled: SettledLetter) {
+    let SettledLetter { letter, fate, detail } = settled;
     let Some(result) = result_of(fate) else { return };
     let counts = &mut job.body.counts;
     counts.matched += 1;

@@ -59,7 +59,7 @@ use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
 pub use crate::jobs::dead_letters::RetryLetter;
 pub use crate::leases::Poll;
-pub use crate::limits::{Heard, Statement};
+pub use crate::limits::{GrantReceived, LimitDemand};
 use crate::read::view::ExecutionView;
 
 /// Something that a lane decides.
@@ -601,10 +601,10 @@ impl Refusal {
 
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LimitDemand,
     ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock,
     // The engine's own.
-    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
+    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,
 }
 

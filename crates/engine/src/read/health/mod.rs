@@ -1,7 +1,7 @@
-//! How actions have been doing: figures over a window, what failed and why, and what somebody could change.
+//! How actions have been doing: figures over a window, what failed and why, and what an operator could change.
 //!
 //! Everything is computed from the stored actions when it is asked for, so it holds across restarts, cannot drift from
-//! what happened, and costs nothing while nobody asks. A window is of the instants at which actions were triggered. Up to
+//! what happened, and costs nothing between two calls. A window is of the instants at which actions were triggered. Up to
 //! [`LOOKED_AT_MAX`] actions are all looked at; of more, the newest of each of many even slices of the window are, and
 //! the report says so.
 
