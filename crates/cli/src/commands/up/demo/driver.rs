@@ -203,6 +203,9 @@ async fn executions(
     let of = Condition::text(Field::Machine, machine);
     let status = status.map(|status| Condition::number(Field::Status, status as u8));
     let condition = status.into_iter().fold(of, Condition::and);
-    let found = handle.read().find_executions(condition, None, LOOKED_AT_MAX, Some).await?;
+    let found = handle
+        .read()
+        .find_executions(condition, None, LOOKED_AT_MAX, Some)
+        .await?;
     Ok(found.rows)
 }
