@@ -12,10 +12,10 @@ use sprag_core::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
 use crate::app::App;
-use crate::body::{Body, NoFields};
+use crate::handlers::reply::{Answer, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::query::{Nothing, Query};
 
 /// What a backup is.
 const MEDIA_TYPE: &str = "application/vnd.sqlite3";

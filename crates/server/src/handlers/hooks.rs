@@ -15,11 +15,11 @@ use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
 
 use super::messages;
 use crate::app::App;
-use crate::body::Raw;
-use crate::once::{self, answered};
-use crate::path::Path;
+use crate::handlers::reply::Answer;
 use crate::problem::{Code, FieldError, Problem};
-use crate::reply::Answer;
+use crate::request::body::Raw;
+use crate::request::once::{self, answered};
+use crate::request::path::Path;
 
 /// What `DocuSign`'s signatures are called, before their number.
 const DOCUSIGN: &str = "x-docusign-signature-";

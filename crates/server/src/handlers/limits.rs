@@ -6,12 +6,12 @@ use sprag_engine::limits::Numbers;
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::etag::{IfMatch, tagged};
 use crate::handlers::WHO;
-use crate::path::Path;
-use crate::query::{FromParams, Nothing, Page, Params, Query};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::etag::{IfMatch, tagged};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query};
 
 /// The numbers of an override.
 pub(crate) struct Set(wire::LimitNumbers);

@@ -11,14 +11,14 @@ use sprag_store::records::MachineVersion;
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::Definition;
-use crate::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
-use crate::once::{Once, answered};
-use crate::path::Path;
+use crate::handlers::reply::{Answer, created, ok};
+use crate::problem::shown::shown;
 use crate::problem::{LISTED_MAX, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, created, ok};
-use crate::shown::shown;
+use crate::request::body::Definition;
+use crate::request::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
+use crate::request::once::{Once, answered};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     page: Page,

@@ -10,10 +10,10 @@ use sprag_wire as wire;
 
 use super::source::Source;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
+use crate::handlers::reply::{Answer, whole};
 use crate::problem::{Code, Problem};
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, whole};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::query::{Nothing, Query};
 
 /// Inputs of one simulation.
 const INPUTS_MAX: usize = 1_000;

@@ -5,11 +5,11 @@ use axum::http::request::Parts;
 use sprag_core::ids::ExecutionId;
 
 use crate::app::App;
-use crate::path::Id;
+use crate::handlers::reply::Answer;
+use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, Problem};
-use crate::query::{FromParams, Nothing, Params, Query};
-use crate::reply::Answer;
-use crate::shown::shown;
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Params, Query};
 use crate::streams::{Following, Hinting};
 
 /// The header in which a reader that comes back says what it has seen.

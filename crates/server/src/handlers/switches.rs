@@ -9,13 +9,13 @@ use sprag_engine::requests::{SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::etag::{IfMatch, tagged};
 use crate::handlers::WHO;
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, created, ok, whole};
+use crate::handlers::reply::{Answer, created, ok, whole};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::etag::{IfMatch, tagged};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query};
 
 /// A switch to put on.
 pub(crate) struct On {

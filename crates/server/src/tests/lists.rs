@@ -149,7 +149,7 @@ async fn a_cursor_with_a_right_checksum_and_a_wrong_position_is_refused() {
         ("actions", "/v1/actions"),
         ("dead-letters", "/v1/dead-letters"),
     ] {
-        let forged = crate::cursor::encode(list, "exe_nonsense");
+        let forged = crate::request::cursor::encode(list, "exe_nonsense");
         world
             .get(&format!("{path}?cursor={forged}"))
             .await

@@ -11,12 +11,12 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::admit::admit;
 use crate::app::App;
-use crate::options::Error;
+use crate::listen::Error;
+use crate::listen::admit::admit;
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
 use crate::routes::HOOKS;
-use crate::shown::shown;
 
 /// The names a server answers to, besides `localhost` and loopback addresses.
 #[derive(Clone, Debug, Default)]

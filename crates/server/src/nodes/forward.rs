@@ -26,12 +26,12 @@ use sprag_engine::requests::{Code, Refusal};
 use sprag_store::ShardId;
 
 use crate::app::App;
-use crate::body::whole;
-use crate::once;
-use crate::owner::{self, OwnerFor};
-use crate::peers;
-use crate::polls::PassedOn;
+use crate::nodes::owner::{self, OwnerFor};
+use crate::nodes::peers;
+use crate::nodes::polls::PassedOn;
 use crate::problem::{Elsewhere, Problem};
+use crate::request::body::whole;
+use crate::request::once;
 
 /// What nodes show each other.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");

@@ -19,8 +19,8 @@ pub(crate) use self::collect::collect;
 pub(crate) use self::fields::Fields;
 use self::media::Media;
 use crate::app::App;
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
-use crate::shown::shown;
 
 /// The bytes of a body that has arrived already: nothing is copied, and nothing can fail.
 pub(crate) async fn whole(body: axum::body::Body) -> Bytes {

@@ -3,8 +3,8 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
-use crate::shown::shown;
 
 /// What a body can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

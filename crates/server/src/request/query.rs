@@ -21,10 +21,10 @@ use sprag_core::text::is_storable;
 use sprag_engine::requests::{self, Refusal};
 use sprag_store::PAGE_BYTES_MAX;
 
-use crate::cursor;
-use crate::flight::Room;
+use crate::listen::flight::Room;
+use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, LISTED_MAX, Problem};
-use crate::shown::shown;
+use crate::request::cursor;
 use sprag_wire as wire;
 
 /// Rows of a page that does not say how many.

@@ -14,11 +14,11 @@ use super::once::IdempotentRequest;
 use super::views::{IntoWire as _, explanation, worker};
 use super::{Shared, Workers};
 use crate::handlers::WHO;
+use crate::handlers::reply::{Answer, ok};
 use crate::metrics::{MEDIA_TYPE, supervision_page};
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem, page};
-use crate::query::{self, FromParams, Nothing, Params, Query};
-use crate::reply::{Answer, ok};
-use crate::shown::shown;
+use crate::request::query::{self, FromParams, Nothing, Params, Query};
 
 /// Lines of a log that is not told how many.
 const LINES: usize = 100;

@@ -9,8 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
+use crate::access::guard::guard;
 use crate::app::App;
-use crate::guard::guard;
 use crate::problem::{Code, Problem};
 
 /// Runs a request and says what became of it. The log has the route, not the path: a path holds what people sent.

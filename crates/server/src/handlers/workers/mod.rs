@@ -25,11 +25,11 @@ use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};
 pub use sprag_wire::{NotStartable, Reloaded};
 
+use crate::access::guard::{self, Hosts};
 use crate::app::App;
-use crate::guard::{self, Hosts};
 use crate::handlers::{pages, system};
+use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, Problem};
-use crate::shown::shown;
 
 /// A supervisor of services, as its API sees it.
 #[derive(Clone)]
