@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use sprag_core::source::{self, Format, Limits};
+use sprag_core::document::source::{self, Format, Limits};
 
 use crate::failure::Failure;
 

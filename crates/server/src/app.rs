@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
-use sprag_core::source::Limits;
 use sprag_engine::requests::Refusal;
 use sprag_engine::{Closing, Handle};
 use sprag_wire::Execution;

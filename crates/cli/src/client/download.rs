@@ -4,7 +4,7 @@ use std::io;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
-use sprag_core::digest::{self, Digest};
+use sprag_core::integrity::digest::{self, Digest};
 
 use super::{Request, problem, read};
 use crate::failure::Failure;

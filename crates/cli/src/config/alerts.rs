@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Shape, quoted};
 use sprag_core::machine::ConfigCheck;
-use sprag_core::source::{Spot, shown};
 use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, CRITICAL};
 use sprag_supervisor::TroubleKind;
 

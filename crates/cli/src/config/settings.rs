@@ -11,8 +11,8 @@ use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
+use sprag_runners::http::outbound::{self, Guard};
 use sprag_runners::mint::{self, BlockchainMint};
-use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
 use sprag_store::postgres;
 
@@ -301,7 +301,7 @@ impl Check<'_> {
     }
 
     /// Notes what is wrong with providers, each where it was written, or where its section begins to be.
-    fn providers(&mut self, options: &sprag_runners::providers::Options) {
+    fn providers(&mut self, options: &sprag_runners::registry::providers::Options) {
         for error in providers::check(options) {
             let section = providers::section(error.provider);
             let place = self.layers.place(section, error.key);

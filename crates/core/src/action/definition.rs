@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::retry::Policy;
+use crate::document::source::Position;
 use crate::expression::logic::Logic;
 use crate::expression::template::Template;
-use crate::schedule::{CatchUp, Cron, Overlap};
-use crate::source::Position;
+use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 /// Milliseconds an attempt may take, unless the definition says otherwise.
 pub const TIMEOUT_DEFAULT: u64 = 300_000;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::retry::Policy;
-use crate::patch::{self, Operation};
+use crate::document::patch::{self, Operation};
 
 /// The longest an attempt may be allowed by an edit, in milliseconds: thirty days.
 const TIMEOUT_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::{ActionError, kind};
-use crate::redact::Redactor;
 use crate::text;
+use crate::text::redact::Redactor;
 
 /// What a runner reports.
 #[derive(Clone, Debug, PartialEq)]

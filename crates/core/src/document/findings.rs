@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::source::{Cause, ParseError, Place, Position, nearest};
+use crate::document::source::{Cause, ParseError, Place, Position, nearest};
 
 /// Whether a document can be used in spite of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

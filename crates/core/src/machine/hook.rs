@@ -152,8 +152,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     fn hook(hook: &str) -> Hook {
         let text = format!("{{id: m, initial: a, states: {{a: {{}}}}, hooks: {{h: {hook}}}}}");

@@ -67,8 +67,8 @@ fn permission(scope: &str, object: &str) -> Permission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     const MACHINE: &str = r#"
 id: m

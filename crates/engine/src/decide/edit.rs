@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use sprag_core::action::edit::{EditError, Editable, RetryLists};
 use sprag_core::action::secret::Owner;
 use sprag_core::action::{Action, Definition};
+use sprag_core::document::json;
 use sprag_core::expression::template::{Frozen, Template};
-use sprag_core::json;
 
 use super::{Decider, Edited, policy_of, timeout_of};
 use crate::requests::{Code, Refusal, RetryDead};

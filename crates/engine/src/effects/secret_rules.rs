@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sprag_core::action::error::kind;
 use sprag_core::action::secret::{self, Owner};
 use sprag_core::action::{ActionError, ConfigProblem, Failure, Fault, Outcome, Runner, SecretRules};
+use sprag_core::document::json;
 use sprag_core::expression::template::Frozen;
-use sprag_core::json;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use crate::decide::AttemptJob;
 use crate::effects::tasks::SecretSource;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::Value;
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Clock;
+use sprag_core::document::source::{Format, nearest};
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, RequiredPermissions, UnknownType, load_text,
 };
-use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, ReadKind, records};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sprag_core::action::Outcome;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::AttemptId;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use super::handle::Handle;
 use crate::effects::tasks;

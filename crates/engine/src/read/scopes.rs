@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use sprag_core::document::source::nearest;
 use sprag_core::machine::Machine;
-use sprag_core::source::nearest;
 use sprag_store::records::MachineVersion;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, Page, ReadKind};

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Action, Overrides, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 
 use super::actions::{changed, conflict, make_ready, rejoin};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sprag_core::document::json;
 use sprag_core::ids::{ExecutionId, Slot};
-use sprag_core::json;
 use sprag_core::machine::{Cause, Message, is_reserved};
 use sprag_core::text::check_key;
 use sprag_store::Mutation;

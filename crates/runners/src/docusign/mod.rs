@@ -23,10 +23,10 @@ use sprag_core::action::outcome::{Failure, Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{is_within, refused};
 use crate::http::Client;
-use crate::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
-use crate::providers::{Asked, OptionsError, below};
+use crate::http::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
+use crate::registry::config::{is_within, refused};
+use crate::registry::providers::{Asked, OptionsError, below};
 use crate::secrets::{Secrets, Text};
 use crate::webhook::{destination, network};
 use config::Provider;

@@ -10,9 +10,9 @@ use sprag_core::action::runner::ConfigProblem;
 use super::Providers;
 use super::address;
 use super::options::{SECURITY, SENDGRID, SMTP, Security};
-use crate::config;
+use crate::registry::config;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 13] = [
     "provider",

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use super::{Email, Options, SendgridOptions, SmtpOptions};
-use crate::outbound::{self, Guard};
+use crate::http::outbound::{self, Guard};
 use crate::secrets::{Env, Secrets};
 use crate::testing::{Act, Case, Server, client, error, loopback, reply, result};
 

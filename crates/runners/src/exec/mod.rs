@@ -21,7 +21,7 @@ use sprag_core::action::error::{ActionError, kind, of_io};
 use sprag_core::action::outcome::{Done, Failure, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{is_within, refused};
+use crate::registry::config::{is_within, refused};
 use allow::Programs;
 use checkpoint::Checkpoint;
 use config::Config;

@@ -120,7 +120,7 @@ pub fn headers<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Resul
 
 /// Reads one header.
 pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
-    let shown = || sprag_core::source::shown(name);
+    let shown = || sprag_core::document::source::shown(name);
     let parsed: HeaderName = name.parse().map_err(|_| RequestError::HeaderName(shown()))?;
     if RESERVED.contains(&parsed.as_str()) {
         return Err(RequestError::Reserved(shown()));

@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Done, Failure, Outcome, Probe, ResultEvent};
 use sprag_core::action::runner::Attempt;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use tokio::sync::MutexGuard;
 use tokio::time::timeout_at;
 
@@ -21,7 +21,7 @@ use super::rpc::{Error, Refusal};
 use super::wallet::{Fees, Order, Wallet};
 use super::whose::OLD;
 use super::{Stop, abi, amount, token};
-use crate::failpoint;
+use crate::registry::failpoint;
 
 /// What an attempt is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

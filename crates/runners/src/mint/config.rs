@@ -9,16 +9,16 @@ use alloy_json_abi::{JsonAbi, StateMutability};
 use alloy_primitives::{Address, B256, U256, keccak256};
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
-use sprag_core::source::{Place, nearest};
+use sprag_core::document::source::{Place, nearest};
 use url::Url;
 
 use super::options::{CONFIRMATIONS_MAX, Chain, Contract, Pace, Signer, World};
 use super::{abi, amount};
-use crate::config;
 use crate::http;
+use crate::registry::config;
 use crate::secrets::Text;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Stage, quoted};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 14] = [
     "blockchain",

@@ -16,7 +16,7 @@ use super::claim::Claim;
 use super::node::{At, Receipt};
 use super::refusal::Meaning;
 use super::rpc::Error;
-use crate::failpoint;
+use crate::registry::failpoint;
 
 /// Between two looks: often at first, since a quick chain is done soon.
 const PAUSE_MIN: Duration = Duration::from_millis(100);

@@ -11,7 +11,7 @@ use alloy_json_abi::JsonAbi;
 use alloy_primitives::Address;
 use serde::Deserialize;
 use serde_json::Value;
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 
 use super::{abi, amount};
 use crate::http;

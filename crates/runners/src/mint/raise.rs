@@ -12,7 +12,7 @@ use super::follow::{FollowedClaim, congestion};
 use super::node::At;
 use super::options::Unclaimed;
 use super::wallet::{Fees, Order};
-use crate::failpoint;
+use crate::registry::failpoint;
 
 /// What an empty transfer takes.
 const TRANSFER_GAS: u64 = 21_000;

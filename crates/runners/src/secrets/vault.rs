@@ -19,8 +19,8 @@ use url::Url;
 
 use super::{OptionsError, Provider, SecretError, VALUE_BYTES_MAX, check_name};
 use crate::http::{self, Client, Reply, Request};
-use crate::providers::below;
-use sprag_core::source::shown;
+use crate::registry::providers::below;
+use sprag_core::document::source::shown;
 
 const MOUNT: &str = "secret";
 /// Where the token is, unless the configuration has it. The vendor's own tools read it there too.

@@ -5,10 +5,10 @@ use sprag_core::action::runner::ConfigProblem;
 
 use super::options::{SERVICE_REMEDY, Sender, TWILIO, Twilio, is_service};
 use super::phone;
-use crate::config;
 use crate::http;
+use crate::registry::config;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Stage};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 7] = [
     "provider",

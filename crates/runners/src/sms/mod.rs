@@ -26,9 +26,9 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use crate::config::{is_within, refused};
 use crate::http::{Client, Reply, Request};
-use crate::providers::{Asked, OptionsError, below};
+use crate::registry::config::{is_within, refused};
+use crate::registry::providers::{Asked, OptionsError, below};
 use crate::secrets::Secrets;
 use crate::webhook::{destination, network};
 use config::{Config, Milestone};

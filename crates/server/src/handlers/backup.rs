@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use sprag_core::digest::{self, Digest};
+use sprag_core::integrity::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
 use crate::app::App;

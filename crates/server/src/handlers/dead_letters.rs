@@ -3,11 +3,11 @@
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
-use sprag_core::duration::Millis;
+use sprag_core::document::patch::Operation;
 use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resource};
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
 use sprag_engine::requests::{Archive, RetryDead};
 use sprag_wire as wire;

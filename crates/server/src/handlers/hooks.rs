@@ -6,9 +6,9 @@
 use axum::extract::{FromRequest, Query, State};
 use axum::http::{HeaderMap, Uri, header};
 use serde_json::{Map, Value, json};
-use sprag_core::json::hex;
+use sprag_core::document::json::hex;
+use sprag_core::integrity::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
 use sprag_core::machine::{Hook, HookMessage, Verify};
-use sprag_core::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
 use sprag_engine::InboundHook;
 use sprag_engine::requests::idempotency::HookCall;
 use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
@@ -105,7 +105,7 @@ impl Inbound {
                     .collect();
                 signature::verify_docusign(&self.raw.bytes, &signatures, &secrets).map_err(refused)?;
                 // Neither id nor time is signed, so the body itself says what was seen before.
-                let digest = sprag_core::json::digest(&self.raw.bytes);
+                let digest = sprag_core::document::json::digest(&self.raw.bytes);
                 Ok(Some(format!("docusign-{}", hex(&digest))))
             }
             Verify::Nothing => {

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde_json::{Map, Value};
-use sprag_core::json;
+use sprag_core::document::json;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_engine::Handle;
 use sprag_store::PAGE_BYTES_MAX;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::document::source::Format;
 use sprag_core::machine::Machine;
-use sprag_core::source::Format;
 use sprag_wire as wire;
 
 use super::machines::load;

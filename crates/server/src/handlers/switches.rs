@@ -1,8 +1,8 @@
 //! Kill switches: while one is on, nothing in its scope begins.
 
 use axum::extract::State;
-use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
+use sprag_core::time::duration::Millis;
 use sprag_engine::ScopeNames;
 use sprag_engine::queue::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
 use sprag_engine::requests::{SwitchOff, SwitchOn};

@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use sprag_core::document::source::DEFINITION_BYTES_MAX;
 use sprag_core::ids::NodeId;
 use sprag_core::machine::schema;
-use sprag_core::source::DEFINITION_BYTES_MAX;
 use sprag_core::time::Timestamp;
 use sprag_engine::Limits;
 use sprag_store::nodes::{Node, Shard, View};

@@ -13,11 +13,11 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sprag_core::duration::Millis;
+use sprag_core::document::json;
+use sprag_core::document::source::nearest;
 use sprag_core::filter::{self, Condition, Resource};
-use sprag_core::json;
-use sprag_core::source::nearest;
 use sprag_core::text::is_storable;
+use sprag_core::time::duration::Millis;
 use sprag_engine::requests::{self, Refusal};
 use sprag_store::PAGE_BYTES_MAX;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sprag_core::document::source::{Format, Limits as SourceLimits, Place, Spot, parse, shown};
 use sprag_core::document::{Fields, Finding, Findings, Reader, Severity, Shape, Stage};
-use sprag_core::source::{Format, Limits as SourceLimits, Place, Spot, parse, shown};
 
 use super::keys::{FILE, RESTARTS, SERVICE};
 use super::model::{Service, ServicesFile, settled};

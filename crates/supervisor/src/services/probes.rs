@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use sprag_core::document::source::shown;
 use sprag_core::document::{Fields, Reader, Shape, quoted};
 use sprag_core::expression::logic::Logic;
-use sprag_core::source::shown;
 
 use super::model::{Observe, ObserveSource, Probe, ProbeKind};
 use super::parts::{command, duration};

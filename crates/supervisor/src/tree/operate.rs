@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Count};

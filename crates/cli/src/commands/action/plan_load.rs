@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use sprag_core::duration::Millis;
 use sprag_core::machine::testing::{LoadTestPlan, PlanOptions, plan_load, plan_schema};
+use sprag_core::time::duration::Millis;
 
 use crate::commands::testing::{Ready, Unusable, read};
 use crate::failure::{Exit, Failure};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sprag_core::document::source::{Format, Limits, parse};
 use sprag_core::document::{Finding, Findings, Severity};
-use sprag_core::source::{Format, Limits, parse};
 use sprag_core::supervision::RestartBudget;
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;

@@ -295,7 +295,7 @@ fn open(state: &Path) -> Result<Store, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use sprag_core::source::Format;
+    use sprag_core::document::source::Format;
     use sprag_supervisor::services::load;
 
     use super::*;

@@ -11,7 +11,7 @@ use super::error::{ActionError, kind};
 use super::outcome::Verdict;
 use super::progress::{Action, AttemptRecord, Crashes};
 use super::retry::Policy;
-use crate::patch::Operation;
+use crate::document::patch::Operation;
 
 /// What is shown of another side's own words.
 const SAID_CHARACTERS_MAX: usize = 200;

@@ -1,8 +1,8 @@
 //! Secrets that stand in the file in clear.
 
 use crate::document::Findings;
+use crate::document::source::Spot;
 use crate::machine::load::Notes;
-use crate::source::Spot;
 
 /// Keys that end so hold secrets, letter case, `-` and `_` aside.
 const SECRET_KEYS: [&str; 9] = [

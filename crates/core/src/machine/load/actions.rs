@@ -8,11 +8,11 @@ use super::notes::Site;
 use crate::action::definition::{PRIORITY_DEFAULT, TIMEOUT_DEFAULT};
 use crate::action::retry::{Backoff, Policy};
 use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
+use crate::document::source::{Spot, shown};
 use crate::document::{Fields, millis};
 use crate::expression::template::Template;
 use crate::machine::model::{Kind, Operation, StateIndex};
-use crate::schedule::{CatchUp, Cron, Overlap};
-use crate::source::{Spot, shown};
+use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 impl<'n> Loader<'n> {
     /// Reads all definitions, and hangs each on the state that triggers it.

@@ -6,8 +6,8 @@ use super::keys::STATE;
 use super::loader::Loader;
 use super::notes::Site;
 use crate::document::Fields;
+use crate::document::source::{Spot, shown};
 use crate::machine::model::{Depth, Kind, State, StateIndex};
-use crate::source::{Spot, shown};
 use serde_json::Value;
 
 /// Where a state stands among the others.

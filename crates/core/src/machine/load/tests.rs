@@ -12,9 +12,9 @@ mod warnings;
 
 use super::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, UnknownType, load_text};
 use crate::action::{ConfigProblem, Fault, SecretRules};
+use crate::document::source::Format;
 use crate::document::{Finding, Severity};
 use crate::machine::Machine;
-use crate::source::Format;
 
 /// Knows one type, `email`, which needs `to` and takes no secret there. Nobody may name the secret `locked`.
 struct Mailer;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::duration::Millis;
-use crate::source::{Format, Limits, nearest, parse_value};
+use crate::document::source::{Format, Limits, nearest, parse_value};
+use crate::time::duration::Millis;
 
 /// Values in messages are cut after this many characters.
 const SHOWN_CHARACTERS_MAX: usize = 80;

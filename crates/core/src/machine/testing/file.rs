@@ -4,8 +4,8 @@
 use super::action::{self, Case, Target};
 use super::keys::FILE;
 use super::scenario::{self, Scenario};
+use crate::document::source::{Document, Format, Limits, parse, shown};
 use crate::document::{Fields, Finding, Findings, Reader, Shape};
-use crate::source::{Document, Format, Limits, parse, shown};
 use crate::time::Timestamp;
 
 /// 2026-01-01T00:00:00Z: when a test starts that does not say it, so that it always goes the same way.

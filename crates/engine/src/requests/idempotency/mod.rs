@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sprag_core::document::json;
 use sprag_core::ids::Slot;
-use sprag_core::json;
 use sprag_store::records::Scope;
 
 use super::{Answer, Code, Refusal, Request, Subject};

@@ -11,8 +11,8 @@ use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
-use sprag_core::json::{self, parse_bounded};
-use sprag_core::source::{Format, Limits};
+use sprag_core::document::json::{self, parse_bounded};
+use sprag_core::document::source::{Format, Limits};
 use sprag_wire as wire;
 
 pub(crate) use self::collect::collect;

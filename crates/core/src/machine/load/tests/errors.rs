@@ -2,8 +2,8 @@
 
 use super::{check, load, small};
 use crate::document::Severity::Error;
+use crate::document::source::Format;
 use crate::machine::load::{DefinitionLimits, LoadOptions, load_text};
-use crate::source::Format;
 
 /// What most examples begin with.
 const START: &str = "id: m\ninitial: a\n";

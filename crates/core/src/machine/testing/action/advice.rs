@@ -9,7 +9,7 @@ use super::script::Script;
 use super::subject::{Reach, Subject};
 use crate::action::retry::{Policy, RETRY_AFTER_FACTOR};
 use crate::action::{Definition, OnUnknown, Verdict};
-use crate::duration::Millis;
+use crate::time::duration::Millis;
 
 /// One recommendation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -9,8 +9,8 @@ use super::mock::{Cut, Ending, Mock};
 use super::subject::{Reach, Subject};
 use crate::action::error::kind;
 use crate::action::{ActionError, Definition, Failure};
-use crate::duration::Millis;
 use crate::ids::scatter;
+use crate::time::duration::Millis;
 
 /// The most that can be asked of a plan.
 const CONCURRENCY_MAX: u32 = 100_000;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::document::source::{Place, Position, Spot, shown};
 use crate::document::{Fields, Finding, Findings};
 use crate::machine::model::Machine;
 use crate::machine::simulate::SimInput;
 use crate::machine::testing::file::now;
-use crate::source::{Place, Position, Spot, shown};
 use crate::time::Timestamp;
 
 /// One test of a machine.

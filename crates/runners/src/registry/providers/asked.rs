@@ -3,7 +3,7 @@
 use serde_json::json;
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 

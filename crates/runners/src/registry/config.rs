@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
 use sprag_core::action::runner::{ConfigProblem, Fault};
+use sprag_core::document::source::Spot;
 use sprag_core::document::{Finding, Reader, Shape, Stage};
-use sprag_core::source::Spot;
 
 /// The code of what this server's configuration lacks.
 pub(crate) const NOT_CONFIGURED: &str = "not-configured";

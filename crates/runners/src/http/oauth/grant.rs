@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome};
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use sprag_core::time::Timestamp;
 use tokio::time::Instant;
 use url::Url;
@@ -19,7 +19,7 @@ use super::client::ClientCredentials;
 use super::jwt::JwtBearer;
 use super::tokens::Token;
 use crate::http::{self, Client, Reply, Request};
-use sprag_core::source::shown;
+use sprag_core::document::source::shown;
 
 /// How long a token endpoint may take. Not the action's own time: others may wait for the same token.
 const FETCH_MAX: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::source::{self, Cause, Format, Limits, ParseError};
+use crate::document::source::{self, Cause, Format, Limits, ParseError};
 
 /// JSON that is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

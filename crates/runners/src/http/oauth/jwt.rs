@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::testing::{NOW, Server, client, reply};
 
-    const PRIVATE: &str = include_str!("../../fixtures/jwt/key.pem");
+    const PRIVATE: &str = include_str!("../../../fixtures/jwt/key.pem");
 
     #[tokio::test]
     async fn what_a_careless_token_server_sends_back_is_masked_also_where_it_is_cut() {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{assert_places, at, read};
-use crate::source::Format;
+use crate::document::source::Format;
 
 #[test]
 fn positions_in_block_style_are_exact() {

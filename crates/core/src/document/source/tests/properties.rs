@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::source::node::{Content, Node};
-use crate::source::parse::parse_node as parse;
-use crate::source::{DEPTH_MAX, Format, Limits};
+use crate::document::source::node::{Content, Node};
+use crate::document::source::parse::parse_node as parse;
+use crate::document::source::{DEPTH_MAX, Format, Limits};
 
 /// Any JSON value a document can hold, a few levels deep.
 fn value() -> impl Strategy<Value = Value> {

@@ -1,7 +1,7 @@
 //! Documents that ask for too much.
 
 use super::{at, refused};
-use crate::source::{Cause, Format, Limits, Position, parse};
+use crate::document::source::{Cause, Format, Limits, Position, parse};
 
 #[test]
 fn a_thousand_levels_are_refused_at_the_first_one_too_many() {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{assert_places, at, read, refused};
-use crate::source::node::Content;
-use crate::source::{Cause, Format, Position};
+use crate::document::source::node::Content;
+use crate::document::source::{Cause, Format, Position};
 
 fn yaml(text: &str) -> Value {
     read(text, Format::Yaml).into_value()

@@ -4,6 +4,9 @@
 //! column of its own therefore keeps these rules on every store: a client or a definition that breaks them is refused by
 //! name, and text that comes back from the world is adapted, because its attempt must end either way.
 
+pub mod html;
+pub mod redact;
+
 use std::borrow::Cow;
 use std::fmt;
 

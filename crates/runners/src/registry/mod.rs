@@ -1,5 +1,9 @@
 //! Which runner serves which action type.
 
+pub(crate) mod config;
+pub mod failpoint;
+pub mod providers;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,10 +17,9 @@ use crate::api_call::{self, ApiCall};
 use crate::docusign::DocusignEnvelope;
 use crate::email::{self, Email};
 use crate::exec::{self, Exec};
+use crate::http::outbound::{self, Guard};
 use crate::http::{self, Client, Wire};
 use crate::mint::{self, BlockchainMint};
-use crate::outbound::{self, Guard};
-use crate::providers;
 use crate::secrets::Secrets;
 use crate::sms::Sms;
 use crate::tools::{Fail, HttpCheck, LogMessage, Noop, TcpCheck, Wait};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{at, read, refused};
-use crate::source::Format;
+use crate::document::source::Format;
 
 fn json_text(text: &str) -> Value {
     read(text, Format::Json).into_value()

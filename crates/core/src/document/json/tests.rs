@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{JsonError, canonical, check, digest, hex, parse_bounded, size};
-use crate::source::{DEPTH_MAX, Limits};
+use crate::document::source::{DEPTH_MAX, Limits};
 
 const BODY: Limits = Limits::body(1024);
 

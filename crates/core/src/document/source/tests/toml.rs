@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{assert_places, at, read, refused};
-use crate::source::Format;
+use crate::document::source::Format;
 
 #[test]
 fn tables_and_values_keep_their_order_and_their_places() {

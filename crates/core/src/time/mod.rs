@@ -1,4 +1,8 @@
-//! Instants: UTC milliseconds inside, RFC 3339 with milliseconds outside.
+//! Instants: UTC milliseconds inside, RFC 3339 with milliseconds outside. Clocks, durations and schedules build on them.
+
+pub mod clock;
+pub mod duration;
+pub mod schedule;
 
 use std::borrow::Cow;
 use std::fmt;

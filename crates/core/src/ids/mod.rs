@@ -4,6 +4,8 @@
 //! the bytes do and rows arrive in the order of time. The slot says which shard owns the thing, without a look-up.
 //! Ids are never drawn here: a [`Mint`] derives them from entropy that came in with the input.
 
+pub mod trace;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! Formats known by name, and names nearly known.
 
-use crate::source::{Format, nearest};
+use crate::document::source::{Format, nearest};
 
 #[test]
 fn the_format_is_known_by_name_and_guessed_by_content() {
