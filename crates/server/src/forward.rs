@@ -213,7 +213,7 @@ async fn run(next: &Next, parts: &Parts, bytes: &Bytes) -> Response {
 /// for every try.
 async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &Next), shard: ShardId) -> Response {
     let (parts, bytes, next) = asked;
-    let mut problem = String::from("no other node serves it just now");
+    let mut problem = String::from("no node owns its shard at the moment");
     let mut patience = pin!(tokio::time::sleep(PASS_MAX));
     while !patience.is_elapsed() {
         match whereabouts.place_of(shard) {
@@ -226,8 +226,8 @@ async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &N
                 };
                 match answer {
                     Ok(answer) if !answer.headers().contains_key(MOVED) => return answer,
-                    Ok(_) => problem = format!("shard {} is on its way from one node to another", shard.0),
-                    Err(error) => problem = format!("the node of shard {} could not be asked: {error}", shard.0),
+                    Ok(_) => problem = format!("shard {} is moving from one node to another", shard.0),
+                    Err(error) => problem = format!("the node of shard {} cannot be reached: {error}", shard.0),
                 }
             }
             Place::Here => {

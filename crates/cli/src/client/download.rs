@@ -77,9 +77,9 @@ fn broken_off(total: Option<u64>, length: u64, error: &reqwest::Error) -> Failur
 }
 
 fn damaged(detail: &str) -> Failure {
-    Failure::new(format!("the answer is not whole: {detail}"))
+    Failure::new(format!("the answer is incomplete: {detail}"))
         .code("download-damaged")
-        .note("try again")
+        .note("run the command again")
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn names(text: &str, pointer: &str) -> bool {
 /// Something answered, and it was not Sprag.
 pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
     Failure::new(format!(
-        "what answers at {} with status {status} is not a Sprag server",
+        "the program at {}, which answered with status {status}, is not a Sprag server",
         shown(base)
     ))
     .code("unexpected-answer")
@@ -77,7 +77,11 @@ pub(super) fn unreachable(client: &Client, error: &reqwest::Error) -> Failure {
     }
     let reason = reason.map_or_else(|| error.to_string(), ToString::to_string);
     if error.is_timeout() && !error.is_connect() {
-        return Failure::new(format!("{} did not answer in time", shown(base))).code("server-timeout");
+        return Failure::new(format!(
+            "{} did not answer in time; check its log, then run the command again",
+            shown(base)
+        ))
+        .code("server-timeout");
     }
     Failure::new(format!("no Sprag server answers at {}: {reason}", shown(base)))
         .code("server-unreachable")

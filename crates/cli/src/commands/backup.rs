@@ -31,9 +31,9 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { to, force, remote } = arguments;
     if to.exists() && !force {
-        return Err(Failure::invalid(format!("`{}` is there already", to.display()))
+        return Err(Failure::invalid(format!("`{}` already exists", to.display()))
             .code("file-exists")
-            .note("name another file, or replace it with --force")
+            .note("name another file, or add --force to replace it")
             .into());
     }
     let client = remote.client()?;

@@ -34,7 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
             execution(&client, &id, output).await
         }
         _ => {
-            let failure = Failure::invalid(format!("`{id}` is the id of nothing that can be explained"));
+            let failure = Failure::invalid(format!("`{id}` is not the id of an execution or action"));
             Err(failure
                 .note("give the id of an execution (exe_…) or an action (act_…), or MACHINE/KEY of an execution")
                 .into())

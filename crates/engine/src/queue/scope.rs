@@ -26,7 +26,7 @@ pub enum Scope {
 
 /// A text that names no scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no scope: write `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`")]
+#[error("`{text}` is not a scope; write `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`")]
 pub struct ParseScopeError {
     text: String,
 }

@@ -51,7 +51,7 @@ impl Handle {
                 Ok(Some(diagnose(&action, definition, sent.as_ref(), &secrets)))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        found.ok_or_else(|| Refusal::no_action(id))
     }
 
     /// The case file of an action. It says what the action's status is: only a dead one waits for a person.
@@ -68,7 +68,7 @@ impl Handle {
                 Ok(Some(case_file(view, &action, definition, others)))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        found.ok_or_else(|| Refusal::no_action(id))
     }
 }
 

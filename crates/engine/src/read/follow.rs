@@ -61,7 +61,7 @@ impl Handle {
                 }))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// The ids of an execution's open actions, oldest first, up to a bound. Whoever follows reads the actions one at a time.

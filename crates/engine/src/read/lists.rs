@@ -130,7 +130,7 @@ impl Handle {
                 }))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// One job.
@@ -140,7 +140,7 @@ impl Handle {
                 reader.job(id)?.map(Job::from_row).transpose()
             })
             .await?;
-        let unknown = || Refusal::new(Code::JobUnknown, format!("there is no job `{id}`"));
+        let unknown = || Refusal::no_job(id);
         found.as_ref().map(JobView::from).ok_or_else(unknown)
     }
 

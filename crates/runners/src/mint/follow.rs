@@ -217,7 +217,7 @@ impl Mint<'_> {
         let mut failure = held
             .trouble
             .clone()
-            .unwrap_or_else(|| congestion("it is not in a block yet"));
+            .unwrap_or_else(|| congestion("the transaction is not in a block yet"));
         failure.error.message = format!(
             "{} did not end within {} ms: {}",
             names(&held.claim),

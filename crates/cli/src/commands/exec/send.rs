@@ -62,7 +62,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
             payload.first(),
         ),
         _ => {
-            return Err(Failure::invalid("the words do not say to whom and what")
+            return Err(Failure::invalid("the execution or the type of the message is missing")
                 .note(format!("usage: {USAGE}"))
                 .into());
         }

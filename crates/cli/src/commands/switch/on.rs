@@ -69,7 +69,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     output.show(&document, super::text)?;
     if output == Output::Text {
         if switch.status == SwitchStatus::Unmatched {
-            output::note("it holds nothing yet: its scope names nothing that exists");
+            output::note("it stops nothing yet: its scope matches nothing that exists");
         }
         output::note(&format!("release it with: sprag switch off {}", switch.id));
     }

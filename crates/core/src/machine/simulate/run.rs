@@ -184,7 +184,7 @@ impl Simulation {
 
     fn message(&mut self, kind: String, payload: Value) -> Result<bool, Refused> {
         if is_reserved(&kind) {
-            let detail = format!("messages of type `{kind}` come from the engine only; give it another type");
+            let detail = format!("only Sprag sends messages of type `{kind}`; use another type");
             return Err(Refused::new("reserved-type", detail));
         }
         if let Err(problem) = check_key(&kind) {
@@ -192,7 +192,7 @@ impl Simulation {
         }
         self.fire_due(self.now);
         if self.is_completed() {
-            let detail = "the execution is completed and takes no more messages";
+            let detail = "the execution is completed and accepts no more messages";
             return Err(Refused::new("execution-closed", detail));
         }
         self.messages += 1;
@@ -316,7 +316,7 @@ impl Simulation {
     fn is_cut_off(&mut self) -> bool {
         let is_cut_off = self.present.macrosteps >= SET_OFF_MAX;
         if is_cut_off {
-            let detail = format!("one input set off {SET_OFF_MAX} macrosteps; the machine may never come to rest");
+            let detail = format!("one input started {SET_OFF_MAX} steps; check the machine for a loop");
             self.note(Refused::new("runaway", detail));
         }
         is_cut_off

@@ -105,17 +105,17 @@ fn a_secret_stands_alone_and_where_the_type_takes_one() {
 secret-misused /actions/0/config/text/0 | `secrets.k|reverse` works on the value of a secret | write `{{secrets.k}}`
     config: {to: y, text: [«"x {{ secrets.k|reverse }}"]}
 ---
-secret-misused /actions/0/config/costEstimate | takes no secret here | leave the secret out
+secret-misused /actions/0/config/costEstimate | accepts no secret here | leave the secret out
     runner: elsewhere
     config: {to: y, costEstimate: «"{{secrets.k}}"}
 ---
-secret-misused /actions/0/config/to | type `email` takes no secret here, and `secrets.k` is one | leave the secret out
+secret-misused /actions/0/config/to | type `email` accepts no secret here, and `secrets.k` is one | leave the secret out
     config: {to: «"{{secrets.k}}"}
 ---
-secret-misused /actions/0/config/text | machine `m` may not name the secret `locked` | `"m=locked"` to `[secrets] allow`
+secret-misused /actions/0/config/text | machine `m` may not use the secret `locked` | `"m=locked"` to `[secrets] allow`
     config: {to: y, text: «"{{secrets.locked}}"}
 ---
-secret-misused /actions/0/config/to | machine `m` may not name the secret `locked` | `[secrets] allow`
+secret-misused /actions/0/config/to | machine `m` may not use the secret `locked` | `[secrets] allow`
     runner: elsewhere
     config: {to: «"{{secrets.locked}}"}
 "#;
@@ -124,7 +124,7 @@ secret-misused /actions/0/config/to | machine `m` may not name the secret `locke
 secret-misused /hooks/h/secret/1 | `secrets.b[1:]` works on the value | write `{{secrets.b}}`
   h: {verify: standard-webhooks, secret: ["{{secrets.a}}", «"{{secrets.b[1:]}}"], key: k, type: A}
 ---
-secret-misused /hooks/h/secret | machine `m` may not name the secret `locked` | `[secrets] allow`
+secret-misused /hooks/h/secret | machine `m` may not use the secret `locked` | `[secrets] allow`
   h: {verify: docusign-hmac, secret: «"{{secrets.locked}}", key: k, type: A}
 "#;
     check(&format!("{start}hooks:\n"), hooks, Error);

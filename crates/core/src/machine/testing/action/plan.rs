@@ -160,7 +160,7 @@ impl Planner<'_> {
         let mut scenarios = vec![
             Scenario {
                 name: "success".to_owned(),
-                description: "everything goes well at once".to_owned(),
+                description: "the first reply is a success".to_owned(),
                 weight: WEIGHT_SUCCESS,
                 mock: vec![self.good()],
                 expect: Ends {
@@ -234,7 +234,7 @@ impl Planner<'_> {
                 status: "succeeded",
                 attempts,
             };
-            (ends, format!("`{class}` {times}, then it goes well"))
+            (ends, format!("`{class}` {times}, then success"))
         } else {
             let ends = Ends {
                 status: "dead",
