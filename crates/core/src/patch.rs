@@ -17,26 +17,26 @@ pub const OPERATIONS_MAX: usize = 100;
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 #[schemars(rename = "PatchOperation")]
 pub enum Operation {
-    /// Puts a value there: a member new or over the old one, or an item before the one that is there (`-`: at the end).
+    /// Adds a value: sets a member, or inserts an item before the one at this index (`-`: at the end).
     Add {
         /// Where, as a JSON pointer.
         path: String,
         /// What.
         value: Value,
     },
-    /// Puts a value in the place of the one that is there.
+    /// Replaces the value.
     Replace {
         /// Where, as a JSON pointer.
         path: String,
         /// What.
         value: Value,
     },
-    /// Takes away what is there.
+    /// Removes the value.
     Remove {
         /// Where, as a JSON pointer.
         path: String,
     },
-    /// Continues only if the value is there.
+    /// Continues only if the value is equal.
     Test {
         /// Where, as a JSON pointer.
         path: String,

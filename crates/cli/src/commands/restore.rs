@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     output.show(&document, text)?;
     if output == Output::Text {
         output::note(&format!(
-            "everything is held by {}; look at the list, start with `sprag up`, then: sprag switch off {}",
+            "the kill switch {} stops all effects; check the list, run `sprag up`, then: sprag switch off {}",
             report.switch, report.switch
         ));
     }
@@ -127,7 +127,7 @@ fn text(restored: &Restored) -> String {
     };
     let head = format!("restored {store} as of {taken}\n");
     match report.total {
-        0 => format!("{head}no action was open: no effect known to this backup can repeat\n"),
+        0 => format!("{head}the backup has no open action, so no effect in it can repeat\n"),
         total => format!("{head}{}", effects(&report.effects, total)),
     }
 }

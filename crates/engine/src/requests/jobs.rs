@@ -101,7 +101,7 @@ impl Request for PauseJob {
     }
 }
 
-/// Let a job continue.
+/// Resume a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeJob(pub JobId);
 

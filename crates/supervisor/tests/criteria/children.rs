@@ -198,10 +198,7 @@ fn a_missing_variable_is_waited_for_at_first_and_an_error_later() {
     theatre.world.declare(with(json!({ "host": "h" })));
     theatre.world.run_for(5_000);
     let b = theatre.world.status("a/b").unwrap();
-    assert_eq!(
-        (b.state, b.waiting.as_deref()),
-        ("stopped", Some("a spec that can be used"))
-    );
+    assert_eq!((b.state, b.waiting.as_deref()), ("stopped", Some("a valid definition")));
     assert!(b.reason.contains("`port` has no value"), "{}", b.reason);
     // 21: nothing is desired, so nobody looks.
     assert_eq!(theatre.stage.read("a/b").looked, 0);

@@ -49,8 +49,7 @@ pub(crate) fn lease() -> Operation {
     .header(
         ONCE,
         text(),
-        "Accepted and not looked at: asked again, there is other work. What was leased and never heard of comes back \
-         when its lease is over.",
+        "Accepted and ignored: a repeat gets other attempts. If you lose an answer, its attempts end when their leases expire.",
     )
     .answers::<wire::Leased>(200, "The leased attempts; empty if there is no work.")
     .writes()
