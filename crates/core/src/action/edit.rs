@@ -31,13 +31,13 @@ pub struct Overrides {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryLists {
-    /// Attempts in all.
+    /// The total number of attempts.
     #[schemars(range(min = 1))]
     pub max_attempts: u32,
-    /// Only these types are retried, when given.
+    /// If set, Sprag retries only these types.
     #[serde(default)]
     pub retryable_errors: Vec<String>,
-    /// These types never are.
+    /// Sprag never retries these types.
     #[serde(default)]
     pub non_retryable_errors: Vec<String>,
 }

@@ -19,7 +19,7 @@ pub enum Scope {
     ActionId {
         /// The machine's name.
         machine: String,
-        /// What the machine calls the action.
+        /// The name of the action in the machine.
         action_id: String,
     },
 }

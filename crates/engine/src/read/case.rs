@@ -18,7 +18,7 @@ use crate::decide::convert;
 use crate::decide::{editable, policy_of, timeout_of};
 use crate::engine::handle::Handle;
 use crate::lane::damaged;
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// Letters that are alike are counted up to here.
 const ALIKE_MAX: usize = 10_000;

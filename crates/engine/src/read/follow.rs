@@ -15,7 +15,7 @@ use crate::lane::damaged;
 use crate::read::history;
 use crate::read::open::open_actions;
 use crate::read::queue::kind_of_line;
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// What somebody who follows an execution has not seen.
 #[derive(Clone, Debug)]
