@@ -95,7 +95,7 @@ mod tests {
             (Some(3), 3, Some("sha-256=:b:")),
         ] {
             let refused = verify(total, length, sent, "sha-256=:a:").unwrap_err();
-            assert!(refused.to_string().contains("not whole"), "{refused}");
+            assert!(refused.to_string().contains("incomplete"), "{refused}");
         }
     }
 }

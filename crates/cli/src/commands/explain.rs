@@ -182,7 +182,7 @@ fn dead_letter(letter: &Letter<'_>, id: &str) -> String {
     };
     let _ = writeln!(
         text,
-        "What would free it: {apply}`sprag dlq retry {id}` retries it as it is, `sprag dlq archive {id}` puts it away."
+        "What you can do: {apply}`sprag dlq retry {id}` retries it unchanged, `sprag dlq archive {id}` archives it."
     );
     text
 }

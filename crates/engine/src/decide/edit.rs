@@ -132,7 +132,8 @@ fn names_late(pointer: &str, text: &str) -> Result<bool, EditError> {
         .find(|path| !path.root().is_some_and(|root| LATE.contains(&root)))
     {
         let detail = format!(
-            "`{other}` is known only at the trigger: write its value instead; only `secrets.*` and `attempt.*` are allowed"
+            "`{other}` is known only at the trigger: write its value instead; only `secrets.*` and `attempt.*` are \
+             allowed"
         );
         return Err(wrong(detail));
     }

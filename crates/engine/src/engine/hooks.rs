@@ -68,7 +68,8 @@ async fn secret(source: &dyn SecretSource, machine: &str, template: &Template) -
         }
         if !source.allows(machine, &used.name) {
             let why = format!(
-                "`[secrets] allow` does not let machine `{machine}` use it; the operator can add an entry `MACHINE=SECRET`"
+                "`[secrets] allow` does not let machine `{machine}` use it; the operator can add an entry \
+                 `MACHINE=SECRET`"
             );
             return Err(unavailable(&used.name, &why));
         }

@@ -127,7 +127,8 @@ fn refuse_held_key(decider: &Decider<'_>, start: &Start) -> Result<(), Refusal> 
     };
     let machine = &start.machine;
     let detail = format!(
-        "key `{key}` of machine `{machine}` is in use by the open execution `{holder}`; use that execution, or another key"
+        "key `{key}` of machine `{machine}` is in use by the open execution `{holder}`; use that execution, or \
+         another key"
     );
     Err(Refusal::new(Code::KeyInUse, detail))
 }

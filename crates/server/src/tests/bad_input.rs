@@ -210,7 +210,7 @@ fn queries() -> Vec<Line> {
             request("GET", "/v1/executions?cursor=deadbeefdeadbeefdeadbeef", &[], b""),
             "cursor-invalid",
             "?cursor",
-            &["begin without one"],
+            &["start without a cursor"],
         ),
         of(
             "SQL as a filter",

@@ -126,7 +126,8 @@ async fn unknown(uri: http::Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,
         format!(
-            "there is nothing at `{}`: this server only supervises services (`sprag service`); for machines, executions and actions, ask a server that `sprag up` started",
+            "there is nothing at `{}`: this server only supervises services (`sprag service`); for machines, \
+             executions and actions, ask a server that `sprag up` started",
             shown(uri.path())
         ),
     )

@@ -40,7 +40,8 @@ pub enum OpenError {
     },
     /// A newer program wrote the database.
     #[error(
-        "`{address}` has schema {found}, and this version of Sprag knows {known}; run the newer version, or restore a dump taken before it"
+        "`{address}` has schema {found}, and this version of Sprag knows {known}; run the newer version, or restore \
+         a dump taken before it"
     )]
     NewerDatabase {
         /// The database.
@@ -60,7 +61,8 @@ pub enum OpenError {
     },
     /// Only a part of a database is there.
     #[error(
-        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it continues where it stopped"
+        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it continues where it \
+         stopped"
     )]
     Unfinished {
         /// The database.

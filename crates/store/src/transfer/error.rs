@@ -48,7 +48,8 @@ pub enum TransferError {
     },
     /// What began to move into the database is not what this file holds.
     #[error(
-        "`{address}` holds a part of another file, or the file was used since the move began; empty the database (`dropdb`, `createdb`) and start again"
+        "`{address}` holds a part of another file, or the file was used since the move began; empty the database \
+         (`dropdb`, `createdb`) and start again"
     )]
     Mismatch {
         /// The database.
@@ -64,7 +65,8 @@ pub enum TransferError {
     },
     /// A row that is not the same on both sides.
     #[error(
-        "the row `{key}` of `{table}` differs between the file and the database; empty the database (`dropdb`, `createdb`) and start again"
+        "the row `{key}` of `{table}` differs between the file and the database; empty the database (`dropdb`, \
+         `createdb`) and start again"
     )]
     Differs {
         /// Whose row.
@@ -74,7 +76,8 @@ pub enum TransferError {
     },
     /// A row of a time in which names had no bounds.
     #[error(
-        "PostgreSQL cannot store the `{column}` of {row} (table `{table}`): it {problem}, and the database said: {said}. \
+        "PostgreSQL cannot store the `{column}` of {row} (table `{table}`): it {problem}, and the database said: \
+         {said}. \
          Its definition is older than the limit on names. Apply a version with a shorter name, wait until the executions of the old version end and retention deletes them, then move to an empty database"
     )]
     Unfit {

@@ -147,7 +147,7 @@ fn permit(nodes: &Nodes, (owner, child): (&Node, Option<&Node>), rule: &Rule, no
     }
     match recover::obstacle(nodes, child, now) {
         Some(why) => Permit::Refuse(format!(
-            "child cannot be restarted, so what runs of it is left alone: {why}"
+            "child cannot be restarted, so its process keeps running: {why}"
         )),
         None => Permit::Restart,
     }
