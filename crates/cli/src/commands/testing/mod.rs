@@ -49,7 +49,7 @@ pub(super) struct Arguments {
         env = "SPRAG_CONFIG",
         hide_env = true,
         value_name = "FILE",
-        help = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+        help = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]"
     )]
     config: Option<PathBuf>,
 }
