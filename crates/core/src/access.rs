@@ -99,7 +99,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Whoever uses a server without authentication, or the library.
+    /// The one caller of a server without authentication, and of the library.
     pub fn local() -> Self {
         Self {
             principal: LOCAL.into(),

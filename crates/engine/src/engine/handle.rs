@@ -286,10 +286,9 @@ impl Handle {
         let handle = self.clone();
         let found = self
             .read(ReadKind::Point, move |reader| {
-                let Some(row) = reader.execution(id)? else {
+                let Some(aggregate) = whole(reader, id)? else {
                     return Ok(None);
                 };
-                let aggregate = whole(reader, row)?;
                 let machine = handle.compiled(reader, &aggregate)?;
                 Ok(Some(handle.shown(&aggregate, &machine)))
             })
@@ -313,10 +312,9 @@ impl Handle {
         let now = self.now();
         let handle = self.clone();
         self.read(ReadKind::Scan, move |reader| {
-            let Some(row) = reader.execution(id)? else {
+            let Some(aggregate) = whole(reader, id)? else {
                 return Ok(Err(Refusal::no_execution(id)));
             };
-            let aggregate = whole(reader, row)?;
             let name = Arc::clone(&aggregate.head.machine);
             let Some(target) = reader.machine(&name, version)? else {
                 let detail = format!(
