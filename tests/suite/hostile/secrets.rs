@@ -278,7 +278,7 @@ fn a_machine_names_only_secrets_that_the_operator_allows_it_also_after_it_was_ap
             action["lastError"]["message"]
                 .as_str()
                 .unwrap()
-                .contains("may not name the secret `k`"),
+                .contains("may not use the secret `k`"),
             "{action:#}"
         );
         assert_hidden(&action.to_string());

@@ -251,7 +251,7 @@ mod tests {
         let reason = at_noon(waiting, Subject::Action("act_1"));
         assert_eq!(
             reason.what,
-            "it waits for runner `gpu`; no runner polled for it since 2026-01-31 11:00:00Z (1h ago)"
+            "it waits for runner `gpu`; no runner has asked for such work since 2026-01-31 11:00:00Z (1h ago)"
         );
         assert!(reason.freed_by.contains("/v1/runners/lease"));
     }

@@ -199,7 +199,7 @@ fn a_server_that_is_not_there_is_named_with_what_would_start_one() {
     assert!(ended.stderr.contains("`sprag up`"), "{ended:?}");
     place
         .run(&["exec", "list", "--server", "localhost:1"])
-        .fails(2, "is no server address");
+        .fails(2, "is not a server address");
 }
 
 #[test]

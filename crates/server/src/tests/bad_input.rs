@@ -317,7 +317,7 @@ fn pages() -> Vec<Line> {
             &[JSON, origin],
             403,
             "origin-refused",
-            &["`https://evil.example`", "the server that it came from"],
+            &["`https://evil.example`", "a page of this server"],
         ),
         of(
             "a page's form, which asks nobody first",
@@ -335,7 +335,7 @@ fn pages() -> Vec<Line> {
             ],
             421,
             "host-refused",
-            &["`evil.example:7400`", "configured in `hosts`"],
+            &["`evil.example:7400`", "add the name to `hosts`"],
         ),
     ]
 }

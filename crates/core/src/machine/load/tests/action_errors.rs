@@ -102,7 +102,7 @@ fn a_secret_stands_alone_and_where_the_type_takes_one() {
     let start = "id: m\ninitial: a\nstates: {a: {type: final}}\n";
     let action = "actions:\n  - actionId: x\n    type: email\n    triggerState: a\n";
     let cases = r#"
-secret-misused /actions/0/config/text/0 | `secrets.k|reverse` works on the value of a secret | write `{{secrets.k}}`
+secret-misused /actions/0/config/text/0 | `secrets.k|reverse` computes with the value of a secret | write `{{secrets.k}}`
     config: {to: y, text: [«"x {{ secrets.k|reverse }}"]}
 ---
 secret-misused /actions/0/config/costEstimate | accepts no secret here | leave the secret out
@@ -121,7 +121,7 @@ secret-misused /actions/0/config/to | machine `m` may not use the secret `locked
 "#;
     check(&format!("{start}{action}"), cases, Error);
     let hooks = r#"
-secret-misused /hooks/h/secret/1 | `secrets.b[1:]` works on the value | write `{{secrets.b}}`
+secret-misused /hooks/h/secret/1 | `secrets.b[1:]` computes with the value | write `{{secrets.b}}`
   h: {verify: standard-webhooks, secret: ["{{secrets.a}}", «"{{secrets.b[1:]}}"], key: k, type: A}
 ---
 secret-misused /hooks/h/secret | machine `m` may not use the secret `locked` | `[secrets] allow`
