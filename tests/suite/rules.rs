@@ -77,12 +77,12 @@ fn rules_at_the_top_of_a_file_are_listed_and_explained() {
         ),
         (
             &["service", "explain", "odd"],
-            "What happens next: nothing, until `odd` or its supervisor is started by hand",
+            "What happens next: nothing, until `odd` or its supervisor is started by a person",
         ),
     ] {
         let said = supervised.command(arguments);
         assert!(said.contains(wanted), "{arguments:?}: {said}");
-        assert!(!said.contains("looked at every second"), "{said}");
+        assert!(!said.contains("checks it every second"), "{said}");
     }
     assert!(supervised.terminate(GUARD).success());
 }

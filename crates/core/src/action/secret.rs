@@ -118,7 +118,7 @@ mod tests {
                 json!({"headers": {"a/b": "{{secrets.stripe | upper}}"}}),
                 "billing",
                 "/headers/a~1b",
-                "stand alone",
+                "used unchanged",
             ),
             (
                 json!({"headers": {"a": "{{secrets.other}}"}}),

@@ -276,7 +276,7 @@ fn messages(closed: &str) -> Vec<Line> {
             to(closed, "PAY"),
             409,
             "execution-closed",
-            &["is cancelled", "start another one"],
+            &["is cancelled", "start a new execution"],
         ),
         of(
             "a message to nobody",
