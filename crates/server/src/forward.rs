@@ -107,7 +107,7 @@ impl Forwarder {
 
 /// A path at another node.
 pub(crate) fn at(advertise: &str, path: PathAndQuery) -> Result<Uri, String> {
-    let not_there = || format!("`{advertise}` is no address of a node");
+    let not_there = || format!("`{advertise}` is not the address of a node");
     let base: Uri = advertise.parse().map_err(|_| not_there())?;
     let authority: Authority = base.authority().cloned().ok_or_else(not_there)?;
     let uri = Uri::builder().scheme(Scheme::HTTP).authority(authority);
@@ -116,7 +116,7 @@ pub(crate) fn at(advertise: &str, path: PathAndQuery) -> Result<Uri, String> {
 
 /// What a node shows another.
 pub(crate) fn shown(token: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(token).map_err(|_| "the nodes' token is no header".to_owned())
+    HeaderValue::from_str(token).map_err(|_| "the nodes' token is not valid in a header".to_owned())
 }
 
 /// The same request, for another node.

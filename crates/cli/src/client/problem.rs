@@ -13,8 +13,7 @@ use crate::output;
 /// What a server answers that supervises nothing.
 const SUPERVISION_OFF: &str = "supervision-off";
 /// Where its caller finds one that does.
-const SUPERVISOR: &str = "a supervisor (`sprag supervise FILE`) answers at http://127.0.0.1:7401 unless told otherwise; \
-    name another with --server or SPRAG_SERVER";
+const SUPERVISOR: &str = "a supervisor (`sprag supervise FILE`) answers at http://127.0.0.1:7401 by default; name another with --server or SPRAG_SERVER";
 
 /// Statuses that mean the request itself was wrong.
 const INVALID: [u16; 4] = [400, 413, 415, 422];

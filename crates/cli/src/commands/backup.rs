@@ -108,7 +108,7 @@ impl Writing {
     fn finish(&mut self, part: &Path, to: &Path) -> io::Result<()> {
         self.progress.end(&format!("{} bytes", self.written));
         if !sqlite::is_backup(&self.head) {
-            return Err(io::Error::other("what the server sent is no database of Sprag"));
+            return Err(io::Error::other("the server's answer is not a database of Sprag"));
         }
         self.file.sync_all()?;
         fs::rename(part, to)?;

@@ -426,7 +426,7 @@ fn revert(reason: &str) -> Failure {
     let error = ActionError::new(kind::CONFLICT, format!("the contract reverted: {reason}"))
         .with_code("reverted")
         .with_details(json!({"reason": reason}))
-        .with_fix("fix what the contract complains about (its state, or the action's parameters), then retry");
+        .with_fix("fix the reason that the contract gives (its state, or the action's parameters), then retry");
     Failure::new(error)
 }
 

@@ -110,7 +110,7 @@ impl Refusal {
                 "send coins of the chain to the signer's address, then retry",
             ),
             Meaning::Unfit => (kind::INVALID_CONFIGURATION, "raise `gasLimit`, or leave it at `auto`"),
-            Meaning::Reverted => (kind::CONFLICT, "fix what the contract complains about, then retry"),
+            Meaning::Reverted => (kind::CONFLICT, "fix the reason that the contract gives, then retry"),
             Meaning::Pruned | Meaning::Other => (kind::UNKNOWN_ERROR, "read the message of the node"),
         };
         let message = format!("the node refused: {}", self.message);

@@ -100,7 +100,7 @@ static OBSERVE: Table = Table {
         Key::optional("exec", &COMMAND, "A program that prints JSON."),
         Key::optional("period", &PERIOD, "From one time to the next."),
         Key::optional("timeout", &PERIOD, "How long an answer may take."),
-        Key::optional("healthy", &Rule, "Whether what was observed is good."),
+        Key::optional("healthy", &Rule, "Whether the observation is good."),
     ],
 };
 

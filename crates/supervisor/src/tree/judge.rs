@@ -166,7 +166,7 @@ fn judgeable(
     }
     let covers = |other: &&&Watch| watch.rule.children.iter().any(|child| other.affected.contains(child));
     if let Some(other) = others.iter().find(covers) {
-        return not(format!("rule `{}` is at work on the same children", other.rule.name));
+        return not(format!("rule `{}` handles the same children", other.rule.name));
     }
     let (mut view, mut newest, mut suspect) = (View::default(), Timestamp::from_millis(0), None);
     for name in &watch.rule.children {

@@ -294,7 +294,7 @@ fn a_child_follows_the_states_of_its_parent() {
     theatre.world.run_for(5_000);
     assert_eq!(theatre.world.state("p/child"), "running");
     let errors = theatre.world.explain("p").unwrap().child_errors;
-    assert!(errors[0].contains("names `asleep`, which is no state of its parent; known are stopped, starting"));
+    assert!(errors[0].contains("names `asleep`, which is not a state of its parent; known are stopped, starting"));
     theatre.world.stop("p").unwrap();
     let stopped = theatre
         .world

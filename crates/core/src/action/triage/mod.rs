@@ -168,7 +168,7 @@ fn not_listed(error: &ActionError, policy: &Policy) -> Option<Fix> {
 fn by_kind(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Option<String> {
     let host = action
         .host()
-        .map_or("the other side".to_owned(), |host| format!("`{host}`"));
+        .map_or("the service".to_owned(), |host| format!("`{host}`"));
     let text = match error.kind.as_str() {
         kind::TIMEOUT => format!("{host} did not answer in time: check that it is up, then retry"),
         kind::RATE_LIMIT => {

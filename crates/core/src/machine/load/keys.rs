@@ -30,7 +30,12 @@ pub(in crate::machine) static MACHINE: Table = Table {
             "Ignored: versions are counted when a machine is applied.",
         ),
         Key::optional("$schema", &Text, "Ignored: for editors."),
-        Key::optional("variables", &VARIABLES, "Defaults, under what the start call gives.").or("context"),
+        Key::optional(
+            "variables",
+            &VARIABLES,
+            "Default variables. The start of an execution overrides them.",
+        )
+        .or("context"),
         Key::optional(
             "input",
             &Open,
@@ -211,7 +216,7 @@ pub(in crate::machine) static ACTION: Table = Table {
         Key::optional(
             "onUnknown",
             &Word(&["retry", "review"]),
-            "What follows an outcome nobody knows.",
+            "What follows an unknown outcome.",
         ),
         Key::optional("limits", &List(&Map(&LIMIT)), "How many at once and how often."),
         Key::optional("keepOnExit", &Flag, "Leaving the state cancels nothing."),
