@@ -73,7 +73,7 @@ impl<'n> Loader<'n> {
         if fields.flag("requiresApproval") == Some(true)
             && let Some(spot) = fields.get("requiresApproval")
         {
-            let detail = "`requiresApproval: true` cannot be honoured yet";
+            let detail = "`requiresApproval: true` is not supported yet";
             self.findings
                 .error(&spot.key_place(), "not-supported", detail, "remove it");
         }

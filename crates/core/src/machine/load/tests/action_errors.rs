@@ -62,7 +62,7 @@ bad-limit /actions/0/limits/0 | neither `concurrency` nor `rate` | add one
     triggerState: a
     limits: [«{key: k}]
 ---
-not-supported /actions/0/requiresApproval | cannot be honoured yet | remove it
+not-supported /actions/0/requiresApproval | is not supported yet | remove it
     triggerState: a
     «requiresApproval: true
 ---
