@@ -145,7 +145,7 @@ impl App {
         task.await.map_err(|_| {
             Problem::new(
                 Code::InternalError,
-                "the server failed on this request; its log says more",
+                "the server failed on this request; read its log for the cause",
             )
         })
     }

@@ -37,7 +37,7 @@ pub(crate) async fn take(
         tracing::error!(%error, "backup not readable");
         Problem::new(
             Code::InternalError,
-            "the backup cannot be read; the server's log says why",
+            "the server cannot read the backup; read its log for the cause",
         )
     })
 }

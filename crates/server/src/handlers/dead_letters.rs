@@ -102,7 +102,7 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     let file = app.engine.case_file(id).await?;
     let status = &file.action.status;
     if *status != wire::ActionStatus::Dead {
-        let detail = format!("action `{id}` is {status}, not a dead letter");
+        let detail = format!("action `{id}` is {status}, not a dead letter; read it as an action");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
     Ok(ok(&file))

@@ -49,7 +49,7 @@ pub(crate) async fn receive(
             detail: error.detail.clone(),
         }];
         let detail = format!(
-            "hook `{}` cannot make a message of the call: {}",
+            "hook `{}` cannot turn the call into a message: {}",
             hook.name, error.detail
         );
         Problem::new(Code::HookUnmapped, detail).with_errors(errors)
@@ -156,11 +156,11 @@ impl Inbound {
 /// No signature vouches for the caller, so it must be on this machine, and no web page.
 fn allow_unverified(is_loopback: bool, headers: &HeaderMap) -> Result<(), Problem> {
     if !is_loopback {
-        let detail = "a hook with `verify: none` is answered on a loopback address only";
+        let detail = "a hook with `verify: none` accepts calls on a loopback address only; set `verify` and a `secret`";
         return Err(Problem::new(Code::HookUnverified, detail));
     }
     if headers.contains_key(header::ORIGIN) {
-        let detail = "a hook with `verify: none` is not for web pages";
+        let detail = "a hook with `verify: none` accepts no calls from web pages; set `verify` and a `secret`";
         return Err(Problem::new(Code::OriginRefused, detail));
     }
     Ok(())

@@ -26,7 +26,7 @@ impl FromFields for Set {
         if !fields.has("concurrency") && !fields.has("rate") {
             fields.refuse(
                 "",
-                "give `concurrency`, `rate` or both: what is not given stays as the definitions say",
+                "give `concurrency`, `rate` or both; for a value that you omit, the definitions apply",
             );
         }
         Self(Numbers {

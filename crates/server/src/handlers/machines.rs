@@ -115,7 +115,11 @@ pub(crate) async fn show_version(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
-        let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
+        let detail = format!(
+            "machine `{}` has no version `{}`; use another version, or omit it for the newest",
+            shown(&id),
+            shown(&version)
+        );
         return Err(Refusal::new(requests::Code::VersionUnknown, detail).into());
     };
     whole(&app, app.engine.machine(id, Some(version)).await?, &seen).await

@@ -100,7 +100,7 @@ pub(crate) async fn lease(
         biased;
         leased = leased => leased?,
         () = app.closed() => {
-            let detail = "the server is going down; try again in a moment";
+            let detail = "the server is stopping; try again in a moment";
             return Err(Refusal::new(requests::Code::ShuttingDown, detail).into());
         }
     };

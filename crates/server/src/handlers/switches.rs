@@ -41,7 +41,7 @@ impl FromFields for On {
         let reason = fields.required_text("reason");
         if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
             let detail = format!(
-                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for the person who finds it on"
+                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters; tell other operators why the switch is on"
             );
             fields.refuse("/reason", &detail);
         }
@@ -69,7 +69,10 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
     match Millis::parse(&text) {
         Ok(lasts) if lasts.get() > 0 => Some(lasts.get()),
         Ok(_) => {
-            fields.refuse("/expiresIn", "a switch lasts longer than nothing");
+            fields.refuse(
+                "/expiresIn",
+                "must be longer than zero; omit it for a switch without an end",
+            );
             None
         }
         Err(problem) => {

@@ -96,7 +96,7 @@ pub(crate) async fn error_page(Path(code): Path<String>) -> Answer {
         Some(page) => Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response()),
         None => Err(Problem::new(
             Code::RouteUnknown,
-            format!("there is no error code `{}`", shown(&code)),
+            format!("there is no error code `{}`; `/errors` lists all codes", shown(&code)),
         )),
     }
 }

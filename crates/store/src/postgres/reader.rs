@@ -61,8 +61,8 @@ impl Readers for Pool {
     fn snapshot(&self, _: &Fact) -> Result<File, Error> {
         Err(Error::Unsupported {
             remedy:
-                "this server remembers in PostgreSQL, which is backed up by its own tools; use `pg_dump`, or a base \
-                     backup with its log"
+                "this server stores its data in PostgreSQL, so there is no file to back up; use `pg_dump`, or a base \
+                 backup with its log"
                     .to_owned(),
         })
     }

@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
         Err(error) => {
             let at = reader.position(error.span().map_or(0, |span| span.start));
             let detail = error.message().trim().replace('\n', "; ");
-            Err(ParseError::syntax(at, detail).remedy("mend the TOML there"))
+            Err(ParseError::syntax(at, detail).remedy("fix the TOML there"))
         }
     }
 }

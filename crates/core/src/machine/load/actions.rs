@@ -73,7 +73,7 @@ impl<'n> Loader<'n> {
         if fields.flag("requiresApproval") == Some(true)
             && let Some(spot) = fields.get("requiresApproval")
         {
-            let detail = "`requiresApproval: true` cannot be honoured yet";
+            let detail = "`requiresApproval: true` is not supported yet";
             self.findings
                 .error(&spot.key_place(), "not-supported", detail, "remove it");
         }
@@ -129,7 +129,7 @@ impl<'n> Loader<'n> {
             Ok(cron) => cron,
             Err(error) => {
                 let message = error.to_string();
-                let (detail, remedy) = message.split_once("; ").unwrap_or((&message, "mend the schedule"));
+                let (detail, remedy) = message.split_once("; ").unwrap_or((&message, "fix the schedule"));
                 self.findings.error(&written.place(), "bad-schedule", detail, remedy);
                 return None;
             }
@@ -137,7 +137,7 @@ impl<'n> Loader<'n> {
         if cron.never_fires() {
             let detail = format!("schedule `{}` never fires: no such date exists", shown(written.text()?));
             self.findings
-                .error(&written.place(), "never-fires", detail, "mend the day or the month");
+                .error(&written.place(), "never-fires", detail, "fix the day or the month");
         }
         let overlap = match fields.text("overlap") {
             Some("queue") => Overlap::Queue,

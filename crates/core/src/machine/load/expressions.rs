@@ -110,7 +110,7 @@ impl<'n> Loader<'n> {
         for (pointer, message) in errors {
             let (detail, remedy) = message
                 .split_once("; ")
-                .unwrap_or((message, "mend the expression between the braces"));
+                .unwrap_or((message, "fix the expression between the braces"));
             self.findings
                 .error(&spot.inside(pointer), "bad-template", detail, remedy);
         }

@@ -56,7 +56,7 @@ impl<'n> Loader<'n> {
             && kind.text().is_some_and(is_reserved)
         {
             let detail = format!(
-                "messages of type `{}` come from the engine only",
+                "only Sprag sends messages of type `{}`",
                 shown(kind.text().unwrap_or_default())
             );
             self.findings
