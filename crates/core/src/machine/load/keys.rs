@@ -205,7 +205,7 @@ pub(in crate::machine) static ACTION: Table = Table {
             &Flag,
             "Leaving the state also cancels an action that is due or running.",
         ),
-        Key::optional("requiresApproval", &Flag, "Only `false` can be honoured yet."),
+        Key::optional("requiresApproval", &Flag, "Only `false` is supported."),
         Key::optional("description", &Text, "What it does."),
         Key::optional("tags", &TAGS, "For filters."),
         Key::optional("createdAt", &Any, "Ignored."),
