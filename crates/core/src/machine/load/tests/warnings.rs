@@ -79,7 +79,7 @@ secret-in-clear /actions/0/config/headers/X-Api-Key | `X-Api-Key` is in clear te
   b: {on: {Y: c}}
 actions: [{actionId: send, type: email, triggerState: b, config: {to: x, headers: {X-Api-Key: «abcdef}}}]
 ---
-secret-in-clear /actions/0/config/auth/0/clientSecret | `clientSecret` stands in clear
+secret-in-clear /actions/0/config/auth/0/clientSecret | `clientSecret` is in clear text
   b: {on: {Y: c}}
 actions: [{actionId: send, type: email, triggerState: b, config: {to: x, auth: [{clientSecret: «abcdef}]}}]
 "#;
