@@ -61,7 +61,7 @@ fn a_migration_is_checked_before_it_is_done() {
     assert!(
         check
             .stdout
-            .contains("/states/counting: active state `counting` has no counterpart"),
+            .contains("/states/counting: active state `counting` does not exist"),
         "{check:?}"
     );
     let renamed = ["exec", "migrate", id, "--state", "counting=adding"];
