@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sprag_core::action::{ConfigProblem, SecretRules};
+use sprag_core::document::source::{Format, nearest};
 use sprag_core::ids::ExecutionId;
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
-use sprag_core::source::{Format, nearest};
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use super::inbox::Inbox;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sprag_core::action::Outcome;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::AttemptId;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use super::handle::Handle;
 use crate::effects::tasks;
@@ -64,7 +64,9 @@ impl LeaseHandle<'_> {
             return refusal;
         }
         self.0.metrics().superseded.inc();
-        let detail = format!("attempt `{attempt}` has ended already, with another outcome");
+        let detail = format!(
+            "attempt `{attempt}` has already ended with another outcome; stop the work and do not report it again"
+        );
         Refusal::new(Code::AttemptSuperseded, detail)
     }
 
@@ -106,7 +108,7 @@ impl LeaseHandle<'_> {
                 Outcome::NotDone(failure) | Outcome::Unknown(failure) => failure.error.message,
                 Outcome::Done(_) => String::new(),
             };
-            let detail = format!("what the attempt sent cannot be masked, so it is not taken: {why}");
+            let detail = format!("Sprag cannot mask the secrets in this report, so it stored nothing: {why}");
             Refusal::new(Code::SecretUnavailable, detail)
         };
         let secrets = tasks::resolve(self.0.secrets(), config).await.map_err(unavailable)?;
@@ -120,7 +122,8 @@ impl LeaseHandle<'_> {
         if bytes <= most {
             return Ok(());
         }
-        let detail = format!("the {what} has {bytes} bytes, at most {most} are kept; keep it elsewhere and send where");
+        let detail =
+            format!("the {what} has {bytes} bytes, and the limit is {most}; store it elsewhere and send a reference");
         Err(Refusal {
             errors: vec![(format!("/{what}"), detail.clone())],
             ..Refusal::new(Code::VariablesTooLarge, detail)

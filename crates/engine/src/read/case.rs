@@ -6,10 +6,10 @@
 use serde_json::{Map, Value, json};
 use sprag_core::action::triage::{Fix, Triage, TriageFacts, triage};
 use sprag_core::action::{Action, Definition, OnUnknown, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::{Frozen, TemplateLimits};
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, ReadKind};
 use sprag_wire::{self as wire, CaseFile, Others, SentRequest};

@@ -13,7 +13,7 @@ use sprag_wire::{MigrationCheck, Replayed};
 
 use super::divergence::Comparison;
 use super::migration;
-use super::open::whole;
+use super::open::{completed, whole};
 use super::permits::ReadPermits;
 use super::replay::{self, Walk};
 use super::view::{self, ActionView, ExecutionView};
@@ -75,12 +75,15 @@ impl ReadHandle {
 
     /// One execution with why it does not move.
     pub async fn execution(&self, id: ExecutionId) -> Result<ExecutionView, Refusal> {
-        self.of_execution(ReadKind::Point, id, |handle, reader, row| {
-            let state = whole(reader, row)?;
+        let handle = self.clone();
+        let found = self.query(ReadKind::Point, move |reader| {
+            let Some(state) = whole(reader, id)? else {
+                return Ok(None);
+            };
             let machine = handle.compiled(reader, &state)?;
-            Ok(handle.shown(&state, &machine))
-        })
-        .await
+            Ok(Some(handle.shown(&state, &machine)))
+        });
+        found.await?.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// The open execution that holds a key.
@@ -98,7 +101,7 @@ impl ReadHandle {
         } = migrate;
         let now = self.clock.now();
         self.of_execution(ReadKind::Scan, execution, move |handle, reader, row| {
-            let state = whole(reader, row)?;
+            let state = completed(reader, row)?;
             let name = Arc::clone(&state.head.machine);
             let Some(target) = reader.machine(&name, version)? else {
                 return Ok(Err(Refusal::no_version(&name, version.unwrap_or_default())));

@@ -19,7 +19,7 @@ use crate::jobs::{Job, JobView, shown_item};
 use crate::lane::damaged;
 use crate::read::history;
 use crate::read::view::{ActionView, ExecutionView};
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// Stored bytes of a page of history: less than of other lists, because its views are made together.
 const HISTORY_BYTES: usize = 1 << 20;
@@ -144,7 +144,7 @@ impl ReadHandle {
                 reader.job(id)?.map(Job::from_row).transpose()
             })
             .await?;
-        let unknown = || Refusal::new(Code::JobUnknown, format!("there is no job `{id}`"));
+        let unknown = || Refusal::no_job(id);
         found.as_ref().map(JobView::from).ok_or_else(unknown)
     }
 

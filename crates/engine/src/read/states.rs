@@ -15,7 +15,7 @@ use super::handle::ReadHandle;
 use crate::decide::convert;
 use crate::decide::state::ExecutionState;
 use crate::lane::damaged;
-use crate::read::open::whole;
+use crate::read::open::completed;
 use crate::read::view::ExecutionView;
 
 /// Executions whose states one page looks at.
@@ -93,7 +93,7 @@ impl ReadHandle {
         })) {
             return Ok(None);
         }
-        let aggregate = whole(reader, row)?;
+        let aggregate = completed(reader, row)?;
         Ok(Some(self.shown(&aggregate, &machine)))
     }
 }

@@ -154,6 +154,6 @@ pub(super) fn make_ready<E: ToString>(changed: Result<(), E>) -> Result<(), Refu
 
 pub(super) fn conflict(action: &Action, needed: &str) -> Refusal {
     let (id, status) = (action.id, action.status.word());
-    let detail = format!("action `{id}` is {status}; it would have to be {needed}");
+    let detail = format!("action `{id}` is {status}, and this operation needs one that is {needed}");
     Refusal::new(Code::StatusConflict, detail)
 }

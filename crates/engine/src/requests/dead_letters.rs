@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Action, Overrides, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 
 use super::actions::{changed, conflict, make_ready, rejoin};
@@ -163,7 +163,8 @@ fn take_version(decider: &Decider<'_>, action: &mut Action, version: u32) -> Res
     let machine = machine.ok_or_else(|| Refusal::no_version(name, version))?;
     let Some((_, definition)) = machine.action(&action.action_id) else {
         let id = &action.action_id;
-        let detail = format!("version {version} of machine `{name}` has no action `{id}`");
+        let detail =
+            format!("version {version} of machine `{name}` has no action `{id}`; choose a version that defines it");
         return Err(Refusal::new(Code::VersionUnknown, detail));
     };
     action.origin.version = version;
@@ -207,6 +208,7 @@ fn deadline_of(decider: &Decider<'_>, action: &Action) -> Option<Timestamp> {
 
 fn has_no_config(action: &Action) -> Refusal {
     let id = action.id;
-    let detail = format!("action `{id}` has no configuration, because it could not be rendered; retry it with one");
+    let detail =
+        format!("action `{id}` has no configuration, because Sprag could not render it; send `config` with the retry");
     Refusal::new(Code::StatusConflict, detail)
 }

@@ -80,7 +80,11 @@ fn migrate(
 ) -> Result<(), Refusal> {
     let head = &change.state.head;
     if !head.status.is_open() {
-        let detail = format!("execution `{}` is {}", head.id, head.status.word());
+        let detail = format!(
+            "execution `{}` is {}, and only an open execution can migrate",
+            head.id,
+            head.status.word()
+        );
         return Err(Refusal::new(Code::ExecutionClosed, detail));
     }
     let from = change.machine;

@@ -24,6 +24,7 @@ mod send;
 mod start;
 mod switches;
 mod timers;
+mod unknown;
 mod upkeep;
 
 use std::fmt::Debug;
@@ -570,26 +571,10 @@ impl Refusal {
         }
     }
 
-    /// The refusal of a request about an execution that does not exist.
-    pub(crate) fn no_execution(id: ExecutionId) -> Self {
-        Self::new(Code::ExecutionUnknown, format!("there is no execution `{id}`"))
-    }
-
-    /// The refusal of a request about an action that does not exist.
-    pub(crate) fn no_action(id: ActionId) -> Self {
-        Self::new(Code::ActionUnknown, format!("there is no action `{id}`"))
-    }
-
-    /// The refusal of a request about a version that its machine does not have.
-    pub(crate) fn no_version(machine: &str, version: u32) -> Self {
-        let detail = format!("machine `{machine}` has no version {version}");
-        Self::new(Code::VersionUnknown, detail)
-    }
-
     /// The refusal of a request that another node decides.
     pub(crate) fn elsewhere(shard: ShardId) -> Self {
         let detail = format!(
-            "shard {} is served by another node, or by none just now; try again in a moment",
+            "shard {} belongs to another node, or to none at the moment; try again in a moment",
             shard.0
         );
         Self {

@@ -78,7 +78,10 @@ impl Following {
             .follow(id, after, PageLimit { rows: 0, bytes: 0 })
             .await?;
         if after > sequence {
-            let detail = format!("the history of `{id}` ends at {sequence}, so no client can have seen {after}");
+            let detail = format!(
+                "the history of `{id}` ends at {sequence}, so there is no event {after}; send the `id` of the last \
+                 event that you received"
+            );
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
         }
         Ok(Self {
