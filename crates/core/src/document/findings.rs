@@ -96,7 +96,7 @@ impl Findings {
             remedy,
         } = error;
         let (code, default) = match cause {
-            Cause::Syntax => ("not-parsed", "mend the text there"),
+            Cause::Syntax => ("not-parsed", "fix the text there"),
             Cause::TooLarge => ("definition-too-large", "split it into several machines"),
             Cause::TooDeep => ("too-deep", "nest less"),
             Cause::TooManyNodes => ("too-many-values", "split it into several machines"),

@@ -13,7 +13,7 @@ use super::number;
 
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
     let breaks = text.match_indices('\n').map(|(index, _)| index + 1);
-    let mut reader = Reader {
+    let mut reader = TomlReader {
         text,
         starts: std::iter::once(0).chain(breaks).collect(),
         budget: Budget::new(limits),
@@ -26,19 +26,19 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
         Err(error) => {
             let at = reader.position(error.span().map_or(0, |span| span.start));
             let detail = error.message().trim().replace('\n', "; ");
-            Err(ParseError::syntax(at, detail).remedy("mend the TOML there"))
+            Err(ParseError::syntax(at, detail).remedy("fix the TOML there"))
         }
     }
 }
 
-struct Reader<'t> {
+struct TomlReader<'t> {
     text: &'t str,
     /// Where each line begins, in bytes.
     starts: Vec<usize>,
     budget: Budget,
 }
 
-impl Reader<'_> {
+impl TomlReader<'_> {
     fn table(&mut self, table: &DeTable<'_>, at: Position) -> Result<Content, ParseError> {
         self.budget.enter(at)?;
         let mut members: Vec<_> = table.iter().collect();

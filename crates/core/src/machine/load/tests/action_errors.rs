@@ -22,7 +22,7 @@ bad-schedule /actions/0/schedule/cron | time zone `Mars` | IANA
     triggerState: a
     schedule: {cron: «"* * * * *", timezone: Mars}
 ---
-never-fires /actions/0/schedule | `0 0 30 2 *` never fires | mend
+never-fires /actions/0/schedule | `0 0 30 2 *` never fires | fix
     triggerState: a
     schedule: «0 0 30 2 *
 ---

@@ -17,7 +17,7 @@ initial: a
 «id: n
 states: {a: {type: final}}
 ---
-not-parsed - | not valid YAML | mend the text
+not-parsed - | not valid YAML | fix the text
 id: m
 states: {a: {}}«}
 ---
