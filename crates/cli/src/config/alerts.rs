@@ -173,7 +173,7 @@ impl File<'_> {
         let found = TroubleKind::ALL.into_iter().find(|kind| kind.name() == name);
         if found.is_none() {
             let known = TroubleKind::ALL.map(TroubleKind::name);
-            let detail = format!("`{}` is no trouble of services", shown(name));
+            let detail = format!("`{}` is not a trouble of services", shown(name));
             self.wrong(&item.place(), detail, format!("known are {}", quoted(known)));
         }
         found

@@ -255,7 +255,7 @@ impl Check<'_> {
     /// Notes what the owner of a value says against it.
     fn verdict<T, E: std::error::Error>(&mut self, section: &'static str, name: &'static str, made: Result<T, E>) {
         if let Err(error) = made {
-            self.problem(section, name, error.to_string(), format!("mend `{section}.{name}`"));
+            self.problem(section, name, error.to_string(), format!("fix `{section}.{name}`"));
         }
     }
 
@@ -361,7 +361,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
     match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         Some(path) => file_of(path.strip_prefix("//").unwrap_or(path)),
         None => Err((
-            format!("`{text}` is no store"),
+            format!("`{text}` is not a store"),
             "write `sqlite:PATH`, as in `sqlite:./sprag.db`, or `postgres://USER@HOST/DATABASE`".to_owned(),
         )),
     }
@@ -369,7 +369,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
 
 fn file_of(text: &str) -> Result<StoreAddress, Wrong> {
     if text.starts_with(":memory:") || text.starts_with("file:") {
-        let detail = format!("`sqlite:{text}` is no path of a file: what Sprag keeps must outlive the process");
+        let detail = format!("`sqlite:{text}` is not the path of a file: the data must outlive the process");
         let remedy = "write `sqlite:PATH`, as in `sqlite:./sprag.db`; `sprag up --demo` uses a temporary file";
         return Err((detail, remedy.to_owned()));
     }
@@ -393,7 +393,7 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
         .map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
     let address: SocketAddr = literal.parse().map_err(|_| {
         (
-            format!("`{text}` is no address"),
+            format!("`{text}` is not an address"),
             "write an IP address and a port, as in `127.0.0.1:7400`".to_owned(),
         )
     })?;
@@ -407,7 +407,7 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
 fn advertise_of(text: &str) -> Result<Option<Advertise>, Wrong> {
     Advertise::parse(text).map(Some).ok_or_else(|| {
         (
-            format!("`{text}` is no address that a node could be reached at"),
+            format!("`{text}` is not an address at which other nodes can reach this one"),
             "write a host and a port, as in `node1.example.com:7400`".to_owned(),
         )
     })

@@ -105,13 +105,13 @@ pub struct Limit {
     pub rate: Option<Rate>,
 }
 
-/// So many attempts in so much time.
+/// A number of attempts per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// How many.
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// In how many milliseconds.
+    /// The period in milliseconds.
     #[serde(rename = "per")]
     #[schemars(range(min = 1))]
     pub per_millis: u64,

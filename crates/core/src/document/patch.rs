@@ -17,26 +17,26 @@ pub const OPERATIONS_MAX: usize = 100;
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 #[schemars(rename = "PatchOperation")]
 pub enum Operation {
-    /// Puts a value there: a member new or over the old one, or an item before the one that is there (`-`: at the end).
+    /// Adds a value: sets a member, or inserts an item before the one at this index (`-`: at the end).
     Add {
         /// Where, as a JSON pointer.
         path: String,
         /// What.
         value: Value,
     },
-    /// Puts a value in the place of the one that is there.
+    /// Replaces the value.
     Replace {
         /// Where, as a JSON pointer.
         path: String,
         /// What.
         value: Value,
     },
-    /// Takes away what is there.
+    /// Removes the value.
     Remove {
         /// Where, as a JSON pointer.
         path: String,
     },
-    /// Continues only if the value is there.
+    /// Continues only if the value is equal.
     Test {
         /// Where, as a JSON pointer.
         path: String,
@@ -103,19 +103,19 @@ fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), &'static
         Operation::Remove { path } => remove(document, path),
         Operation::Test { path, value } => match document.pointer(path) {
             Some(found) if found == value => Ok(()),
-            _ => Err("the value is another one"),
+            _ => Err("the value is different"),
         },
     }
 }
 
-const NOTHING: &str = "there is nothing";
+const NOTHING: &str = "there is no value";
 
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
     let Some((parent, last)) = split(path) else {
         *document = value;
         return Ok(());
     };
-    match document.pointer_mut(parent).ok_or("there is nothing to add it to")? {
+    match document.pointer_mut(parent).ok_or("its parent does not exist")? {
         Value::Object(members) => {
             members.insert(last, value);
             Ok(())
@@ -129,9 +129,9 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static st
                 items.insert(index, value);
                 Ok(())
             }
-            None => Err("the list has no such place"),
+            None => Err("the list has no such index"),
         },
-        _ => Err("only lists and objects can be added to"),
+        _ => Err("only lists and objects have members"),
     }
 }
 
@@ -194,20 +194,20 @@ mod tests {
         let wrong = [
             (
                 json!({"op": "replace", "path": "/gone", "value": 1}),
-                "there is nothing",
+                "there is no value",
             ),
-            (json!({"op": "remove", "path": "/list/0"}), "there is nothing"),
+            (json!({"op": "remove", "path": "/list/0"}), "there is no value"),
             (
                 json!({"op": "add", "path": "/list/01", "value": 1}),
-                "the list has no such place",
+                "the list has no such index",
             ),
             (
                 json!({"op": "add", "path": "/text/x", "value": 1}),
-                "only lists and objects can be added to",
+                "only lists and objects have members",
             ),
             (
                 json!({"op": "test", "path": "/text", "value": 1}),
-                "the value is another one",
+                "the value is different",
             ),
             (
                 json!({"op": "remove", "path": ""}),

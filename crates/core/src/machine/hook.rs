@@ -104,7 +104,7 @@ impl Hook {
             Value::String(text) if !text.is_empty() => text,
             Value::Number(number) => number.to_string(),
             other => {
-                let detail = format!("`{field}` came out as {}, and must be a text", described(&other));
+                let detail = format!("`{field}` is {}, and must be text", described(&other));
                 return Err(self.wrong(field, detail));
             }
         };

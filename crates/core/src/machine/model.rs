@@ -51,7 +51,7 @@ pub struct Machine {
     pub digest: [u8; 32],
     /// The definition as it was given, to store and to show.
     pub definition: Value,
-    /// Defaults, under what the start call gives.
+    /// Default variables. The start of an execution overrides them.
     pub variables: Map<String, Value>,
     /// The JSON Schema that start variables must meet.
     pub input: Option<Value>,

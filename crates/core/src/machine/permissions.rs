@@ -14,7 +14,7 @@ use crate::action::{Definition, Permission};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredPermissions {
-    /// What the machine calls the action.
+    /// The name of the action in the machine.
     pub action_id: String,
     /// Its type.
     #[serde(rename = "type")]

@@ -153,7 +153,7 @@ impl<'a> Decider<'a> {
     pub(crate) fn unknown(&self, id: ExecutionId) -> Refusal {
         match self.known.found.damaged.get(&id) {
             Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-            None => Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")),
+            None => Refusal::no_execution(id),
         }
     }
 

@@ -78,7 +78,7 @@ impl Rules<'_> {
             let problem = ConfigProblem {
                 pointer: pointer.to_owned(),
                 detail: format!(
-                    "the value of a secret stands where an action of type `{}` takes none",
+                    "the value of a secret is in a place where an action of type `{}` accepts none",
                     job.kind
                 ),
                 remedy: "leave it out".to_owned(),

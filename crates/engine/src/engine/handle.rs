@@ -274,7 +274,7 @@ impl Handle {
         let found = found.ok_or_else(|| match version {
             Some(version) => Refusal::new(
                 Code::VersionUnknown,
-                format!("machine `{name}` has no version {version}"),
+                format!("machine `{name}` has no version {version}; use another version, or omit it for the newest"),
             ),
             None => no_machine(&name),
         });
@@ -286,15 +286,14 @@ impl Handle {
         let handle = self.clone();
         let found = self
             .read(ReadKind::Point, move |reader| {
-                let Some(row) = reader.execution(id)? else {
+                let Some(aggregate) = whole(reader, id)? else {
                     return Ok(None);
                 };
-                let aggregate = whole(reader, row)?;
                 let machine = handle.compiled(reader, &aggregate)?;
                 Ok(Some(handle.shown(&aggregate, &machine)))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// The open execution that holds a key.
@@ -313,16 +312,15 @@ impl Handle {
         let now = self.now();
         let handle = self.clone();
         self.read(ReadKind::Scan, move |reader| {
-            let Some(row) = reader.execution(id)? else {
-                return Ok(Err(Refusal::new(
-                    Code::ExecutionUnknown,
-                    format!("there is no execution `{id}`"),
-                )));
+            let Some(aggregate) = whole(reader, id)? else {
+                return Ok(Err(Refusal::no_execution(id)));
             };
-            let aggregate = whole(reader, row)?;
             let name = Arc::clone(&aggregate.head.machine);
             let Some(target) = reader.machine(&name, version)? else {
-                let detail = format!("machine `{name}` has no version {}", version.unwrap_or_default());
+                let detail = format!(
+                    "machine `{name}` has no version {}; use another version, or omit it for the newest",
+                    version.unwrap_or_default()
+                );
                 return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
             };
             let from = handle.compiled(reader, &aggregate)?;
@@ -353,7 +351,7 @@ impl Handle {
                 .map(Some)
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// One action.
@@ -365,7 +363,7 @@ impl Handle {
                 handle.action_view(reader, row).map(Some)
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        found.ok_or_else(|| Refusal::no_action(id))
     }
 
     /// Actions, newest first.
@@ -426,7 +424,10 @@ impl Handle {
             Ok(Err(error @ Error::Away { .. })) => Err(Refusal::new(Code::StoreAway, error.to_string())),
             Ok(Err(error @ Error::Unreadable { .. })) => Err(Refusal::new(Code::RecordDamaged, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
-            Err(_) => Err(Refusal::new(Code::StoreFailed, "a read did not come back")),
+            Err(_) => Err(Refusal::new(
+                Code::StoreFailed,
+                "the store did not answer a read; check the server's log for the cause",
+            )),
         }
     }
 

@@ -77,6 +77,6 @@ impl Handle {
 fn unusable(error: &sprag_core::filter::Error) -> Refusal {
     Refusal {
         errors: vec![("/filter".to_owned(), error.to_string())],
-        ..Refusal::new(Code::FilterInvalid, format!("the filter cannot be used: {error}"))
+        ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
     }
 }

@@ -15,7 +15,7 @@ use crate::decide::convert;
 use crate::decide::state::ExecutionState;
 use crate::engine::handle::Handle;
 use crate::lane::damaged;
-use crate::read::open::whole;
+use crate::read::open::completed;
 use crate::read::view::ExecutionView;
 
 /// Executions whose states one page looks at.
@@ -93,7 +93,7 @@ impl Handle {
         })) {
             return Ok(None);
         }
-        let aggregate = whole(reader, row)?;
+        let aggregate = completed(reader, row)?;
         Ok(Some(self.shown(&aggregate, &machine)))
     }
 }

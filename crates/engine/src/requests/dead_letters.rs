@@ -167,12 +167,14 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
 fn take_version(decider: &Decider<'_>, action: &mut Action, version: u32) -> Result<(), Refusal> {
     let name = &action.origin.machine;
     let machine = decider.machine(name, version).ok_or_else(|| {
-        let detail = format!("machine `{name}` has no version {version}");
+        let detail =
+            format!("machine `{name}` has no version {version}; use another version, or omit it for the newest");
         Refusal::new(Code::VersionUnknown, detail)
     })?;
     let Some((_, definition)) = machine.action(&action.action_id) else {
         let id = &action.action_id;
-        let detail = format!("version {version} of machine `{name}` has no action `{id}`");
+        let detail =
+            format!("version {version} of machine `{name}` has no action `{id}`; choose a version that defines it");
         return Err(Refusal::new(Code::VersionUnknown, detail));
     };
     action.origin.version = version;
@@ -216,6 +218,7 @@ fn deadline_of(decider: &Decider<'_>, action: &Action) -> Option<Timestamp> {
 
 fn has_no_config(action: &Action) -> Refusal {
     let id = action.id;
-    let detail = format!("action `{id}` has no configuration, because it could not be rendered; retry it with one");
+    let detail =
+        format!("action `{id}` has no configuration, because Sprag could not render it; send `config` with the retry");
     Refusal::new(Code::StatusConflict, detail)
 }

@@ -120,7 +120,7 @@ impl Request for ClearLimit {
         let Self { key, matches } = self;
         let revision = revision(decider, key);
         if revision == 0 {
-            let detail = format!("the limit `{key}` is not overridden");
+            let detail = format!("the limit `{key}` has no override to clear; list the limits to find overridden ones");
             return Err(Refusal::new(Code::LimitUnknown, detail));
         }
         if !matches.is(revision) {

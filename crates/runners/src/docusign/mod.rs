@@ -179,7 +179,7 @@ impl Runner for DocusignEnvelope {
 fn check_key(pem: &str) -> Result<(), Stop> {
     SigningKey::parse(pem).map(drop).map_err(|error| {
         let message = format!("`[providers.docusign] privateKey`: {error}");
-        let fix = "give the integration key's RSA private key in PEM, as the vendor showed it when it was made";
+        let fix = "give the integration key's RSA private key in PEM, as DocuSign showed it when you created the key";
         let error = ActionError::new(kind::INVALID_CONFIGURATION, message).with_fix(fix);
         Box::new(Outcome::NotDone(Failure::new(error)))
     })

@@ -252,7 +252,7 @@ fn read_content(reader: &mut Reader, object: &Spot<'_>) -> Option<Content> {
         }),
         None if !object.has("template") && !object.has("text") && !object.has("html") => {
             let remedy = "add `template`, `text` or `html`";
-            reader.refuse(&object.place_of("text"), "the mail has no words", remedy);
+            reader.refuse(&object.place_of("text"), "the mail has no text", remedy);
             None
         }
         None => Some(Content::Words {

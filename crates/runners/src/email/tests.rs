@@ -294,7 +294,7 @@ fn everything_wrong_is_found_before_anything_runs() {
         (json!({"to": null}), "/to", "missing"),
         (json!({"cc": ["x@"]}), "/cc", "is not an address"),
         (json!({"text": "x"}), "/template", "both given"),
-        (json!({"template": null}), "/text", "no words"),
+        (json!({"template": null}), "/text", "no text"),
         (json!({"template": null, "text": "x"}), "/subject", "missing"),
         (
             json!({"attachments": [{"filename": "x", "content": "?"}]}),

@@ -197,7 +197,7 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
         ),
         ProcessEnd::Lost(error) => unknown(
             kind::UNKNOWN_ERROR,
-            format!("`{program}` was lost sight of: {error}"),
+            format!("the state of `{program}` is unknown: {error}"),
             None,
         ),
         ProcessEnd::TimedOut => {

@@ -69,7 +69,7 @@ pub enum RequestError {
     #[error("header `{0}` is set by the client alone")]
     Reserved(String),
     /// A header given twice, in different letter case.
-    #[error("header `{0}` is given twice")]
+    #[error("header `{0}` appears twice")]
     Twice(String),
     /// Larger than any server accepts.
     #[error("header `{0}` is longer than {HEADER_BYTES_MAX} bytes")]

@@ -136,7 +136,7 @@ impl<'a> Reading<'a> {
         let value = self.value(reader);
         let confirmations = reader.whole(object, "confirmations", 0, CONFIRMATIONS_MAX);
         if confirmations == Some(0) {
-            let detail = "a transaction in no block is no transaction";
+            let detail = "`0` confirmations are not possible";
             reader.refuse(&object.place_of("confirmations"), detail, "write 1 or more");
         }
         let mut network = target.network?;
@@ -174,7 +174,7 @@ impl<'a> Reading<'a> {
                 if named.is_ok() && !object.has("contractAddress") {
                     reader.refuse(
                         &object.place_of("contractAddress"),
-                        "neither `contract` nor `contractAddress` is given",
+                        "`contract` and `contractAddress` are both missing",
                         "name a contract of `sprag.toml` under `contract`, or write the address under `contractAddress`",
                     );
                 }

@@ -264,7 +264,7 @@ fn signer_of(options: &SignerOptions) -> Result<Signer, Wrong> {
     if text.sole_secret().is_none() {
         return Err(Wrong::new(
             "key",
-            "a private key is a secret, and never stands in a file",
+            "a private key is a secret, and must not be in a file",
             remedy,
         ));
     }

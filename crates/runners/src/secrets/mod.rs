@@ -76,7 +76,7 @@ pub enum SecretError {
         source: io::Error,
     },
     /// Its provider does not give it.
-    #[error("secret `{name}` cannot be had from {place}: {reason}")]
+    #[error("secret `{name}` cannot be read from {place}: {reason}")]
     Unavailable {
         /// The name.
         name: String,

@@ -30,7 +30,7 @@ pub enum TextError {
     #[error("`{{{{` is not closed by `}}}}`")]
     Open,
     /// Something else than a secret.
-    #[error("`{0}` names no secret: only `secrets.NAME` can stand there")]
+    #[error("`{0}` is not a secret: only `secrets.NAME` is allowed here")]
     NotSecret(String),
     /// A secret that can have no such name.
     #[error(transparent)]

@@ -144,7 +144,7 @@ fn read_media(reader: &mut Reader, object: &Spot<'_>) -> Vec<String> {
     let texts = reader.text_or_texts(object, "mediaUrl");
     if texts.len() > MEDIA_MAX {
         let detail = format!("there are more than {MEDIA_MAX} URLs");
-        reader.refuse(&object.place_of("mediaUrl"), detail, "keep those that matter");
+        reader.refuse(&object.place_of("mediaUrl"), detail, "remove some");
     }
     for text in &texts {
         if let (false, Err(error)) = (reader.is_open(text), http::url(text)) {

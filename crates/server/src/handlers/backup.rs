@@ -12,10 +12,10 @@ use sprag_core::integrity::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
 use crate::app::App;
-use crate::body::{Body, NoFields};
+use crate::handlers::reply::{Answer, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::query::{Nothing, Query};
 
 /// What a backup is.
 const MEDIA_TYPE: &str = "application/vnd.sqlite3";
@@ -37,7 +37,7 @@ pub(crate) async fn take(
         tracing::error!(%error, "backup not readable");
         Problem::new(
             Code::InternalError,
-            "the backup cannot be read; the server's log says why",
+            "the server cannot read the backup; read its log for the cause",
         )
     })
 }

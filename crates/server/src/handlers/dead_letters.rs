@@ -13,12 +13,12 @@ use sprag_engine::requests::{Archive, RetryDead};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
+use crate::handlers::reply::{Answer, accepted, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, accepted, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -102,7 +102,7 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     let file = app.engine.case_file(id).await?;
     let status = &file.action.status;
     if *status != wire::ActionStatus::Dead {
-        let detail = format!("action `{id}` is {status}, not a dead letter");
+        let detail = format!("action `{id}` is {status}, not a dead letter; read it as an action");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
     Ok(ok(&file))

@@ -15,11 +15,11 @@ use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
 
 use super::messages;
 use crate::app::App;
-use crate::body::Raw;
-use crate::once::{self, answered};
-use crate::path::Path;
+use crate::handlers::reply::Answer;
 use crate::problem::{Code, FieldError, Problem};
-use crate::reply::Answer;
+use crate::request::body::Raw;
+use crate::request::once::{self, answered};
+use crate::request::path::Path;
 
 /// What `DocuSign`'s signatures are called, before their number.
 const DOCUSIGN: &str = "x-docusign-signature-";
@@ -49,7 +49,7 @@ pub(crate) async fn receive(
             detail: error.detail.clone(),
         }];
         let detail = format!(
-            "hook `{}` cannot make a message of the call: {}",
+            "hook `{}` cannot turn the call into a message: {}",
             hook.name, error.detail
         );
         Problem::new(Code::HookUnmapped, detail).with_errors(errors)
@@ -156,11 +156,11 @@ impl Inbound {
 /// No signature vouches for the caller, so it must be on this machine, and no web page.
 fn allow_unverified(is_loopback: bool, headers: &HeaderMap) -> Result<(), Problem> {
     if !is_loopback {
-        let detail = "a hook with `verify: none` is answered on a loopback address only";
+        let detail = "a hook with `verify: none` accepts calls on a loopback address only; set `verify` and a `secret`";
         return Err(Problem::new(Code::HookUnverified, detail));
     }
     if headers.contains_key(header::ORIGIN) {
-        let detail = "a hook with `verify: none` is not for web pages";
+        let detail = "a hook with `verify: none` accepts no calls from web pages; set `verify` and a `secret`";
         return Err(Problem::new(Code::OriginRefused, detail));
     }
     Ok(())

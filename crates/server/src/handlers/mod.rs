@@ -13,12 +13,14 @@ pub(crate) mod machines;
 pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod pages;
+pub(crate) mod reply;
 pub(crate) mod runners;
 pub(crate) mod simulate;
 mod source;
 pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod workers;
 
 /// Who asks: on loopback without tokens, everybody.
 pub(crate) const WHO: &str = "local";

@@ -9,8 +9,8 @@ use sprag_wire as wire;
 
 use super::machines::load;
 use crate::app::App;
-use crate::body::{Definition, Empty, Fields, FromFields};
 use crate::problem::Problem;
+use crate::request::body::{Definition, Empty, Fields, FromFields};
 
 /// Where a machine comes from.
 pub(crate) enum Source {

@@ -11,9 +11,9 @@ use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
 
 use super::shapes::{Shape, text, whole};
-use crate::body::{Empty, FromFields};
 use crate::problem::{Code, HttpStatus};
-use crate::query::LIMIT_MAX;
+use crate::request::body::{Empty, FromFields};
+use crate::request::query::LIMIT_MAX;
 
 /// The header of a request that acts once.
 pub(crate) const ONCE: &str = "Idempotency-Key";

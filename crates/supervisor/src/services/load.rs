@@ -150,7 +150,10 @@ impl<'f> Loader<'f> {
             "startup", "ready", "live", "observe", "limits", "user", "env", "cwd", "stop",
         ] {
             if let Some(member) = fields.at.get(key) {
-                let detail = format!("`{key}` of `{}`, which has no `command`, asks nobody", shown(name));
+                let detail = format!(
+                    "`{key}` of `{}`, which has no `command`, has no process to check",
+                    shown(name)
+                );
                 self.error(&member.key_place(), "without-command", &detail, "move it to a child");
             }
         }

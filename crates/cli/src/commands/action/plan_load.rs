@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
         env = "SPRAG_CONFIG",
         hide_env = true,
         value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+        help = "Configuration file\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]"
     )]
     config: Option<PathBuf>,
 }

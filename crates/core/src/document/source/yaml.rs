@@ -142,7 +142,7 @@ impl<'t> YamlReader<'t> {
                 return Ok(text.into_owned());
             }
             Event::Scalar(..) => ("a key has an anchor", "put the anchor on a value"),
-            Event::Alias(_) => ("an alias stands for a key", "write the key out"),
+            Event::Alias(_) => ("an alias is used as a key", "write the key out"),
             _ => return Err(self.collection_as_key(at)),
         };
         Err(ParseError::syntax(at, detail).remedy(remedy))
@@ -152,7 +152,7 @@ impl<'t> YamlReader<'t> {
     fn collection_as_key(&self, at: Position) -> ParseError {
         match self.lines.template_around(at) {
             Some(template) => {
-                ParseError::syntax(template, "a template stands without quotes").remedy("write it as \"{{…}}\"")
+                ParseError::syntax(template, "a template is not in quotes").remedy("write it as \"{{…}}\"")
             }
             None => {
                 ParseError::syntax(at, "a key is a list or a map").remedy("use text as the key, in quotes if needed")
@@ -181,7 +181,7 @@ impl<'t> YamlReader<'t> {
     fn alias(&mut self, anchor: usize, at: Position) -> Result<Node, ParseError> {
         let Some(Anchor { node, weight }) = self.anchors.get(&anchor) else {
             let detail = format!(
-                "alias `{}` stands inside the value it names",
+                "alias `{}` is inside the value that it names",
                 shown(self.lines.word(at))
             );
             return Err(ParseError::syntax(at, detail));

@@ -48,16 +48,16 @@ pub enum SecretError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// There is no signature of the scheme.
-    #[error("the call has no signature of the scheme")]
+    #[error("the call has no signature of the kind that `verify` names")]
     Unsigned,
     /// The time is no number of seconds.
     #[error("the time of the call is not a number of seconds")]
     Time,
     /// The call is too old, or from the future.
-    #[error("the time of the call is more than {TOLERANCE_SECONDS} s away from the receiver's")]
+    #[error("the time of the call is more than {TOLERANCE_SECONDS} s away from the receiver's; check both clocks")]
     Stale,
     /// No signature is that of a known secret.
-    #[error("no signature of the call was made with a known secret")]
+    #[error("no signature of the call matches a secret of the hook; use the same secret on both sides")]
     Mismatch,
 }
 

@@ -41,7 +41,7 @@ fn check_inside(spot: &Spot<'_>, findings: &mut Findings) {
 
 fn check_text(name: &str, spot: &Spot<'_>, findings: &mut Findings) {
     if spot.text().is_some_and(|text| !text.is_empty() && !text.contains("{{")) {
-        let detail = format!("`{name}` stands in clear in the definition");
+        let detail = format!("`{name}` is in clear text in the definition");
         findings.warning(&spot.place(), "secret-in-clear", detail, "write `{{secrets.<name>}}`");
     }
 }

@@ -137,7 +137,7 @@ fn refuse_approval(findings: &mut Findings, fields: &Fields<'_>) {
     if fields.flag("requiresApproval") == Some(true)
         && let Some(spot) = fields.get("requiresApproval")
     {
-        let detail = "`requiresApproval: true` cannot be honoured yet";
+        let detail = "`requiresApproval: true` is not supported yet";
         findings.error(&spot.key_place(), "not-supported", detail, "remove it");
     }
 }

@@ -44,7 +44,7 @@ impl ConfigCheck for Mailer {
         };
         Ok(match config.get("to") {
             None => vec![bad("/to", "`to` is missing")],
-            Some(to) if to == "nobody" => vec![bad("/to", "`nobody` is no address")],
+            Some(to) if to == "nobody" => vec![bad("/to", "`nobody` is not an address")],
             Some(to) if to.is_object() => vec![bad("/to/address", "an address is missing")],
             Some(_) => Vec::new(),
         })

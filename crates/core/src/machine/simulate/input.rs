@@ -44,7 +44,7 @@ pub enum InputError {
     },
     /// JSON of another shape.
     #[error(
-        "`{text}` is no input: write {{\"type\": …, \"payload\": …}}, {{\"advance\": \"5m\"}} or {{\"outcome\": …, \"success\": …, \"result\": …}}"
+        "`{text}` is not an input: write {{\"type\": …, \"payload\": …}}, {{\"advance\": \"5m\"}} or {{\"outcome\": …, \"success\": …, \"result\": …}}"
     )]
     Shape {
         /// What was given.

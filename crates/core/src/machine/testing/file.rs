@@ -105,10 +105,10 @@ fn check_subject(file: &Fields<'_>, findings: &mut Findings) {
     let has = |name| file.get(name).is_some();
     let mut refuse = |detail, remedy| findings.error(&file.at.place(), "no-action", detail, remedy);
     match (has("action"), has("machine"), has("actionId")) {
-        (true, true, _) => refuse("`action` and `machine` both name what is tested", "keep one of them"),
+        (true, true, _) => refuse("`action` and `machine` cannot be used together", "keep one of them"),
         (true, false, true) => refuse("`actionId` goes with `machine`", "remove it"),
         (false, false, _) => refuse(
-            "nothing says what is tested",
+            "the file does not say what it tests",
             "add `machine`, `machine` and `actionId`, or `action`",
         ),
         (false, true, _) if has("templates") => {

@@ -101,14 +101,14 @@ impl Tokens {
         let result = match landed {
             Ok(Ok(result)) => result.clone(),
             Ok(Err(_)) => None,
-            Err(_) => return Err(not_done(kind::TIMEOUT, "there was no access token in time")),
+            Err(_) => return Err(not_done(kind::TIMEOUT, "no access token arrived in time")),
         };
         match result {
             Some(Ok(token)) => Ok(token),
             Some(Err(failure)) => Err(Box::new(Outcome::NotDone(*failure))),
             None => Err(not_done(
                 kind::TEMPORARY_FAILURE,
-                "the fetch of an access token was given up",
+                "Sprag stopped fetching an access token",
             )),
         }
     }

@@ -66,7 +66,7 @@ impl Checker {
         }
         let parsed = Text::parse(text).map_err(|error| self.wrong(key, error.to_string(), remedy.clone()))?;
         if parsed.with("").chars().any(char::is_control) {
-            return Err(self.wrong(key, "a control character stands in it", remedy));
+            return Err(self.wrong(key, "it contains a control character", remedy));
         }
         Ok(parsed)
     }

@@ -199,10 +199,10 @@ fn what_yaml_readers_take_differently_is_refused() {
         ("a: {<<: {b: 1}}", 1, 5, "merge key `<<` is not supported"),
         ("? [a, b]\n: c", 1, 3, "a key is a list or a map"),
         (": c", 1, 1, "a key is missing before `:`"),
-        ("a: &x b\n*x : c", 2, 1, "an alias stands for a key"),
+        ("a: &x b\n*x : c", 2, 1, "an alias is used as a key"),
         ("&x a: b", 1, 1, "a key has an anchor"),
         ("a: *x", 1, 4, "alias `*x` has no anchor before it"),
-        ("a: &x [b, *x]", 1, 11, "alias `*x` stands inside the value it names"),
+        ("a: &x [b, *x]", 1, 11, "alias `*x` is inside the value that it names"),
         ("a: é\u{0}", 1, 5, "control character `\\u{0}`"),
         ("a: 1\r\nb: \u{1b}", 2, 4, "control character `\\u{1b}`"),
         ("a: 1\n\u{feff}b: 2", 2, 1, "control character `\\u{feff}`"),
@@ -269,13 +269,8 @@ fn common_yaml_mistakes_are_explained() {
         ("\ta: b\n\tc: d", 1, 1, tab),
         ("a: note: b", 1, 8, colon),
         ("a: b\n  c: d", 2, 4, colon),
-        ("to: {{variables.email}}", 1, 5, "a template stands without quotes"),
-        (
-            "to: [x, {{ a | default('b') }} c]",
-            1,
-            9,
-            "a template stands without quotes",
-        ),
+        ("to: {{variables.email}}", 1, 5, "a template is not in quotes"),
+        ("to: [x, {{ a | default('b') }} c]", 1, 9, "a template is not in quotes"),
         ("a: @home", 1, 4, "plain text cannot start with `@`"),
     ];
     for (text, line, column, detail) in documents {

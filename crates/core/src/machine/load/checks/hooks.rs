@@ -43,7 +43,7 @@ fn check_hook(findings: &mut Findings, fields: &Fields<'_>) {
         && kind.text().is_some_and(is_reserved)
     {
         let detail = format!(
-            "messages of type `{}` come from the engine only",
+            "only Sprag sends messages of type `{}`",
             shown(kind.text().unwrap_or_default())
         );
         findings.error(&kind.place(), "reserved-type", detail, "choose another type");

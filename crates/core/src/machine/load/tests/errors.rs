@@ -327,7 +327,7 @@ id: m
 initial: a
 states: {a: {initial: b, states: {b: {}, h: {type: history, target: «c}}}, c: {}}
 ---
-bad-history /states/a/states/h/target | `a.g` is a history state | no history
+bad-history /states/a/states/h/target | `a.g` is a history state | not a history
 id: m
 initial: a
 states: {a: {initial: b, states: {b: {}, g: {type: history}, h: {type: history, target: «g}}}}

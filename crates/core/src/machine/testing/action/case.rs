@@ -11,7 +11,7 @@ use crate::document::{Fields, Finding, Findings};
 use crate::machine::testing::file::{NOW_DEFAULT, now};
 
 /// What the one test of a bare definition is called.
-const BARE: &str = "the action succeeds when everything goes well";
+const BARE: &str = "the action succeeds if every reply is a success";
 
 /// One test of an action.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Bodies of requests on their way in: how many at once, and how many bytes of bodies in memory over all requests.
 //!
-//! A request takes no permit of its class ([`crate::admission`]) before its body is whole, so a client that sends slowly
+//! A request takes no permit of its class ([`crate::listen::admission`]) before its body is whole, so a client that sends slowly
 //! holds a seat here and nothing else. When all seats are taken, or all bytes, the body that has been arriving longest is
 //! cut off: a body that arrives at an ordinary pace always finds room, however many others trickle in. Small bodies are
 //! not counted in bytes: the number of requests bounds them already. One that is here together with its head never waits
@@ -14,7 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
-use crate::admission::overloaded;
+use crate::listen::admission::overloaded;
 use crate::problem::Problem;
 
 /// Bodies that arrive at once.
@@ -211,13 +211,13 @@ impl AsRef<[u8]> for Held {
 
 fn gone() -> Problem {
     overloaded(
-        "the body arrived so slowly that the server gave its place to others; send it again, without pauses".to_owned(),
+        "the body arrived slowly, so the server gave its place to others; send it again, without pauses".to_owned(),
     )
 }
 
 fn full() -> Problem {
     overloaded(format!(
-        "bodies of other requests take all the {} MiB there are for bodies; try again in a moment",
+        "bodies of other requests fill the {} MiB for bodies; try again in a moment",
         BODIES_BYTES_MAX >> 20
     ))
 }

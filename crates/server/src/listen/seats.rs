@@ -6,7 +6,7 @@
 //! client that has just connected is the last in that order, so a client with a request gets an answer however many
 //! connections others hold open, and health checks need no port of their own.
 //!
-//! There is always one to close: the classes of requests ([`crate::admission`]) and streams together are fewer than the
+//! There is always one to close: the classes of requests ([`crate::listen::admission`]) and streams together are fewer than the
 //! seats. A connection whose answer is made but not written yet counts as idle, so peers that do not read cannot hold all
 //! seats either.
 //!

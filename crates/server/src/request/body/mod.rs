@@ -19,8 +19,8 @@ pub(crate) use self::collect::collect;
 pub(crate) use self::fields::Fields;
 use self::media::Media;
 use crate::app::App;
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
-use crate::shown::shown;
 
 /// The bytes of a body that has arrived already: nothing is copied, and nothing can fail.
 pub(crate) async fn whole(body: axum::body::Body) -> Bytes {
@@ -125,7 +125,7 @@ impl FromRequest<App> for Definition {
             let offset = error.utf8_error().valid_up_to();
             Problem::new(
                 Code::BodyUnreadable,
-                format!("the definition is not UTF-8 from byte {offset} on"),
+                format!("the definition is not UTF-8 from byte {offset} on; send it in UTF-8"),
             )
         })?;
         Ok(Self { text, format })
@@ -147,7 +147,7 @@ impl FromFields for NoFields {
 }
 
 fn missing() -> Problem {
-    Problem::new(Code::BodyUnreadable, "the request has no body")
+    Problem::new(Code::BodyUnreadable, "the request has no body; send one")
 }
 
 /// The members of a body that must be an object.
@@ -177,7 +177,7 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
             json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => Code::BodyUnreadable,
         };
         let remedy = match &problem {
-            json::JsonError::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
+            json::JsonError::TooDeep { .. } => "; make it flatter, or send the deep part as text",
             json::JsonError::TooLarge { .. } | json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => "",
         };
         Problem::new(code, format!("{problem}{remedy}"))

@@ -1,6 +1,6 @@
 //! The listening side: connections in, one task each, and an end that does not wait for ever.
 //!
-//! Connections ([`crate::seats`]), the time a request's head may take, and the time the last answers have are bounded.
+//! Connections ([`crate::listen::seats`]), the time a request's head may take, and the time the last answers have are bounded.
 
 use std::future::Future;
 use std::io;
@@ -19,15 +19,15 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::admission;
+use crate::access::guard::Hosts;
 use crate::app::{App, Settings, closed};
-use crate::deadline::Deadline;
-use crate::guard::Hosts;
+use crate::handlers::workers::{self, Cell, Shared, Workers};
+use crate::listen::admission;
+use crate::listen::deadline::Deadline;
+use crate::listen::seats::{Seat, Seated, Seats};
+use crate::listen::{Error, Options};
 use crate::metrics::HttpMetrics;
-use crate::options::{Error, Options};
 use crate::routes;
-use crate::seats::{Seat, Seated, Seats};
-use crate::workers::{self, Cell, Shared, Workers};
 
 /// Connections beyond those that can be busy at once: when all seats are taken, one is always idle.
 const SPARE_SEATS: usize = 128;

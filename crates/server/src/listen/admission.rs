@@ -3,18 +3,18 @@
 //! A class that is full refuses with 503 and `Retry-After`; it takes nothing from the others. So programs that wait for work,
 //! streams, readers of lists and `?wait` never lock out ordinary requests, and nothing locks out health checks and
 //! operators. A request takes its permit once its body is whole, and holds it until its answer is made. Bodies that
-//! still arrive are bounded by [`crate::arrivals`], bytes of answers that wait to be written by [`crate::flight`].
+//! still arrive are bounded by [`crate::listen::arrivals`], bytes of answers that wait to be written by [`crate::listen::flight`].
 //!
-//! The classes together are smaller than the number of connections: [`crate::seats`] relies on it.
+//! The classes together are smaller than the number of connections: [`crate::listen::seats`] relies on it.
 
 use axum::extract::Request;
 use axum::http::Method;
 use sprag_engine::requests::{self, Refusal};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::arrivals::ARRIVING_MAX;
+use crate::listen::arrivals::ARRIVING_MAX;
 use crate::problem::Problem;
-use crate::query::is_given;
+use crate::request::query::is_given;
 
 /// Health checks.
 const HEALTH_MAX: usize = 64;
@@ -123,7 +123,7 @@ impl Admission {
         match permits.try_acquire() {
             Ok(permit) => Ok(Some(permit)),
             Err(_) => Err(overloaded(format!(
-                "{most} {what} are under way already; try again in a moment"
+                "{most} {what} are already in progress; try again in a moment"
             ))),
         }
     }

@@ -9,8 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
+use crate::access::guard::guard;
 use crate::app::App;
-use crate::guard::guard;
 use crate::problem::{Code, Problem};
 
 /// Runs a request and says what became of it. The log has the route, not the path: a path holds what people sent.
@@ -43,7 +43,7 @@ fn panicked(panic: &(dyn Any + Send), route: &str) -> Response {
     tracing::error!(route, panic = text.unwrap_or("without a text"), "handler panicked");
     Problem::new(
         Code::InternalError,
-        "the server failed on this request; its log says more",
+        "the server failed on this request; read its log for the cause",
     )
     .into_response()
 }

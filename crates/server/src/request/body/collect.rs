@@ -1,7 +1,7 @@
 //! Reading a request body, within bounds of size and time.
 //!
 //! Most bodies are small and arrive together with their head: the server takes these as they are. A body that is large, or
-//! that is not here yet, takes a seat among the arrivals first ([`crate::arrivals`]).
+//! that is not here yet, takes a seat among the arrivals first ([`crate::listen::arrivals`]).
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, header};
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use crate::arrivals::{Arrivals, Arriving, SMALL_BYTES, Whole};
+use crate::listen::arrivals::{Arrivals, Arriving, SMALL_BYTES, Whole};
 use crate::problem::{Code, Problem};
 
 /// How long a body may take to arrive.
@@ -100,7 +100,10 @@ impl Gathered {
             None => self.chunks.next().await,
         };
         next.transpose().map_err(|_| {
-            let detail = format!("the body ended early, after {} bytes", self.bytes.len());
+            let detail = format!(
+                "the body ended early, after {} bytes; send the request again",
+                self.bytes.len()
+            );
             Problem::new(Code::BodyIncomplete, detail)
         })
     }
@@ -158,6 +161,9 @@ fn too_large(most: usize) -> Problem {
 }
 
 fn too_slow() -> Problem {
-    let detail = format!("the body did not arrive within {} s", ARRIVAL_MAX.as_secs());
+    let detail = format!(
+        "the body did not arrive within {} s; send it again, faster or in smaller parts",
+        ARRIVAL_MAX.as_secs()
+    );
     Problem::new(Code::BodyTimeout, detail)
 }

@@ -14,9 +14,9 @@ use sprag_core::time::Timestamp;
 use sprag_engine::requests::idempotency::KEPT_MILLIS;
 use sprag_supervisor::store::Store;
 
-use crate::once::{REPLAYED, text};
+use crate::handlers::reply::ok;
 use crate::problem::Problem;
-use crate::reply::ok;
+use crate::request::once::{REPLAYED, text};
 
 /// Under which name the answers of a worker are kept.
 const KEPT: &str = "answers";

@@ -9,7 +9,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use sprag_core::ids::{ExecutionId, Slot};
 
-use crate::query::is_given;
+use crate::request::query::is_given;
 use crate::routes::table;
 
 /// Why a request goes to the owner first, and which slot it is about.

@@ -21,9 +21,9 @@ use sprag_engine::limits::Peers;
 use sprag_wire::{LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 
 use crate::app::App;
-use crate::body::whole;
-use crate::forward::{TOKEN, at, shown};
+use crate::nodes::forward::{TOKEN, at, shown};
 use crate::problem::Problem;
+use crate::request::body::whole;
 
 /// Under this nodes hear each other.
 const INTERNAL: &str = "/internal/";

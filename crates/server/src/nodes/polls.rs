@@ -197,7 +197,7 @@ async fn send(app: &App, advertise: &str, path: &str, body: &Value) -> Result<By
 fn parts(path: &str) -> Result<Parts, String> {
     let mut request = Request::new(Body::empty());
     *request.method_mut() = Method::POST;
-    let path: PathAndQuery = path.parse().map_err(|_| format!("`{path}` is no path"))?;
+    let path: PathAndQuery = path.parse().map_err(|_| format!("`{path}` is not a path"))?;
     *request.uri_mut() = Uri::from(path);
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -3,7 +3,7 @@
 //! An answer holds its bytes from the moment it may be read from the store until the last of it is written to its
 //! connection: the permits live in the owner of the body's bytes. Pages of lists have a budget of their own, so that a read
 //! by id never waits for one. Small answers are not counted: connections bound them already. A peer that does not read is
-//! cut off by [`crate::deadline`], which gives its bytes back.
+//! cut off by [`crate::listen::deadline`], which gives its bytes back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use sprag_store::PAGE_BYTES_MAX;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::admission::{Class, overloaded};
+use crate::listen::admission::{Class, overloaded};
 use crate::problem::Problem;
 
 /// What a permit stands for.
@@ -144,8 +144,7 @@ async fn room(budget: &Arc<Semaphore>, bytes: usize) -> Result<Room, Problem> {
     match timeout(ROOM_WAIT, Arc::clone(budget).acquire_many_owned(units)).await {
         Ok(Ok(permit)) => Ok(Room(permit)),
         Ok(Err(_)) | Err(_) => Err(overloaded(
-            "answers to other requests wait to be read and take all the memory there is for answers; try again in a moment"
-                .to_owned(),
+            "answers that clients have not read fill the memory for answers; try again in a moment".to_owned(),
         )),
     }
 }

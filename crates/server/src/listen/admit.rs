@@ -1,7 +1,7 @@
 //! A request with its body, let in: the body first, then a permit of its class, then room for its answer.
 //!
 //! In this order, because a client may take half a minute to send a body. Until it is whole, the request holds one of the
-//! seats of [`crate::arrivals`] and no permit that others need.
+//! seats of [`crate::listen::arrivals`] and no permit that others need.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::admission::Class;
 use crate::app::App;
-use crate::arrivals::{Room, Whole};
-use crate::body::collect;
-use crate::forward::forward;
-use crate::peers;
+use crate::listen::admission::Class;
+use crate::listen::arrivals::{Room, Whole};
+use crate::nodes::forward::forward;
+use crate::nodes::peers;
 use crate::problem::Problem;
+use crate::request::body::collect;
 
 /// Runs a request once its body is here, if there is room for it and for its answer.
 pub(crate) async fn admit(app: &App, request: Request, next: Next) -> Response {

@@ -1,0 +1,3 @@
+//! Who may speak to the server.
+
+pub(crate) mod guard;
