@@ -214,7 +214,7 @@ impl<'s, 't> Analyzer<'s, 't> {
         Ok(())
     }
 
-    /// A word that joins what stands on its left to what follows. The library would take it for a variable where
+    /// A word that joins the expression on its left to what follows. The library would take it for a variable where
     /// nothing stands on its left.
     fn keyword(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         if self.role == Role::Operator {
@@ -413,7 +413,7 @@ impl<'s, 't> Analyzer<'s, 't> {
         Ok(())
     }
 
-    /// An operator weaker than `~`: what stands before it is complete.
+    /// An operator weaker than `~`: the expression before it is complete.
     fn boundary(&mut self) {
         if self.group.joined {
             self.take_text();

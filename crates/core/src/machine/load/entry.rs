@@ -46,7 +46,7 @@ impl Default for LoadOptions<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stored definition cannot be compiled: {}", .findings.first().map_or("", |finding| finding.detail.as_str()))]
 pub struct StoredError {
-    /// What stands in the way.
+    /// The errors.
     pub findings: Vec<Finding>,
 }
 
