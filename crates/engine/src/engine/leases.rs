@@ -59,7 +59,7 @@ impl LeaseHandle<'_> {
     }
 
     /// The refusal of another outcome for an attempt that has ended.
-    fn ended_otherwise(&self, attempt: AttemptId, refusal: Refusal) -> Refusal {
+    fn ended_otherwise(self, attempt: AttemptId, refusal: Refusal) -> Refusal {
         if refusal.code != Code::IdempotencyKeyReused {
             return refusal;
         }
@@ -116,7 +116,7 @@ impl LeaseHandle<'_> {
     }
 
     /// What is stored with an action is bounded.
-    fn check_size(&self, what: &str, value: &Value) -> Result<(), Refusal> {
+    fn check_size(self, what: &str, value: &Value) -> Result<(), Refusal> {
         let most = self.0.limits().variables_bytes;
         let bytes = value.to_string().len();
         if bytes <= most {
