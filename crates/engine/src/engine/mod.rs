@@ -29,7 +29,6 @@ pub use self::leases::LeaseHandle;
 pub use self::operate::OperatorHandle;
 use self::options::Options;
 use self::thread::{LaneThread, Started};
-use crate::commit::Committer;
 use crate::commit::writer::WriterThread;
 use crate::decide::{Change, Tenure};
 use crate::effects::Publish;
@@ -163,21 +162,19 @@ impl Builder {
         } = self;
         let joined = Joined::of(member, &clock)?;
         let (sender, receiver) = mpsc::channel();
-        let committer: Box<dyn Committer> = Box::new(WriterThread::start(sender.clone())?);
-        let inbox = Inbox::new(sender, Arc::clone(&clock));
+        let inbox = Inbox::new(sender.clone(), Arc::clone(&clock));
         let (runners, masks) = (Arc::new(runners), Masks::default());
         let runner = TaskRunner::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
-        let is_linked = peers.is_some();
-        let link = joined.as_ref().map(|joined| joined.member.whereabouts()).zip(peers);
-        let runner = runner.traced(&options.traces).linked(link);
-        let types = RunnerTypes::new(&runners, &secrets);
+        let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
+        let link = whereabouts.clone().zip(peers);
+        let is_linked = link.is_some();
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let mut lane = Lane::open(Parts {
             store,
-            committer: Some(committer),
-            runner: Box::new(runner),
-            types: Arc::new(types),
+            committer: Some(Box::new(WriterThread::start(sender)?)),
+            runner: Box::new(runner.traced(&options.traces).linked(link)),
+            types: Arc::new(RunnerTypes::new(&runners, &secrets)),
             clock: Arc::clone(&clock),
             entropy,
             publish: publisher(changes.clone()),
@@ -189,7 +186,6 @@ impl Builder {
             lane.obey(&joined.first)?;
         }
         let recovered = lane.recovered();
-        let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
         let (words, member) = joined.map(|joined| joined.serve(inbox.clone())).transpose()?.unzip();
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
         let around = (Arc::clone(&clock), Arc::clone(&metrics));
