@@ -178,7 +178,7 @@ fn timer(subject: Subject<'_>, until: &str) -> Reason {
             format!("time; `sprag action retry-now {id}` makes it due at once"),
         ),
         Subject::Execution(id) => Reason::new(
-            format!("it waits until {until}, when its next timer or action is due"),
+            format!("its next timer or action is due at {until}"),
             format!("time, or a message: `sprag exec send {id} TYPE`"),
         ),
     }

@@ -134,7 +134,7 @@ mod tests {
             "shop/web is failed since 2026-01-31 11:58:00Z (2m ago): program `nowhere` was not found in any folder of the \
              supervisor's `PATH`.\n\
              What happens next: nothing, until a person starts it or the file changes.\n\
-             What you can do: `sprag service logs shop/web` shows what it wrote.\n\
+             What you can do: `sprag service logs shop/web` shows its log.\n\
              What you can do: `sprag service start shop/web` clears its failures and starts it.\n\
              What you can do: `sprag service reload` reads the fixed file again.\n"
         );
@@ -166,7 +166,7 @@ mod tests {
         }));
         assert!(
             text.contains(
-                "What happens next: it waits for `db` to be ready since 2026-01-31 11:58:00Z (2m ago); it continues after that; that is given up at 2026-01-31 12:00:05Z (in 5s).\n"
+                "What happens next: it waits for `db` to be ready since 2026-01-31 11:58:00Z (2m ago); it continues after that; Sprag gives up waiting at 2026-01-31 12:00:05Z (in 5s).\n"
             ),
             "{text}"
         );
