@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod action;
+pub mod audit;
 pub mod checksum;
 pub mod clock;
 pub mod digest;
