@@ -9,6 +9,7 @@ mod admit;
 mod app;
 mod arrivals;
 mod body;
+mod caller;
 mod cursor;
 mod deadline;
 mod etag;

@@ -7,6 +7,7 @@
 //! unknown word of an enumeration as text (`Other`). The server writes only words that the document lists.
 
 mod actions;
+mod audit;
 mod dead_letters;
 mod executions;
 mod health;
@@ -28,6 +29,7 @@ mod workers;
 pub use actions::{
     Action, ActionStatus, Attempt, Outcome, Queue, QueueDepth, QueueLine, QueuedType, Remark, ResultEvent, SkipReason,
 };
+pub use audit::{AuditEntry, AuditHead, AuditHeads};
 pub use dead_letters::{CaseFile, Others, RetryRequest, SentRequest};
 pub use executions::{
     AddressedMessage, Divergence, Execution, ExecutionStatus, ExplainedAction, Explanation, Message, MigrateRequest,

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
+use sprag_core::access::Caller;
 use sprag_core::action::{ConfigProblem, SecretRules};
+use sprag_core::audit::VerbSet;
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{
@@ -20,6 +22,7 @@ use sprag_store::{Error, ReadKind, records};
 use sprag_wire::{MigrationCheck, Replayed};
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
+use super::asker::Asker;
 use super::inbox::Inbox;
 use super::near::no_machine;
 use super::options::Limits;
@@ -40,8 +43,11 @@ use crate::read::open::whole;
 use crate::read::queue::Depths;
 use crate::read::replay::{self, Walk};
 use crate::read::view::{self, ActionView, ExecutionView};
-use crate::requests::idempotency::{Idempotency, Key};
-use crate::requests::{Applied, Apply, Closed, Code, Migrate, Refusal, Replied, Request, SendMessage, Sent, Start};
+use crate::requests::audit::check_reason;
+use crate::requests::idempotency::Idempotency;
+use crate::requests::{
+    Applied, Apply, Call, Closed, Code, Migrate, Refusal, Replied, Request, SendMessage, Sent, Start,
+};
 
 /// A way to a running engine. Cheap to clone.
 #[derive(Clone)]
@@ -65,6 +71,9 @@ pub struct Handle {
     /// How much is queued, as it was last counted.
     pub(crate) depths: Depths,
     whereabouts: Option<Whereabouts>,
+    /// Who asks where nobody says who.
+    pub(crate) local: Asker,
+    pub(crate) reasons: Arc<VerbSet>,
 }
 
 /// What a handle is made of.
@@ -87,6 +96,8 @@ pub(crate) struct HandleParts {
     pub(crate) masks: Masks,
     /// Where everything is, where several nodes share the store.
     pub(crate) whereabouts: Option<Whereabouts>,
+    /// The verbs of the audit that must have a reason.
+    pub(crate) reasons: VerbSet,
 }
 
 /// Compiled versions by machine and version.
@@ -111,6 +122,7 @@ impl Handle {
             leases,
             masks,
             whereabouts,
+            reasons,
         } = parts;
         Self {
             inbox,
@@ -130,6 +142,8 @@ impl Handle {
             masks,
             depths: Depths::default(),
             whereabouts,
+            local: Asker::default(),
+            reasons: Arc::new(reasons),
         }
     }
 
@@ -192,30 +206,40 @@ impl Handle {
 
     /// Asks for something. The answer is durable.
     pub async fn ask<R: Request>(&self, request: R) -> Result<R::Answer, Refusal> {
-        self.ask_once(request, None).await.answer
+        self.ask_as(request, &self.local, None).await.answer
     }
 
-    /// Asks for something that acts once, however often it is sent under `key`.
-    pub async fn ask_once<R: Request>(&self, request: R, key: Option<&Key>) -> Replied<R::Answer> {
-        let once = key.and_then(|key| Idempotency::of(key, &request));
-        self.ask_as(request, once, None).await
+    /// Asks for something in the name of `asker`. It acts once, however often it is sent under the asker's key.
+    pub async fn ask_once<R: Request>(&self, request: R, asker: &Asker) -> Replied<R::Answer> {
+        self.ask_as(request, asker, None).await
     }
 
     /// The same, with the execution of the answer once it is closed. For an answer that was given before nothing arrives.
-    pub async fn ask_closing<R: Request>(&self, request: R, key: Option<&Key>) -> (Replied<R::Answer>, Closing) {
+    pub async fn ask_closing<R: Request>(&self, request: R, asker: &Asker) -> (Replied<R::Answer>, Closing) {
         let (closed, closing) = oneshot::channel();
-        let once = key.and_then(|key| Idempotency::of(key, &request));
-        (self.ask_as(request, once, Some(closed)).await, closing)
+        (self.ask_as(request, asker, Some(closed)).await, closing)
+    }
+
+    /// Asks for something, if it has the reason that the audit asks for.
+    async fn ask_as<R: Request>(&self, request: R, asker: &Asker, closed: Option<Closed>) -> Replied<R::Answer> {
+        if let Err(refusal) = check_reason(&request, &asker.caller, &self.reasons) {
+            return Replied::now(Err(refusal));
+        }
+        let once = asker.key.as_ref().and_then(|key| Idempotency::of(key, &request));
+        self.ask_by(request, &asker.caller, once, closed).await
     }
 
     /// Asks for something that counts once for `once`.
-    pub(crate) async fn ask_as<R: Request>(
+    pub(crate) async fn ask_by<R: Request>(
         &self,
         request: R,
+        caller: &Arc<Caller>,
         once: Option<Idempotency>,
         closed: Option<Closed>,
     ) -> Replied<R::Answer> {
-        let Replied { answer, replayed } = self.inbox.ask(request, once, closed).await;
+        let (call, answer) = Call::asked(request);
+        let call = call.by(Arc::clone(caller)).once(once).closing(closed);
+        let Replied { answer, replayed } = self.inbox.ask(call, answer).await;
         Replied {
             answer: self.suggesting(answer).await,
             replayed,

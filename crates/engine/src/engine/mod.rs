@@ -1,5 +1,6 @@
 //! The engine as a whole: one lane on a thread, attempts as tasks, readers beside them.
 
+mod asker;
 pub(crate) mod handle;
 mod hooks;
 pub(crate) mod inbox;
@@ -23,6 +24,7 @@ use sprag_store::traits::Readers;
 use sprag_store::{LaneStore, Nodes};
 use tokio::sync::{broadcast, oneshot, watch};
 
+pub use self::asker::Asker;
 pub use self::handle::Handle;
 use self::handle::HandleParts;
 pub use self::hooks::InboundHook;
@@ -206,6 +208,7 @@ impl Builder {
             leases,
             masks,
             whereabouts,
+            reasons: options.reasons,
         });
         tokio::spawn(report_recovery(handle.clone(), recovered));
         Ok(Engine {

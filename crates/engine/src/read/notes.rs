@@ -3,6 +3,7 @@
 use sprag_wire::Note;
 
 use crate::effects::board::ClockView;
+use crate::engine::Asker;
 use crate::engine::handle::Handle;
 use crate::requests::{AcceptClock, Refusal};
 
@@ -23,8 +24,9 @@ impl Handle {
     }
 
     /// A person says that the clock is right: retention continues, and ids follow the clock again.
-    pub async fn accept_clock(&self, by: String) -> Result<(), Refusal> {
-        self.ask(AcceptClock { by }).await
+    pub async fn accept_clock(&self, asker: &Asker) -> Result<(), Refusal> {
+        let by = asker.caller.principal.to_string();
+        self.ask_once(AcceptClock { by }, asker).await.answer
     }
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use sprag_core::action::{Action, CancelledBy, Status};
+use sprag_core::audit::Verb;
 use sprag_core::ids::ActionId;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::{Audit, action_status};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route, Subject};
 use crate::decide::{Decider, ExecutionChange, Reads};
@@ -30,6 +32,10 @@ impl Answer for Box<ActionView> {
 impl Request for RetryNow {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "retry-now";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryNow, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.0.slot())
@@ -58,6 +64,10 @@ impl Request for RetryNow {
 impl Request for CancelAction {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "cancel-action";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelAction, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.0.slot())

@@ -1,8 +1,10 @@
 //! Pause, resume and cancel executions, and continue one whose input was deferred.
 
+use sprag_core::audit::Verb;
 use sprag_core::ids::ExecutionId;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::{Audit, execution_status};
 use super::{Code, Keep, Refusal, Request, Route, Subject};
 use crate::decide::convert::Entry;
 use crate::decide::state::ExecutionState;
@@ -28,6 +30,10 @@ pub struct Continue(pub ExecutionId);
 impl Request for Pause {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "pause";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::PauseExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.0.slot())
@@ -58,6 +64,10 @@ impl Request for Pause {
 impl Request for Resume {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "resume";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ResumeExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.0.slot())
@@ -90,6 +100,10 @@ impl Request for Resume {
 impl Request for Cancel {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "cancel";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.0.slot())

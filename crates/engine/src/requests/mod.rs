@@ -10,6 +10,7 @@
 mod actions;
 mod apply;
 mod attempts;
+pub(crate) mod audit;
 pub mod codes;
 mod dead_letters;
 mod executions;
@@ -27,8 +28,10 @@ mod timers;
 mod upkeep;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::access::Caller;
 use sprag_core::action::Action;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
@@ -38,6 +41,7 @@ use tokio::sync::oneshot;
 pub use self::actions::{CancelAction, Explain, RetryNow};
 pub use self::apply::{Applied, Apply};
 pub use self::attempts::{Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::audit::{Audit, Record};
 pub use self::codes::Code;
 pub use self::dead_letters::{Archive, RetryDead};
 pub use self::executions::{Cancel, Continue, Pause, Resume};
@@ -72,6 +76,9 @@ pub trait Request: Listed + Clone + Debug + Send + 'static {
 
     /// Whether it may be decided while a commit before it is in flight.
     const OVERLAP: Overlap = Overlap::Alone;
+
+    /// What the audit says of it; none where a principal decides nothing with it.
+    const AUDIT: Option<Audit<Self>> = None;
 
     /// What becomes of a request of the engine's own when the store fails.
     const ON_STORE_FAILURE: Keep = Keep::Drop;
@@ -237,6 +244,8 @@ pub struct Call<R: Request> {
     pub request: R,
     /// What makes it act once, where its caller gave a key.
     pub(crate) once: Option<Idempotency>,
+    /// Who asks. The engine itself does where there is none.
+    pub(crate) caller: Option<Arc<Caller>>,
     /// Where the execution of the answer goes once it is closed.
     pub(crate) closed: Option<Closed>,
     /// Where the answer goes once it is durable. The engine's own requests have no caller.
@@ -251,6 +260,7 @@ impl<R: Request> Call<R> {
         Self {
             request,
             once: None,
+            caller: None,
             closed: None,
             sender: None,
             decided: None,
@@ -271,6 +281,13 @@ impl<R: Request> Call<R> {
     #[must_use]
     pub fn once(self, once: Option<Idempotency>) -> Self {
         Self { once, ..self }
+    }
+
+    /// The same, asked by `caller`.
+    #[must_use]
+    pub fn by(self, caller: Arc<Caller>) -> Self {
+        let caller = Some(caller);
+        Self { caller, ..self }
     }
 
     /// The same, whose execution goes to `closed` once it is closed.
@@ -354,10 +371,13 @@ impl<R: Request> AnyCall for Call<R> {
     }
 
     fn decide(&mut self, decider: &mut Decider<'_>) {
-        self.decided = Some(match self.once {
+        decider.caller = self.caller.take();
+        let decided = audit::decide(self, decider, |decider| match self.once {
             None => Replied::now(self.request.decide(decider)),
             Some(once) => once::decide(&self.request, once, decider),
         });
+        self.caller = decider.caller.take();
+        self.decided = Some(decided);
     }
 
     fn refresh(&mut self, known: &Known, now: Timestamp) {
@@ -561,7 +581,7 @@ impl Refusal {
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
     Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock,
+    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,

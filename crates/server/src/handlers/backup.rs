@@ -13,6 +13,7 @@ use tokio::io::AsyncReadExt as _;
 
 use crate::app::App;
 use crate::body::{Body, NoFields};
+use crate::caller::Who;
 use crate::problem::{Code, Problem};
 use crate::query::{Nothing, Query};
 use crate::reply::{Answer, ok};
@@ -28,9 +29,10 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub(crate) async fn take(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    let file = app.engine.backup().await?;
+    let file = app.engine.backup(&asker).await?;
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;
     let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {

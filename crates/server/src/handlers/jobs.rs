@@ -75,7 +75,7 @@ pub(crate) async fn pause(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine.change_job(id, PauseJob(id), once.key.as_ref()).await,
+        once.engine.change_job(id, PauseJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }
@@ -88,7 +88,7 @@ pub(crate) async fn resume(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine.change_job(id, ResumeJob(id), once.key.as_ref()).await,
+        once.engine.change_job(id, ResumeJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }
@@ -101,7 +101,7 @@ pub(crate) async fn cancel(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine.change_job(id, CancelJob(id), once.key.as_ref()).await,
+        once.engine.change_job(id, CancelJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }

@@ -7,8 +7,8 @@ use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields};
+use crate::caller::Who;
 use crate::etag::{IfMatch, tagged};
-use crate::handlers::WHO;
 use crate::path::Path;
 use crate::query::{FromParams, Nothing, Page, Params, Query};
 use crate::reply::{Answer, ok};
@@ -81,9 +81,10 @@ pub(crate) async fn set(
     Path(key): Path<String>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
-    let view = app.engine.set_limit(key, numbers, WHO.to_owned(), matches).await?;
+    let view = app.engine.set_limit(key, numbers, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -93,7 +94,8 @@ pub(crate) async fn clear(
     Path(key): Path<String>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
 ) -> Answer {
-    let view = app.engine.clear_limit(key, matches).await?;
+    let view = app.engine.clear_limit(key, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }

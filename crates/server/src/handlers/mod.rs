@@ -1,6 +1,7 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod dead_letters;
@@ -19,6 +20,3 @@ mod source;
 pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
-
-/// Who asks: on loopback without tokens, everybody.
-pub(crate) const WHO: &str = "local";

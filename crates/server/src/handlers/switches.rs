@@ -11,7 +11,6 @@ use sprag_wire as wire;
 use crate::app::App;
 use crate::body::{Body, Empty, Fields, FromFields, NoFields};
 use crate::etag::{IfMatch, tagged};
-use crate::handlers::WHO;
 use crate::once::{Once, answered};
 use crate::path::Id;
 use crate::query::{Nothing, Query};
@@ -97,11 +96,11 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
         scope,
         mode,
         reason,
-        by: WHO.to_owned(),
+        by: once.asker.caller.principal.to_string(),
         lasts,
     };
     Ok(answered(
-        once.engine.switch_on(switch, names, once.key.as_ref()).await,
+        once.engine.switch_on(switch, names, &once.asker).await,
         |view| {
             let location = format!("/v1/kill-switches/{}", view.id);
             tagged(view.revision, created(location, &view))

@@ -13,7 +13,7 @@ use sprag_wire as wire;
 
 use crate::app::App;
 use crate::body::{Body, NoFields};
-use crate::handlers::WHO;
+use crate::caller::Who;
 use crate::path::Path;
 use crate::problem::{Code, Problem, page};
 use crate::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
@@ -110,9 +110,10 @@ pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>)
 pub(crate) async fn accept_clock(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    app.engine.accept_clock(WHO.to_owned()).await?;
+    app.engine.accept_clock(&asker).await?;
     Ok(system(&app))
 }
 
